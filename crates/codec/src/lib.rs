@@ -1,0 +1,1 @@
+//! ROOT's compression blocks.

@@ -1,0 +1,123 @@
+//! Columns as they are handed to the outside: a form and its buffers, shaped as Awkward Array shapes them.
+
+use crate::Buffer;
+
+/// The number types of array data. Values are little-endian in memory, a `Bool` is one byte of 0 or 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// A byte of 0 or 1.
+    Bool,
+    /// Signed, 8 bits.
+    I8,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Signed, 16 bits.
+    I16,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Signed, 32 bits.
+    I32,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 64 bits.
+    U64,
+    /// IEEE 754, 32 bits.
+    F32,
+    /// IEEE 754, 64 bits.
+    F64,
+}
+
+impl Primitive {
+    /// Bytes of one value.
+    pub fn size(self) -> usize {
+        match self {
+            Primitive::Bool | Primitive::I8 | Primitive::U8 => 1,
+            Primitive::I16 | Primitive::U16 => 2,
+            Primitive::I32 | Primitive::U32 | Primitive::F32 => 4,
+            Primitive::I64 | Primitive::U64 | Primitive::F64 => 8,
+        }
+    }
+
+    /// The name that NumPy gives it.
+    pub fn numpy_name(self) -> &'static str {
+        match self {
+            Primitive::Bool => "bool",
+            Primitive::I8 => "int8",
+            Primitive::U8 => "uint8",
+            Primitive::I16 => "int16",
+            Primitive::U16 => "uint16",
+            Primitive::I32 => "int32",
+            Primitive::U32 => "uint32",
+            Primitive::I64 => "int64",
+            Primitive::U64 => "uint64",
+            Primitive::F32 => "float32",
+            Primitive::F64 => "float64",
+        }
+    }
+}
+
+/// The shape and type of a column, without its data.
+///
+/// The buffers of a [`Column`] follow the form depth first: each node that has a buffer contributes it
+/// before its contents do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Numbers; one buffer of values.
+    Primitive(Primitive),
+    /// Lists of `size` items each; no buffer.
+    Fixed {
+        /// Items per list.
+        size: usize,
+        /// What a list holds.
+        content: Box<Form>,
+    },
+    /// Lists of any length; one buffer of `n + 1` 64-bit signed offsets that start at 0.
+    List(Box<Form>),
+    /// Byte strings, in practice UTF-8; one buffer of `n + 1` 64-bit signed offsets, one of bytes.
+    String,
+    /// Named fields; no buffer, the fields' buffers one after the other.
+    Record(Vec<(String, Form)>),
+}
+
+impl Form {
+    /// Lists of any length of `content`.
+    pub fn list(content: Form) -> Self {
+        Form::List(Box::new(content))
+    }
+
+    /// `content`, wrapped in lists of the fixed sizes `dims`, the outermost first.
+    pub fn fixed(dims: &[usize], content: Form) -> Self {
+        dims.iter().rev().fold(content, |content, &size| Form::Fixed { size, content: Box::new(content) })
+    }
+
+    /// Number of buffers that a column of this form has.
+    pub fn buffer_count(&self) -> usize {
+        match self {
+            Form::Primitive(_) => 1,
+            Form::Fixed { content, .. } => content.buffer_count(),
+            Form::List(content) => 1 + content.buffer_count(),
+            Form::String => 2,
+            Form::Record(fields) => fields.iter().map(|(_, form)| form.buffer_count()).sum(),
+        }
+    }
+}
+
+/// A column of `length` items: a form, and its buffers in depth-first order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Shape and type.
+    pub form: Form,
+    /// Number of items (entries).
+    pub length: usize,
+    /// Data, as the form says.
+    pub buffers: Vec<Buffer>,
+}
+
+impl Column {
+    /// Bytes of all buffers.
+    pub fn byte_count(&self) -> usize {
+        self.buffers.iter().map(Buffer::len).sum()
+    }
+}

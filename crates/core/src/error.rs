@@ -1,0 +1,279 @@
+//! The one error type: a kind that programs can match, and where it happened.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// The result of anything in sapwood that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, in words that a program can match.
+///
+/// The [`code`](ErrorKind::code) of a kind never changes once released; Python's exceptions carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file or object does not exist.
+    NotFound,
+    /// The file or object exists, but may not be read with these credentials.
+    Permission,
+    /// An argument of the caller makes no sense.
+    Usage,
+    /// The bytes are not a ROOT file.
+    NotRoot,
+    /// The bytes break a rule of the format.
+    Corrupt,
+    /// The file ends before something that it announces.
+    Truncated,
+    /// A checksum in the file does not agree with its data.
+    Checksum,
+    /// The file changed while it was read.
+    Changed,
+    /// The file is fine, but sapwood cannot read this part of it.
+    Unsupported,
+    /// The file has no such key, tree or branch.
+    Missing,
+    /// The deadline passed.
+    Timeout,
+    /// The connection failed.
+    Network,
+    /// The server answered with an error or against its protocol.
+    Server,
+    /// The operating system refused to read.
+    Io,
+    /// The request would take more memory than is allowed.
+    Limit,
+    /// The file was closed.
+    Closed,
+    /// The caller interrupted the read.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of declaration.
+    pub const ALL: [ErrorKind; 17] = [
+        ErrorKind::NotFound,
+        ErrorKind::Permission,
+        ErrorKind::Usage,
+        ErrorKind::NotRoot,
+        ErrorKind::Corrupt,
+        ErrorKind::Truncated,
+        ErrorKind::Checksum,
+        ErrorKind::Changed,
+        ErrorKind::Unsupported,
+        ErrorKind::Missing,
+        ErrorKind::Timeout,
+        ErrorKind::Network,
+        ErrorKind::Server,
+        ErrorKind::Io,
+        ErrorKind::Limit,
+        ErrorKind::Closed,
+        ErrorKind::Cancelled,
+    ];
+
+    /// A stable, machine-readable word for the kind.
+    pub fn code(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::Permission => "permission",
+            ErrorKind::Usage => "usage",
+            ErrorKind::NotRoot => "not-root",
+            ErrorKind::Corrupt => "corrupt",
+            ErrorKind::Truncated => "truncated",
+            ErrorKind::Checksum => "checksum",
+            ErrorKind::Changed => "changed",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::Missing => "missing",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Network => "network",
+            ErrorKind::Server => "server",
+            ErrorKind::Io => "io",
+            ErrorKind::Limit => "limit",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// An error of sapwood: its [`kind`](Error::kind), a sentence, and the place where it happened.
+///
+/// Layers add what they know on the way up: a parser knows the offset, the file knows the URL,
+/// the tree knows the branch. The innermost statement of each stands.
+///
+/// ```
+/// use sapwood_core::{Error, ErrorKind};
+/// let error = Error::corrupt("the key is shorter than its header")
+///     .at(1234)
+///     .url("https://example.org/f.root")
+///     .branch("Muon_pt");
+/// assert_eq!(error.kind(), ErrorKind::Corrupt);
+/// assert_eq!(
+///     error.to_string(),
+///     "the key is shorter than its header (branch 'Muon_pt', at byte 1234 of https://example.org/f.root)"
+/// );
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    url: Option<String>,
+    offset: Option<u64>,
+    branch: Option<String>,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of a kind, described by one sentence without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            url: None,
+            offset: None,
+            branch: None,
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// Bytes that break a rule of the format.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Corrupt, message)
+    }
+
+    /// A part of a sound file that sapwood cannot read.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Unsupported, message)
+    }
+
+    /// An argument that makes no sense.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Usage, message)
+    }
+
+    /// States the URL (without secrets), unless a deeper layer did.
+    #[must_use]
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.0.url.get_or_insert_with(|| url.into());
+        self
+    }
+
+    /// States the byte offset in the file, unless a deeper layer did.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// States the branch, unless a deeper layer did.
+    #[must_use]
+    pub fn branch(mut self, branch: impl Into<String>) -> Self {
+        self.0.branch.get_or_insert_with(|| branch.into());
+        self
+    }
+
+    /// Says what the user can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Keeps the error of a library that caused this one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source.get_or_insert_with(|| source.into());
+        self
+    }
+
+    /// The kind, to match on.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The sentence, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The URL of the file, if known.
+    pub fn url_str(&self) -> Option<&str> {
+        self.0.url.as_deref()
+    }
+
+    /// The byte offset in the file, if known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// The branch, if known.
+    pub fn branch_name(&self) -> Option<&str> {
+        self.0.branch.as_deref()
+    }
+
+    /// What the user can do about it, if known.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.0;
+        f.write_str(&inner.message)?;
+        let mut place = Vec::new();
+        if let Some(branch) = &inner.branch {
+            place.push(format!("branch '{branch}'"));
+        }
+        match (inner.offset, &inner.url) {
+            (Some(offset), Some(url)) => place.push(format!("at byte {offset} of {url}")),
+            (Some(offset), None) => place.push(format!("at byte {offset}")),
+            (None, Some(url)) => place.push(format!("in {url}")),
+            (None, None) => {}
+        }
+        if !place.is_empty() {
+            write!(f, " ({})", place.join(", "))?;
+        }
+        if let Some(hint) = &inner.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)?;
+        if let Some(source) = &self.0.source {
+            write!(f, ", caused by: {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|s| &**s as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_place_stands() {
+        let error = Error::corrupt("x").at(1).at(2).url("a").url("b");
+        assert_eq!(error.offset(), Some(1));
+        assert_eq!(error.url_str(), Some("a"));
+    }
+
+    #[test]
+    fn codes_are_unique() {
+        let mut codes: Vec<_> = ErrorKind::ALL.iter().map(|k| k.code()).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), ErrorKind::ALL.len());
+    }
+}

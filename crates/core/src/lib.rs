@@ -1,0 +1,25 @@
+//! The words that every layer of sapwood shares: errors, byte ranges, columns, deadlines, counters.
+//!
+//! Nothing here does I/O, starts a thread or knows a file format.
+//!
+//! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
+//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O.
+//! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
+//! - [`Deadline`]: no wait is unbounded.
+//! - [`Counters`]: what a read cost.
+
+mod buffer;
+mod column;
+mod counters;
+mod deadline;
+mod error;
+mod range;
+mod segments;
+
+pub use buffer::Buffer;
+pub use column::{Column, Form, Primitive};
+pub use counters::{Counter, Counters, Snapshot};
+pub use deadline::Deadline;
+pub use error::{Error, ErrorKind, Result};
+pub use range::ByteRange;
+pub use segments::{Segments, Step};

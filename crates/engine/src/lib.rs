@@ -1,0 +1,1 @@
+//! Read ROOT trees into arrays, fast, from any place.

@@ -1,0 +1,1 @@
+//! Which bytes when: planning, merging, windows, read-ahead.

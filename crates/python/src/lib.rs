@@ -1,0 +1,1 @@
+//! The Python module `sapwood._core`: arguments, the GIL, errors and buffers. No decisions.

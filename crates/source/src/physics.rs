@@ -1,0 +1,37 @@
+//! What a source says of itself, so that the planner can ask in the way that costs least.
+
+/// The cost model of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Physics {
+    /// Largest gap in bytes between two wanted ranges that is cheaper to read than to skip.
+    pub gap: u64,
+    /// Largest number of bytes to ask for in one request.
+    pub largest_request: u64,
+    /// Most ranges in one request.
+    pub ranges_per_request: usize,
+    /// Number of requests that pay when in flight together.
+    pub concurrency: usize,
+    /// True if a read never waits for anything but the local machine, so that reading inside a
+    /// computing task costs nothing.
+    pub immediate: bool,
+}
+
+impl Physics {
+    /// Bytes that are in memory already.
+    pub const MEMORY: Physics = Physics {
+        gap: 0,
+        largest_request: u64::MAX,
+        ranges_per_request: usize::MAX,
+        concurrency: 1,
+        immediate: true,
+    };
+
+    /// A local file: a system call costs about as much as copying some 16 kB.
+    pub const LOCAL: Physics = Physics {
+        gap: 16 << 10,
+        largest_request: 64 << 20,
+        ranges_per_request: usize::MAX,
+        concurrency: 4,
+        immediate: true,
+    };
+}

@@ -1,0 +1,78 @@
+//! The trait that holds sapwood together: one verb, and what a source says of itself.
+
+use crate::Physics;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A future on the heap that may move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Which object, and which version of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The URL without user names, passwords, tokens and query values: fit for logs and errors.
+    pub url: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// What changes when the content does: an ETag, or a modification time. `None` if nothing is known.
+    pub version: Option<String>,
+}
+
+/// A readable object of known size that answers byte ranges.
+///
+/// # Contract
+/// - `read_ranges` answers all ranges, in the order asked, each with exactly the bytes asked for, or
+///   fails; it never returns fewer bytes. A range beyond the end is an error of kind `Truncated`.
+/// - Ranges may be in any order, overlap, and be empty.
+/// - All answers belong to one version of the object: if it changed, the error is of kind `Changed`.
+/// - It returns, with an answer or an error of kind `Timeout`, soon after the deadline.
+/// - The future may be dropped at any time; the source then frees what it holds.
+/// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
+///
+/// # Wrappers
+/// A decorator forwards `identity` and `physics` unless changing them is its purpose.
+pub trait Source: fmt::Debug + Send + Sync + 'static {
+    /// Which object this is.
+    fn identity(&self) -> &Identity;
+
+    /// How it wants to be asked.
+    fn physics(&self) -> Physics;
+
+    /// The bytes of all ranges. Merges nothing: that is the planner's work.
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>>;
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn identity(&self) -> &Identity {
+        (**self).identity()
+    }
+
+    fn physics(&self) -> Physics {
+        (**self).physics()
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        (**self).read_ranges(ranges, deadline)
+    }
+}
+
+/// A source that was just opened, with the bytes that came along: usually the head and the tail.
+#[derive(Debug)]
+pub struct Opened {
+    /// The source.
+    pub source: Arc<dyn Source>,
+    /// What was read while opening, so that it need not be asked for again.
+    pub known: Segments,
+}

@@ -1,0 +1,1 @@
+//! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.

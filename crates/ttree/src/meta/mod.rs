@@ -1,0 +1,207 @@
+//! What a tree's record says: branches, leaves, where the baskets lie. Class versions 2.x to 6.x of ROOT.
+
+use bytes::Bytes;
+use sapwood_core::Result;
+use sapwood_tfile::StreamerInfos;
+
+/// A tree: its entries and its branches.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    /// Class on file: `TTree`, `TNtuple`, `TNtupleD` or a class derived from them.
+    pub class_name: String,
+    /// Name.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Number of entries.
+    pub entries: u64,
+    /// Bytes of all branches before compression, as the writer counted them.
+    pub total_bytes: u64,
+    /// Bytes of all branches after compression, as the writer counted them.
+    pub zip_bytes: u64,
+    /// First entries of the clusters, then `entries`; empty if the writer recorded none
+    /// (derive them from the baskets then). Strictly rising.
+    pub cluster_starts: Vec<u64>,
+    /// `TTree::fAliases`: name and expression.
+    pub aliases: Vec<(String, String)>,
+    /// All branches, depth first in file order: a branch stands before its sub-branches.
+    pub branches: Vec<Branch>,
+}
+
+/// One branch, with what is needed to find and understand its data.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// `TBranch::fName`, as on file.
+    pub name: String,
+    /// Names from the tree down, joined with `/`. A repeated path gets `#2`, `#3`, … at its end.
+    pub path: String,
+    /// `TBranch::fTitle`.
+    pub title: String,
+    /// Index of the parent in [`Tree::branches`].
+    pub parent: Option<usize>,
+    /// Indices of the sub-branches in [`Tree::branches`].
+    pub children: Vec<usize>,
+    /// `TBranch`, `TBranchElement`, `TBranchObject`, `TBranchClones`, `TBranchRef`, …
+    pub kind: BranchKind,
+    /// Entries in the branch (may be fewer than in the tree).
+    pub entries: u64,
+    /// First entry of the branch.
+    pub first_entry: u64,
+    /// `fEntryOffsetLen`: non-zero if baskets carry a table of entry offsets.
+    pub entry_offset_len: i32,
+    /// `fCompress`: algorithm × 100 + level; -1 if the file's setting holds.
+    pub compression: i32,
+    /// `fBasketSize`.
+    pub basket_size: u32,
+    /// `fSplitLevel`.
+    pub split_level: i32,
+    /// Bytes before compression, as the writer counted them (`fTotBytes`).
+    pub total_bytes: u64,
+    /// Bytes after compression, as the writer counted them (`fZipBytes`).
+    pub zip_bytes: u64,
+    /// `fFileName`, not empty if the baskets lie in another file.
+    pub file_name: String,
+    /// `fIOFeatures` bits.
+    pub io_bits: u8,
+    /// Leaves in file order.
+    pub leaves: Vec<Leaf>,
+    /// Baskets in the order of their entries; checked to lie inside the file and to rise in entries.
+    pub baskets: Vec<BasketRef>,
+}
+
+/// The class of a branch and what is peculiar to it.
+#[derive(Debug, Clone)]
+pub enum BranchKind {
+    /// `TBranch`: leaves of numbers or strings.
+    Plain,
+    /// `TBranchElement`: an object, a member of one, or a split collection.
+    Element(BranchElement),
+    /// `TBranchObject`: an unsplit object that carries its class name in each entry.
+    Object {
+        /// The class.
+        class_name: String,
+    },
+    /// Any other class of branch (`TBranchClones`, `TBranchRef`, `TBranchSTL`), by its name.
+    Other(String),
+}
+
+/// Members of `TBranchElement`.
+#[derive(Debug, Clone)]
+pub struct BranchElement {
+    /// `fClassName`: the class that the streamer element `id` belongs to.
+    pub class_name: String,
+    /// `fParentName`.
+    pub parent_name: String,
+    /// `fClonesName`: class of the items of a TClonesArray or STL collection.
+    pub clones_name: String,
+    /// `fCheckSum` of the class.
+    pub checksum: u32,
+    /// `fClassVersion`.
+    pub class_version: i32,
+    /// `fID`: index of the element in the class's streamer info; -1 top level, -2 a split object's own branch.
+    pub id: i32,
+    /// `fType`: 0 leaf, 1 base, 2 object, 3 TClonesArray master, 31 its member, 4 STL master, 41 its member.
+    pub element_type: i32,
+    /// `fStreamerType`: element type code of the data, -1 if none.
+    pub streamer_type: i32,
+    /// `fMaximum`: the largest number of items for collections.
+    pub maximum: i32,
+    /// Index of the `fBranchCount` branch in [`Tree::branches`].
+    pub branch_count: Option<usize>,
+    /// Index of the `fBranchCount2` branch in [`Tree::branches`].
+    pub branch_count2: Option<usize>,
+}
+
+/// A leaf.
+#[derive(Debug, Clone)]
+pub struct Leaf {
+    /// `fName`.
+    pub name: String,
+    /// `fTitle`, with dimensions in brackets: `x[n][3]`.
+    pub title: String,
+    /// The leaf's class, as a number type.
+    pub kind: LeafKind,
+    /// `fLen`: items per entry (per item of the count leaf); product of all fixed dimensions.
+    pub len: i32,
+    /// `fLenType`: bytes per item.
+    pub len_type: i32,
+    /// `fIsUnsigned`.
+    pub unsigned: bool,
+    /// The leaf count: (branch index in [`Tree::branches`], leaf index in that branch).
+    pub count: Option<(usize, usize)>,
+    /// The largest value seen by the writer, where the class records it (string length, counter).
+    pub maximum: i64,
+}
+
+/// Classes of leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeafKind {
+    /// `TLeafO`.
+    Bool,
+    /// `TLeafB`.
+    I8,
+    /// `TLeafS`.
+    I16,
+    /// `TLeafI`.
+    I32,
+    /// `TLeafL` and, eight bytes on file, `TLeafG`.
+    I64,
+    /// `TLeafF`.
+    F32,
+    /// `TLeafD`.
+    F64,
+    /// `TLeafF16`; the range is in the leaf's title (`x[0,10,12]/f`).
+    Float16,
+    /// `TLeafD32`; the range is in the leaf's title.
+    Double32,
+    /// `TLeafC`.
+    Text,
+    /// `TLeafElement`: what it is, the streamer info says.
+    Element {
+        /// `fID`.
+        id: i32,
+        /// `fType`: element type code.
+        element_type: i32,
+    },
+    /// `TLeafObject`.
+    Object,
+    /// Any other class, by its name.
+    Other(String),
+}
+
+/// Where one basket lies.
+#[derive(Debug, Clone)]
+pub struct BasketRef {
+    /// First entry.
+    pub first_entry: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Offset of the record in the file; 0 for an embedded basket.
+    pub offset: u64,
+    /// Bytes of the record (key header and payload, compressed); 0 for an embedded basket.
+    pub len: u64,
+    /// The basket itself if it is stored inside the tree's record: key, basket header and plain data,
+    /// exactly as they stand in the record.
+    pub embedded: Option<Bytes>,
+}
+
+impl Tree {
+    /// Parses the payload of a tree's record (decompressed).
+    ///
+    /// `key_len` is the length of the key before it: references inside the payload count from the key.
+    /// `file_size` bounds every offset and count. `streamers` tells where base classes and members of
+    /// unusual classes end.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Unsupported`, with the offset inside the payload.
+    pub fn parse(
+        class_name: &str,
+        payload: &Bytes,
+        key_len: u32,
+        file_size: u64,
+        streamers: &StreamerInfos,
+    ) -> Result<Tree> {
+        let _ = (class_name, payload, key_len, file_size, streamers);
+        Err(sapwood_core::Error::unsupported("not written yet"))
+    }
+}

@@ -1,0 +1,129 @@
+"""The compiled core: bytes, time, threads and formats. Everything here is wrapped by `sapwood`."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+@final
+class CoreError(Exception):
+    """Raised by the core for every failure; `sapwood` turns it into the public exceptions.
+
+    args = (kind code, full message, url | None, offset | None, branch | None, hint | None)
+    """
+
+class Key:
+    """One key of a directory."""
+
+    name: str
+    cycle: int
+    class_name: str
+    title: str
+    path: str  # from the file down, joined with "/", without the cycle
+    offset: int  # byte offset of the record
+    nbytes: int  # bytes of the record on file
+    object_bytes: int  # bytes of the object, decompressed
+    datime: int  # ROOT's packed date and time
+    is_directory: bool
+
+class File:
+    """An open ROOT file. Thread-safe."""
+
+    @staticmethod
+    def open(url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None) -> File:
+        """Open a path or URL."""
+    @staticmethod
+    def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
+        """Open a Python object that has `read` and `seek` (or the buffer protocol: bytes, memoryview, mmap)."""
+    url: str  # without secrets
+    size: int
+    uuid: str  # canonical text
+    root_version: int  # 62808 = 6.28/08; 0 .. if unknown
+    compression: int  # algorithm * 100 + level
+    def keys(self, recursive: bool = True, deadline: float | None = None) -> list[Key]:
+        """All keys, highest cycle first within a name, in file order otherwise."""
+    def tree(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree: ...
+    def streamers(self) -> list[dict[str, Any]]:
+        """Streamer information: [{name, version, checksum, elements: [{name, title, class, type, type_name, ...}]}]."""
+    def counters(self) -> dict[str, int]:
+        """requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes, unplanned_reads, baskets,
+        decompressed_bytes, wait_ns, decode_ns."""
+    def trace(self) -> list[tuple[float, float, int, int]]:
+        """Every range fetched so far: (seconds since open when asked, when answered, byte offset, bytes)."""
+    def close(self) -> None: ...
+
+class Branch:
+    """What a tree says of one branch. Plain data."""
+
+    index: int  # position in Tree.branches
+    name: str  # TBranch::fName
+    path: str  # names from the tree down, joined with "/"
+    title: str
+    class_name: str  # TBranch, TBranchElement, ...
+    parent: int | None
+    children: list[int]
+    num_entries: int
+    typename: str  # C++ type as uproot spells it: "float", "int32_t[]", "std::vector<float>", ...
+    form: Any | None  # see Column.form; None if it cannot be read
+    unsupported: str | None  # why it cannot be read
+    is_group: bool  # has no data of its own (a split object's node): array() of it is a record of its children
+    count_branch: int | None  # index of the branch that holds the lengths, if any
+    compressed_bytes: int
+    uncompressed_bytes: int
+    compression: int  # algorithm * 100 + level, the file's if the branch has none
+    num_baskets: int
+    def baskets(self) -> list[tuple[int, int, int, int, bool]]:
+        """(first entry, entries, byte offset, bytes on file, embedded in the tree's record)."""
+
+class Tree:
+    """A tree of an open file. Thread-safe."""
+
+    name: str
+    title: str
+    class_name: str
+    num_entries: int
+    branches: list[Branch]  # depth first
+    aliases: dict[str, str]
+    cluster_starts: list[int]  # first entry of each cluster, then num_entries
+    compressed_bytes: int
+    uncompressed_bytes: int
+    def read(
+        self,
+        branches: Sequence[int],
+        entry_start: int,
+        entry_stop: int,
+        *,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> list[Column]:
+        """The entries [entry_start, entry_stop) of branches by index. Releases the GIL, obeys Ctrl-C."""
+    def scan(
+        self,
+        branches: Sequence[int],
+        entry_ranges: Sequence[tuple[int, int]],
+        *,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Scan:
+        """An iterator over the ranges, in order; while one is handed out, the next is fetched."""
+
+class Scan:
+    def __iter__(self) -> Scan: ...
+    def __next__(self) -> list[Column]: ...
+
+class Column:
+    """A column of data.
+
+    form is nested tuples, depth first:
+      ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",) | ("record", [(name, form), ...])
+    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1 (n + 1 int64
+    offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are zero-copy, contiguous,
+    native byte order.
+    """
+
+    form: Any
+    length: int
+    buffers: list[NDArray[np.generic]]
