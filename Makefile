@@ -1,0 +1,88 @@
+# Everything that a developer types; `make` alone lists it. Logic is in scripts/, results are in .venv, target and build.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PY := $(BIN)/python
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CARGO := cargo --locked
+
+export CARGO_TARGET_DIR := $(CURDIR)/target
+export PYO3_PYTHON := $(CURDIR)/$(PY)
+export SAPWOOD_TESTKIT := $(CARGO_TARGET_DIR)/release/sapwood-testkit
+export SAPWOOD_CORPUS ?= $(abspath ../shared/corpus)
+# With a HOME of its own, rustup finds its toolchains beside the cargo that PATH names.
+ifeq ($(or $(RUSTUP_HOME),$(wildcard $(HOME)/.rustup)),)
+export RUSTUP_HOME := $(wildcard $(abspath $(dir $(shell command -v cargo))../../.rustup))
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test build check lint types layers docs serve-docs test-rust test-python bench fuzz format clean
+
+help: ## list the targets
+	@echo "make TARGET, with TARGET one of"
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+# --- the two commands of the README -----------------------------------------------------------------------------
+
+demo: build ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
+	@$(PY) scripts/demo.py
+
+test: check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
+
+# --- building ---------------------------------------------------------------------------------------------------
+
+build: .venv/.core ## the virtual environment .venv with sapwood in it
+
+.venv/.tools: requirements-dev.txt scripts/venv.sh
+	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt
+	@touch $@
+
+.venv/.core: .venv/.tools pyproject.toml $(RUST_SOURCES)
+	@sh scripts/toolchain.sh
+	$(BIN)/maturin develop --release --locked --quiet
+	$(CARGO) build --release --quiet -p sapwood-testkit
+	@touch $@
+
+# --- checking ---------------------------------------------------------------------------------------------------
+
+check: lint layers types ## what is quick: style, lints, types, file sizes, the order of the crates
+
+lint: .venv/.tools
+	@sh scripts/toolchain.sh
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@sh scripts/rust_lint.sh
+	@$(PY) scripts/check_sizes.py
+
+layers: .venv/.tools
+	@$(PY) scripts/check_layers.py
+
+types: .venv/.tools
+	$(BIN)/mypy
+
+test-rust: .venv/.core ## the tests of the crates
+	$(CARGO) test --workspace --quiet
+
+test-python: .venv/.core ## the tests of the package, the command line and the corpus
+	$(PY) -m pytest -q
+
+docs: .venv/.core ## build the documents into site/, strictly
+	@sh scripts/docs.sh build
+
+serve-docs: .venv/.core ## the documents at a local address, rebuilt as they change
+	@sh scripts/docs.sh serve
+
+# --- more -------------------------------------------------------------------------------------------------------
+
+bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
+	@sh bench/run.sh
+
+fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
+	@sh scripts/fuzz.sh 60
+
+format: .venv/.tools ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+clean: ## remove what was built
+	rm -rf .venv build site target

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Builds the documents strictly, or serves them:  docs.sh build|serve
+set -eu
+if [ ! -x .venv/bin/zensical ]; then
+    echo "documents: skipped, their tools need Python 3.11 or newer" >&2
+    exit 0
+fi
+case $1 in
+build) .venv/bin/zensical build --strict --clean ;;
+serve) .venv/bin/zensical serve ;;
+esac
