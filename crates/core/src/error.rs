@@ -166,6 +166,14 @@ impl Error {
         self
     }
 
+    /// Turns an offset that counts from `start` into one that counts from the beginning of the file;
+    /// where no offset is known, `start` is stated.
+    #[must_use]
+    pub fn inside(mut self, start: u64) -> Self {
+        self.0.offset = Some(start.saturating_add(self.0.offset.unwrap_or_default()));
+        self
+    }
+
     /// States the branch, unless a deeper layer did.
     #[must_use]
     pub fn branch(mut self, branch: impl Into<String>) -> Self {

@@ -2,8 +2,12 @@
 //!
 //! - [`Tree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
 //! - `interpret` decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
-//! - `decode` turns raw basket records into a [`sapwood_core::Column`].
+//! - [`decode`] turns raw basket records into a [`sapwood_core::Column`].
 
+mod basket;
+mod decode;
 mod meta;
 
+pub use basket::BasketHeader;
+pub use decode::{BasketBytes, Counts, Interpretation, Layout, Node, Number, decode};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Leaf, LeafKind, Tree};

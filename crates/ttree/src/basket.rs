@@ -1,0 +1,289 @@
+//! One basket: its header, which is never compressed, and its content.
+
+use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
+use sapwood_core::{Error, ErrorKind, Result};
+
+/// What a basket's key and header say, readable without decompressing anything (root-io-spec TBasket §1-4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BasketHeader {
+    /// Bytes of the record, key included (`fNbytes`).
+    pub record_len: usize,
+    /// Bytes of the content after decompression (`fObjlen`).
+    pub object_len: usize,
+    /// Bytes of key and basket header (`fKeylen`); offsets inside the basket count from the key's start.
+    pub key_len: usize,
+    /// Entries (`fNevBuf`).
+    pub entries: usize,
+    /// Bytes of one entry if there is no table of offsets (`fNevBufSize`).
+    pub entry_size: usize,
+    /// Bytes of entry data: the rest of the content is the table of offsets (`fLast` - `fKeylen`).
+    pub data_len: usize,
+    /// The table holds the entries' sizes instead of their offsets (TBasket §5.2).
+    holds_sizes: bool,
+    /// How the parts of an embedded basket follow (TBasket §4).
+    flag: u8,
+    /// Offset just after the header.
+    end: usize,
+}
+
+/// `kGenerateOffsetMap`, the only feature bit that ROOT defines (TBasket §2.2).
+const GENERATE_OFFSETS: u8 = 1;
+
+impl BasketHeader {
+    /// Parses the beginning of a basket's record; `record` may end anywhere after the header.
+    ///
+    /// # Errors
+    /// `Truncated` if the header is not whole, `Corrupt` if it contradicts itself, `Unsupported` if it
+    /// asks for a feature that this version does not know. Offsets count from the record's start.
+    pub fn parse(record: &[u8]) -> Result<Self> {
+        let mut at = Reader { bytes: record, position: 0 };
+        let record_len = at.length("the record")?;
+        let version = at.i16()?;
+        let object_len = at.length("the content")?;
+        at.skip(4)?;
+        let key_len = usize::from(at.u16()?);
+        at.skip(2 + if version > 1000 { 16 } else { 8 })?;
+        for _ in 0..3 {
+            at.skip_string()?;
+        }
+        at.skip(2 + 4)?;
+        let mut entry_size = at.i32()?;
+        let mut holds_sizes = false;
+        if entry_size < 0 {
+            entry_size = entry_size.saturating_neg();
+            let features = at.u8()?;
+            if features != GENERATE_OFFSETS {
+                return Err(Error::unsupported(format!("a basket asks for unknown features {features:#04x}"))
+                    .hint("it was written by a newer ROOT"));
+            }
+            holds_sizes = true;
+        }
+        let entries = at.length("the entries")?;
+        let last = at.length("the entry data")?;
+        let flag = at.u8()?;
+        let Some(data_len) = last.checked_sub(key_len) else {
+            return Err(Error::corrupt(format!("a basket's data end at {last}, inside its key of {key_len} bytes")));
+        };
+        Ok(BasketHeader {
+            record_len,
+            object_len,
+            key_len,
+            entries,
+            entry_size: usize::try_from(entry_size).unwrap_or_default(),
+            data_len,
+            holds_sizes,
+            flag,
+            end: at.position,
+        })
+    }
+
+    /// True if entries differ in size, so that the content ends with a table of offsets.
+    /// Only for a basket that is a record of its own.
+    pub fn has_table(&self) -> bool {
+        self.object_len > self.data_len
+    }
+
+    /// Checks what the header announces against the record, so that memory can be taken for it:
+    /// the blocks of a compressed payload bound its size by their own headers.
+    pub(crate) fn check_record(&self, record: &[u8]) -> Result<()> {
+        if self.record_len > record.len() || self.key_len > self.record_len || self.end != self.key_len {
+            return Err(Error::corrupt(format!(
+                "a basket's header of {} bytes contradicts its key ({} of {} bytes) in a record of {}",
+                self.end,
+                self.key_len,
+                self.record_len,
+                record.len()
+            )));
+        }
+        let payload = record.get(self.key_len..self.record_len).unwrap_or_default();
+        let available =
+            if is_compressed(self.object_len, payload.len()) { uncompressed_len(payload, self.object_len)? } else { payload.len() };
+        if self.object_len > available || self.data_len > self.object_len {
+            return Err(Error::corrupt(format!(
+                "a basket announces {} bytes of entries and {} of content; its payload holds {available}",
+                self.data_len, self.object_len
+            )));
+        }
+        Ok(())
+    }
+
+    /// The content of a basket that is a record of its own, into `place`, which has `object_len` bytes.
+    pub(crate) fn decompress_into(&self, record: &[u8], place: &mut [u8]) -> Result<()> {
+        let payload = record
+            .get(self.key_len..self.record_len)
+            .ok_or_else(|| Error::corrupt(format!("a basket of {} bytes has a key of {}", self.record_len, self.key_len)))?;
+        if is_compressed(self.object_len, payload.len()) {
+            return with_decoder(|decoder| decoder.decode(payload, place));
+        }
+        match payload.get(..place.len()) {
+            Some(stored) => {
+                place.copy_from_slice(stored);
+                Ok(())
+            }
+            None => Err(Error::new(
+                ErrorKind::Truncated,
+                format!("a basket stores {} bytes and announces {}", payload.len(), place.len()),
+            )),
+        }
+    }
+}
+
+/// The decompressed content of a basket.
+#[derive(Debug)]
+pub(crate) struct Content<'a> {
+    /// The entries, one after the other.
+    pub(crate) data: &'a [u8],
+    /// Where each begins.
+    pub(crate) bounds: Bounds<'a>,
+}
+
+/// Where the entries of a basket begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bounds<'a> {
+    /// All have this size.
+    Every(usize),
+    /// A table of one big-endian word per entry: its offset from the key's start.
+    Table {
+        /// Four bytes per entry.
+        words: &'a [u8],
+        /// `fKeylen`.
+        key_len: u32,
+        /// What of each word is the offset.
+        mask: u32,
+    },
+    /// A table of one big-endian word per entry: the size of the entry before it.
+    Sizes(&'a [u8]),
+    /// Not stored: to be made from the counts of another branch (TBasket §5.2).
+    FromCounts,
+}
+
+impl<'a> Content<'a> {
+    /// The content of a basket that is a record of its own; `scratch` holds what must be decompressed.
+    pub(crate) fn of_record(
+        header: &BasketHeader,
+        record: &'a [u8],
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<Self> {
+        let payload = record.get(header.key_len..header.record_len).unwrap_or_default();
+        let plain = if !is_compressed(header.object_len, payload.len()) && payload.len() >= header.object_len {
+            &payload[..header.object_len]
+        } else {
+            if header.object_len > scratch.len() {
+                scratch.resize(header.object_len, 0);
+            }
+            header.decompress_into(record, &mut scratch[..header.object_len])?;
+            &scratch[..header.object_len]
+        };
+        let (data, table) = plain.split_at_checked(header.data_len).ok_or_else(|| {
+            Error::corrupt(format!(
+                "a basket announces {} bytes of entries in {} bytes of content",
+                header.data_len, header.object_len
+            ))
+        })?;
+        let bounds = if table.is_empty() {
+            if header.flag >= 80 { Bounds::FromCounts } else { Bounds::Every(header.entry_size) }
+        } else {
+            let mask = if (21..40).contains(&(header.flag % 80)) { 0x00ff_ffff } else { u32::MAX };
+            bounds_of_table(header, table, mask)?.0
+        };
+        Ok(Content { data, bounds })
+    }
+
+    /// The content of a basket that is stored inside the tree's record (TBasket §4).
+    pub(crate) fn of_embedded(header: &BasketHeader, stored: &'a [u8]) -> Result<Self> {
+        let mut flag = header.flag;
+        let mut bounds = Bounds::Every(header.entry_size);
+        if flag >= 80 {
+            flag -= 80;
+            bounds = Bounds::FromCounts;
+        }
+        let mut rest = stored.get(header.end..).unwrap_or_default();
+        if flag == 0 {
+            rest = &[];
+        } else if flag % 10 != 2 && matches!(bounds, Bounds::Every(_)) {
+            let mask = if (21..40).contains(&flag) { 0x00ff_ffff } else { u32::MAX };
+            (bounds, rest) = bounds_of_table(header, rest, mask)?;
+        }
+        if flag > 40 {
+            (_, rest) = bounds_of_table(header, rest, u32::MAX)?;
+        }
+        let data = match rest.get(header.key_len..header.key_len + header.data_len) {
+            Some(data) => data,
+            None if header.entries == 0 || header.data_len == 0 => &[],
+            None => {
+                return Err(Error::new(
+                    ErrorKind::Truncated,
+                    format!("an embedded basket announces {} bytes and has {}", header.data_len, rest.len()),
+                ));
+            }
+        };
+        Ok(Content { data, bounds })
+    }
+}
+
+/// The words of a counted table for `entries` entries, and what follows the table.
+fn bounds_of_table<'a>(header: &BasketHeader, table: &'a [u8], mask: u32) -> Result<(Bounds<'a>, &'a [u8])> {
+    let broken = || Error::corrupt(format!("the table of offsets of {} entries is damaged", header.entries));
+    let (count, words) = table.split_first_chunk::<4>().ok_or_else(broken)?;
+    let len = (u32::from_be_bytes(*count) as usize).checked_mul(4).ok_or_else(broken)?;
+    let (words, rest) = words.split_at_checked(len).ok_or_else(broken)?;
+    let words = words.get(..header.entries * 4).ok_or_else(broken)?;
+    let bounds = if header.holds_sizes {
+        Bounds::Sizes(words)
+    } else {
+        Bounds::Table { words, key_len: u32::try_from(header.key_len).unwrap_or(u32::MAX), mask }
+    };
+    Ok((bounds, rest))
+}
+
+/// A cursor over the first bytes of a record.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let bytes = self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>());
+        self.position += N;
+        bytes.copied().ok_or_else(|| {
+            Error::new(ErrorKind::Truncated, "a basket's header is cut off").at(self.position as u64)
+        })
+    }
+
+    fn skip(&mut self, len: usize) -> Result<()> {
+        self.position += len;
+        Ok(())
+    }
+
+    fn skip_string(&mut self) -> Result<()> {
+        let len = match self.u8()? {
+            255 => self.length("a name")?,
+            short => usize::from(short),
+        };
+        self.skip(len)
+    }
+
+    fn u8(&mut self) -> Result<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn i16(&mut self) -> Result<i16> {
+        self.take().map(i16::from_be_bytes)
+    }
+
+    fn i32(&mut self) -> Result<i32> {
+        self.take().map(i32::from_be_bytes)
+    }
+
+    fn length(&mut self, what: &str) -> Result<usize> {
+        let value = self.i32()?;
+        usize::try_from(value).map_err(|_| {
+            Error::corrupt(format!("a basket announces {value} for {what}")).at(self.position as u64 - 4)
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Entries of any number of items: counted leaves, counted pointers, vectors of numbers.
+
+use super::Number;
+use super::piece::Piece;
+use crate::basket::{Bounds, Content};
+use rayon::prelude::*;
+use sapwood_core::{Buffer, Error, Result};
+
+/// What an entry consists of: `header` bytes, then items of `values` numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    number: Number,
+    values: usize,
+    header: usize,
+    /// Bytes of an item on file; not 0.
+    size: usize,
+}
+
+impl Item {
+    pub(super) fn new(number: Number, values: usize, header: usize) -> Self {
+        Item { number, values, header, size: (number.size_on_file() * values).max(1) }
+    }
+
+    fn size_in_memory(self) -> usize {
+        self.number.size() * self.values
+    }
+
+    /// Number of items in `bytes` bytes that hold `entries` entries.
+    fn count(self, bytes: usize, entries: usize) -> Result<usize> {
+        let wrong = || {
+            Error::corrupt(format!(
+                "{bytes} bytes of {entries} entries are no whole number of {}-byte items behind {}-byte headers",
+                self.size, self.header
+            ))
+        };
+        let items = bytes.checked_sub(entries.saturating_mul(self.header)).ok_or_else(wrong)?;
+        if items % self.size == 0 { Ok(items / self.size) } else { Err(wrong()) }
+    }
+}
+
+/// Offsets and values of all pieces.
+pub(super) fn decode(item: Item, pieces: &[Piece<'_>]) -> Result<Vec<Buffer>> {
+    // The number of items follows from the headers, so that memory is taken once and each piece is
+    // decoded in its place. Only a piece that is cut must be decompressed for it, at most two.
+    let items: Vec<usize> = pieces.iter().map(|piece| count_items(item, piece)).collect::<Result<_>>()?;
+    let entries: usize = pieces.iter().map(Piece::len).sum();
+    let mut offsets = Buffer::zeroed((entries + 1) * size_of::<i64>());
+    let mut values = Buffer::zeroed(items.iter().sum::<usize>() * item.size_in_memory());
+    let mut work = Vec::with_capacity(pieces.len());
+    let mut offsets_left = offsets.view_mut::<i64>().get_mut(1..).unwrap_or_default();
+    let mut values_left = values.as_bytes_mut();
+    let mut base = 0i64;
+    for (piece, &count) in pieces.iter().zip(&items) {
+        let (offsets, after) = offsets_left.split_at_mut(piece.len());
+        offsets_left = after;
+        let (values, after) = values_left.split_at_mut(count * item.size_in_memory());
+        values_left = after;
+        work.push((piece, Place { base, count, offsets, values }));
+        base += super::program::position(count);
+    }
+    work.into_par_iter().try_for_each(|(piece, place)| {
+        piece.with_content(|content| decode_piece(item, piece, &content, place))
+    })?;
+    Ok(vec![offsets, values])
+}
+
+/// Where a piece goes.
+struct Place<'a> {
+    /// Items before it.
+    base: i64,
+    /// Items in it.
+    count: usize,
+    /// The offset after each entry.
+    offsets: &'a mut [i64],
+    /// The items.
+    values: &'a mut [u8],
+}
+
+fn count_items(item: Item, piece: &Piece<'_>) -> Result<usize> {
+    if piece.is_whole() {
+        return item.count(piece.header.data_len, piece.header.entries).map_err(|error| piece.placed(error));
+    }
+    piece.with_content(|content| {
+        let mut bounds = Vec::new();
+        boundaries(item, piece, &content, &mut bounds)?;
+        item.count(bounds[bounds.len() - 1] - bounds[0], piece.len())
+    })
+}
+
+/// As [`Piece::boundaries`], from the counts where the basket does not store them.
+fn boundaries(item: Item, piece: &Piece<'_>, content: &Content<'_>, out: &mut Vec<usize>) -> Result<()> {
+    if !matches!(content.bounds, Bounds::FromCounts) {
+        return piece.boundaries(content, out);
+    }
+    let counts = piece.counts()?;
+    let mut end = 0usize;
+    let mut all = vec![0];
+    for &count in counts {
+        let size = usize::try_from(count).ok().and_then(|count| count.checked_mul(item.size));
+        end = size
+            .and_then(|size| end.checked_add(size)?.checked_add(item.header))
+            .ok_or_else(|| Error::corrupt(format!("an entry cannot hold {count} items")))?;
+        all.push(end);
+    }
+    if end != content.data.len() {
+        return Err(Error::corrupt(format!(
+            "the counts of a basket's entries ask for {end} bytes, it has {}",
+            content.data.len()
+        )));
+    }
+    out.clear();
+    out.extend_from_slice(&all[piece.wanted.start..=piece.wanted.end]);
+    Ok(())
+}
+
+fn decode_piece(item: Item, piece: &Piece<'_>, content: &Content<'_>, place: Place<'_>) -> Result<()> {
+    if let (0, true, Bounds::Table { words, key_len, mask: u32::MAX }) =
+        (item.header, piece.is_whole(), content.bounds)
+    {
+        item.number.decode(content.data, place.values);
+        return offsets_of_table(item, words, key_len, content.data.len(), place);
+    }
+    let mut bounds = Vec::new();
+    boundaries(item, piece, content, &mut bounds)?;
+    let mut items = 0usize;
+    let mut values = place.values;
+    for (offset, (begin, end)) in place.offsets.iter_mut().zip(bounds.iter().zip(bounds.iter().skip(1))) {
+        let body = body_of_entry(item, &content.data[*begin..*end])?;
+        let count = body.len() / item.size;
+        let (here, after) = values
+            .split_at_mut_checked(count * item.size_in_memory())
+            .ok_or_else(|| Error::corrupt("the entries of a basket overlap"))?;
+        item.number.decode(body, here);
+        values = after;
+        items += count;
+        *offset = place.base + super::program::position(items);
+    }
+    if items == place.count { Ok(()) } else { Err(Error::corrupt("a basket has bytes between its entries")) }
+}
+
+/// The items of an entry, after its header.
+fn body_of_entry(item: Item, entry: &[u8]) -> Result<&[u8]> {
+    let wrong = |what: &str| Error::corrupt(format!("an entry of {} bytes {what}", entry.len()));
+    let (header, body) =
+        entry.split_at_checked(item.header).ok_or_else(|| wrong("is shorter than its header"))?;
+    if body.len() % item.size != 0 {
+        return Err(wrong("is no whole number of items"));
+    }
+    match header {
+        // Byte count, version, number of items (root-io-spec Collections §2 and §3).
+        [_, _, _, _, _, _, count @ ..] => {
+            let count = <[u8; 4]>::try_from(count).map(u32::from_be_bytes).unwrap_or_default();
+            if count as usize != body.len() / item.size {
+                return Err(wrong(&format!("announces {count} items")));
+            }
+        }
+        // One byte that says whether anything follows (ElementTypes §4).
+        [0] if !body.is_empty() => return Err(wrong("says that nothing follows, and something does")),
+        _ => {}
+    }
+    Ok(body)
+}
+
+/// The hot path of counted leaves: the table of byte offsets becomes offsets in items, in one sweep.
+fn offsets_of_table(item: Item, words: &[u8], key_len: u32, data_len: usize, place: Place<'_>) -> Result<()> {
+    let words = words.as_chunks::<4>().0;
+    let begin = |word: &[u8; 4]| u32::from_be_bytes(*word).wrapping_sub(key_len);
+    if words.first().is_some_and(|first| begin(first) != 0) {
+        return Err(Error::corrupt("the first entry of a basket does not begin where its data do"));
+    }
+    let Some((last, offsets)) = place.offsets.split_last_mut() else { return Ok(()) };
+    let mut remainders = 0u32;
+    if item.size.is_power_of_two() {
+        let (shift, mask) = (item.size.trailing_zeros(), (item.size - 1) as u32);
+        for (offset, word) in offsets.iter_mut().zip(&words[1..]) {
+            let at = begin(word);
+            remainders |= at & mask;
+            *offset = place.base + i64::from(at >> shift);
+        }
+    } else {
+        let size = u32::try_from(item.size).unwrap_or(u32::MAX);
+        for (offset, word) in offsets.iter_mut().zip(&words[1..]) {
+            let at = begin(word);
+            remainders |= at % size;
+            *offset = place.base + i64::from(at / size);
+        }
+    }
+    *last = place.base + super::program::position(data_len / item.size);
+    let backwards = place.offsets.windows(2).fold(false, |found, pair| found | (pair[0] > pair[1]));
+    if remainders != 0 || backwards || place.offsets.first().is_some_and(|first| *first < place.base) {
+        return Err(Error::corrupt("the offsets of a basket's entries go backwards or split an item"));
+    }
+    Ok(())
+}

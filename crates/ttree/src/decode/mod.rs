@@ -1,0 +1,104 @@
+//! From raw baskets to a column: each basket is decompressed and decoded straight into its place in the output.
+
+mod builder;
+mod fixed;
+mod jagged;
+mod number;
+mod piece;
+mod program;
+mod streamed;
+
+pub use number::Number;
+pub use program::Node;
+
+use crate::BasketRef;
+use bytes::Bytes;
+use piece::Piece;
+use sapwood_core::{Column, Form, Result};
+use std::ops::Range;
+
+/// How the bytes of a branch become values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interpretation {
+    /// The shape and type of the column.
+    pub form: Form,
+    /// What an entry looks like on file.
+    pub layout: Layout,
+    /// Index of the branch whose values say how many items each entry has. Its values are needed only
+    /// for baskets that do not store the offsets of their entries.
+    pub count_branch: Option<usize>,
+}
+
+/// What an entry looks like on file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Layout {
+    /// Every entry holds `values` numbers.
+    Fixed {
+        /// The numbers.
+        number: Number,
+        /// How many.
+        values: usize,
+    },
+    /// Every entry holds any number of items of `values` numbers each, up to its end, after `header` bytes:
+    /// 0 for a counted leaf, 1 (a flag) for a counted pointer, 10 (byte count, version, count) for a vector.
+    Jagged {
+        /// The numbers.
+        number: Number,
+        /// How many make an item.
+        values: usize,
+        /// Bytes in front of the items of each entry.
+        header: usize,
+    },
+    /// A program is run for every entry.
+    Program(Node),
+}
+
+/// A basket and its bytes: the record of the basket, or what the tree's record embeds.
+#[derive(Debug, Clone)]
+pub struct BasketBytes<'a> {
+    /// Where it belongs.
+    pub basket: &'a BasketRef,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// The values of a count branch for consecutive entries.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts<'a> {
+    /// The first entry.
+    pub first_entry: u64,
+    /// One value per entry.
+    pub values: &'a [i64],
+}
+
+impl<'a> Counts<'a> {
+    fn of(self, entries: Range<u64>) -> Option<&'a [i64]> {
+        let from = usize::try_from(entries.start.checked_sub(self.first_entry)?).ok()?;
+        let len = usize::try_from(entries.end.checked_sub(entries.start)?).ok()?;
+        self.values.get(from..from.checked_add(len)?)
+    }
+}
+
+/// Decodes the entries `entries` of a branch, on the threads of the current pool.
+///
+/// `baskets` are the baskets that hold these entries, in order; together they must hold all of them.
+///
+/// # Errors
+/// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the byte offset in the file.
+pub fn decode(
+    interpretation: &Interpretation,
+    baskets: &[BasketBytes<'_>],
+    entries: Range<u64>,
+    counts: Option<Counts<'_>>,
+) -> Result<Column> {
+    let pieces = Piece::cut(baskets, entries, counts)?;
+    let length = pieces.iter().map(Piece::len).sum();
+    let buffers = match &interpretation.layout {
+        Layout::Fixed { number, values } => vec![fixed::decode(*number, *values, &pieces)?],
+        Layout::Jagged { number, values, header } => {
+            jagged::decode(jagged::Item::new(*number, *values, *header), &pieces)?
+        }
+        Layout::Program(node) => streamed::decode(node, &pieces)?,
+    };
+    Ok(Column { form: interpretation.form.clone(), length, buffers })
+}

@@ -1,0 +1,193 @@
+//! Numbers as a basket holds them, and as an array holds them.
+
+use sapwood_core::Primitive;
+
+/// How one number is encoded on file, and which type it becomes in memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// Big-endian, of the same type in memory. A `Bool` is any byte; non-zero is true
+    /// (root-io-spec ElementTypes §2.5).
+    Plain(Primitive),
+    /// `Double32_t` without a range: a `float` on file, a `double` in memory (ElementTypes §5.2).
+    FloatAsDouble,
+    /// `Double32_t` or `Float16_t` with a range: a 32-bit unsigned integer on file (ElementTypes §5.2).
+    Scaled {
+        /// The value of integer 0.
+        minimum: f64,
+        /// Integers per unit.
+        factor: f64,
+        /// True for `Double32_t` (`double` in memory), false for `Float16_t` (`float`).
+        double: bool,
+    },
+    /// A sign, 8 bits of exponent and `bits` of mantissa in three bytes (ElementTypes §5.2).
+    Truncated {
+        /// Bits of the mantissa kept, 1 to 15.
+        bits: u32,
+        /// True for `Double32_t` (`double` in memory), false for `Float16_t` (`float`).
+        double: bool,
+    },
+}
+
+impl Number {
+    /// Bytes of one value on file.
+    pub fn size_on_file(self) -> usize {
+        match self {
+            Number::Plain(primitive) => primitive.size(),
+            Number::FloatAsDouble | Number::Scaled { .. } => 4,
+            Number::Truncated { .. } => 3,
+        }
+    }
+
+    /// The type in memory.
+    pub fn primitive(self) -> Primitive {
+        match self {
+            Number::Plain(primitive) => primitive,
+            Number::FloatAsDouble => Primitive::F64,
+            Number::Scaled { double, .. } | Number::Truncated { double, .. } => {
+                if double {
+                    Primitive::F64
+                } else {
+                    Primitive::F32
+                }
+            }
+        }
+    }
+
+    /// Bytes of one value in memory.
+    pub fn size(self) -> usize {
+        self.primitive().size()
+    }
+
+    /// True if a value has as many bytes on file as in memory, so that [`Number::decode_in_place`] works.
+    pub fn keeps_size(self) -> bool {
+        matches!(self, Number::Plain(_))
+    }
+
+    /// Decodes as many whole values as both slices hold.
+    pub fn decode(self, on_file: &[u8], in_memory: &mut [u8]) {
+        match self {
+            Number::Plain(Primitive::Bool) => {
+                for (to, from) in in_memory.iter_mut().zip(on_file) {
+                    *to = u8::from(*from != 0);
+                }
+            }
+            Number::Plain(primitive) => match primitive.size() {
+                1 => {
+                    let count = on_file.len().min(in_memory.len());
+                    in_memory[..count].copy_from_slice(&on_file[..count]);
+                }
+                2 => convert(on_file, in_memory, |b| u16::from_be_bytes(b).to_ne_bytes()),
+                4 => convert(on_file, in_memory, |b| u32::from_be_bytes(b).to_ne_bytes()),
+                _ => convert(on_file, in_memory, |b| u64::from_be_bytes(b).to_ne_bytes()),
+            },
+            Number::FloatAsDouble => {
+                convert(on_file, in_memory, |b| f64::from(f32::from_be_bytes(b)).to_ne_bytes());
+            }
+            Number::Scaled { minimum, factor, double: true } => {
+                convert(on_file, in_memory, |b| scaled(b, minimum, factor).to_ne_bytes());
+            }
+            Number::Scaled { minimum, factor, double: false } => {
+                convert(on_file, in_memory, |b| narrow(scaled(b, minimum, factor)).to_ne_bytes());
+            }
+            Number::Truncated { bits, double: true } => {
+                convert(on_file, in_memory, |b| f64::from(truncated(b, bits)).to_ne_bytes());
+            }
+            Number::Truncated { bits, double: false } => {
+                convert(on_file, in_memory, |b| truncated(b, bits).to_ne_bytes());
+            }
+        }
+    }
+
+    /// Turns values that lie in their place in the output, as on file, into values in memory.
+    /// Only for numbers that [keep their size](Number::keeps_size).
+    pub fn decode_in_place(self, values: &mut [u8]) {
+        if let Number::Plain(primitive) = self {
+            match primitive {
+                Primitive::Bool => values.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0)),
+                _ => match primitive.size() {
+                    2 => swap_in_place(values, |b| u16::from_be_bytes(b).to_ne_bytes()),
+                    4 => swap_in_place(values, |b| u32::from_be_bytes(b).to_ne_bytes()),
+                    8 => swap_in_place(values, |b| u64::from_be_bytes(b).to_ne_bytes()),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn convert<const FILE: usize, const MEMORY: usize>(
+    on_file: &[u8],
+    in_memory: &mut [u8],
+    one: impl Fn([u8; FILE]) -> [u8; MEMORY],
+) {
+    let (values, _) = on_file.as_chunks::<FILE>();
+    let (places, _) = in_memory.as_chunks_mut::<MEMORY>();
+    for (place, value) in places.iter_mut().zip(values) {
+        *place = one(*value);
+    }
+}
+
+#[inline(always)]
+fn swap_in_place<const SIZE: usize>(values: &mut [u8], one: impl Fn([u8; SIZE]) -> [u8; SIZE]) {
+    let (values, _) = values.as_chunks_mut::<SIZE>();
+    for value in values {
+        *value = one(*value);
+    }
+}
+
+fn scaled(bytes: [u8; 4], minimum: f64, factor: f64) -> f64 {
+    f64::from(u32::from_be_bytes(bytes)) / factor + minimum
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "Float16_t is a float in memory: rounding is meant")]
+fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+/// Three bytes: the exponent, then a 16-bit word with the mantissa in its low `bits` + 1 bits and the
+/// sign in the bit above.
+fn truncated(bytes: [u8; 3], bits: u32) -> f32 {
+    let mantissa = u32::from(u16::from_be_bytes([bytes[1], bytes[2]]));
+    let kept = mantissa & ((1 << (bits + 1)) - 1);
+    let value = f32::from_bits(u32::from(bytes[0]) << 23 | kept << (23 - bits));
+    if mantissa & (1 << (bits + 1)) != 0 { -value } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_swapped() {
+        let mut out = [0; 8];
+        Number::Plain(Primitive::F32).decode(&[0x42, 0xc8, 0, 0, 0x43, 0x48, 0, 0], &mut out);
+        assert_eq!(bytemuck_f32(&out), [100.0, 200.0]);
+        let mut place = [0x42, 0xc8, 0, 0];
+        Number::Plain(Primitive::F32).decode_in_place(&mut place);
+        assert_eq!(bytemuck_f32(&place), [100.0]);
+    }
+
+    #[test]
+    fn any_byte_but_zero_is_true() {
+        let mut out = [9; 3];
+        Number::Plain(Primitive::Bool).decode(&[0, 1, 0x99], &mut out);
+        assert_eq!(out, [0, 1, 1]);
+    }
+
+    // The bytes are those that root-io-spec TLeaf §7 quotes for `ttree/leaf-truncated`.
+    #[test]
+    fn truncated_and_scaled_numbers_have_the_values_of_the_specification() {
+        let mut out = [0; 4];
+        Number::Scaled { minimum: 0.0, factor: 10.24, double: false }.decode(&[0, 0, 2, 0], &mut out);
+        assert_eq!(bytemuck_f32(&out), [50.0]);
+        Number::Truncated { bits: 12, double: false }.decode(&[0x7f, 0x08, 0x00], &mut out);
+        assert_eq!(bytemuck_f32(&out), [1.5]);
+        Number::Truncated { bits: 8, double: false }.decode(&[0x80, 0x00, 0xc0], &mut out);
+        assert_eq!(bytemuck_f32(&out), [3.5]);
+    }
+
+    fn bytemuck_f32(bytes: &[u8]) -> Vec<f32> {
+        bytes.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b)).collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! The part of a basket that falls into the wanted entries.
+
+use super::{BasketBytes, Counts};
+use crate::basket::{BasketHeader, Bounds, Content};
+use sapwood_core::{Error, Result};
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// A basket, cut to the wanted entries.
+#[derive(Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) header: BasketHeader,
+    bytes: &'a [u8],
+    embedded: bool,
+    offset: u64,
+    /// Wanted entries, counted from the basket's first.
+    pub(super) wanted: Range<usize>,
+    counts: Option<&'a [i64]>,
+}
+
+impl<'a> Piece<'a> {
+    /// The pieces of `baskets` that hold `entries`.
+    pub(super) fn cut(
+        baskets: &'a [BasketBytes<'_>],
+        entries: Range<u64>,
+        counts: Option<Counts<'a>>,
+    ) -> Result<Vec<Piece<'a>>> {
+        let mut next = entries.start;
+        let mut pieces = Vec::with_capacity(baskets.len());
+        for BasketBytes { basket, bytes } in baskets {
+            let end = basket.first_entry.saturating_add(basket.entries).min(entries.end);
+            if end <= next {
+                continue;
+            }
+            if basket.first_entry > next {
+                break;
+            }
+            let piece = Piece::open(basket.offset, bytes, basket.embedded.is_some(), basket.entries)
+                .map_err(|error| error.inside(basket.offset))?;
+            let counts =
+                counts.and_then(|counts| counts.of(basket.first_entry..basket.first_entry + basket.entries));
+            let index = |entry: u64| usize::try_from(entry - basket.first_entry).unwrap_or(usize::MAX);
+            pieces.push(Piece { wanted: index(next)..index(end), counts, ..piece });
+            next = end;
+        }
+        if next < entries.end {
+            return Err(Error::corrupt(format!("no basket holds the entries {next} to {}", entries.end)));
+        }
+        Ok(pieces)
+    }
+
+    fn open(offset: u64, bytes: &'a [u8], embedded: bool, entries: u64) -> Result<Piece<'a>> {
+        let header = BasketHeader::parse(bytes)?;
+        if !embedded {
+            header.check_record(bytes)?;
+        }
+        if header.entries as u64 != entries {
+            return Err(Error::corrupt(format!(
+                "a basket holds {} entries, the branch announces {entries}",
+                header.entries
+            )));
+        }
+        Ok(Piece { header, bytes, embedded, offset, wanted: 0..0, counts: None })
+    }
+
+    /// Number of wanted entries.
+    pub(super) fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// True if all entries are wanted.
+    pub(super) fn is_whole(&self) -> bool {
+        self.wanted == (0..self.header.entries)
+    }
+
+    /// Decompresses into `place` if that is all that is to be done; answers whether it was.
+    pub(super) fn decompress_whole(&self, place: &mut [u8]) -> Result<bool> {
+        if self.embedded || self.header.has_table() || !self.is_whole() || place.len() != self.header.object_len {
+            return Ok(false);
+        }
+        self.header.decompress_into(self.bytes, place).map_err(|error| self.placed(error))?;
+        Ok(true)
+    }
+
+    /// Decompresses the basket and hands its content to `work`.
+    pub(super) fn with_content<R>(&self, work: impl FnOnce(Content<'_>) -> Result<R>) -> Result<R> {
+        let result = if self.embedded {
+            Content::of_embedded(&self.header, self.bytes).and_then(work)
+        } else {
+            SCRATCH.with(|scratch| {
+                let mut scratch = scratch.borrow_mut();
+                let result = Content::of_record(&self.header, self.bytes, &mut scratch).and_then(work);
+                if scratch.len() > LARGEST_SCRATCH {
+                    *scratch = Vec::new();
+                }
+                result
+            })
+        };
+        result.map_err(|error| self.placed(error))
+    }
+
+    /// Where the wanted entries begin and, last, end: `len() + 1` offsets into the content's data.
+    pub(super) fn boundaries(&self, content: &Content<'_>, out: &mut Vec<usize>) -> Result<()> {
+        out.clear();
+        match content.bounds {
+            Bounds::Every(size) => {
+                out.extend((self.wanted.start..=self.wanted.end).map(|entry| entry.saturating_mul(size)));
+            }
+            Bounds::Table { words, key_len, mask } => {
+                let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) & mask);
+                let starts = words.map(|word| word.wrapping_sub(key_len) as usize);
+                let all = starts.chain([content.data.len()]);
+                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
+            }
+            Bounds::Sizes(words) => {
+                let sizes = words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word) as usize);
+                let starts = sizes.scan(0, |sum: &mut usize, size| {
+                    *sum = sum.saturating_add(size);
+                    Some(*sum)
+                });
+                let all = starts.chain([content.data.len()]);
+                out.extend(all.skip(self.wanted.start).take(self.len() + 1));
+            }
+            Bounds::FromCounts => {
+                return Err(Error::unsupported(
+                    "a basket does not store the offsets of its entries, and they do not follow from a count",
+                ));
+            }
+        }
+        if out.is_sorted() && out.last().is_some_and(|end| *end <= content.data.len()) {
+            return Ok(());
+        }
+        Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+    }
+
+    /// The counts of all entries of the basket, where a count branch is known.
+    pub(super) fn counts(&self) -> Result<&'a [i64]> {
+        self.counts.ok_or_else(|| {
+            Error::corrupt("a basket stores no offsets of its entries, and the branch that counts them is unknown")
+        })
+    }
+
+    /// The error with its place in the file.
+    pub(super) fn placed(&self, error: Error) -> Error {
+        error.inside(self.offset)
+    }
+}
+
+/// More than this is given back after use.
+const LARGEST_SCRATCH: usize = 16 << 20;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
