@@ -1,1 +1,17 @@
-//! ROOT's compression blocks.
+//! ROOT's compression blocks: from the bytes of a record to the object that was compressed.
+//!
+//! A compressed payload is one block, or several of at most 16 MiB each; a block is nine bytes of header and a
+//! stream of one of five algorithms (root-io-spec Compression §2-7). Nothing in a payload says that it is
+//! compressed: [`is_compressed`] decides from the lengths in the key.
+//!
+//! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
+//! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
+//! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
+
+mod block;
+mod decoder;
+mod lz4;
+mod lzma;
+
+pub use block::{Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, blocks, is_compressed, uncompressed_len};
+pub use decoder::{Decoder, with_decoder};

@@ -1,0 +1,217 @@
+//! The nine bytes before each compressed stream, and the walk from one block to the next.
+
+use sapwood_core::{Error, Result};
+use std::fmt;
+
+/// Bytes of a block's header.
+pub const HEADER_LEN: usize = 9;
+
+/// How a block is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// `ZL`: deflate in zlib's wrapping.
+    Zlib,
+    /// `CS`: deflate with nothing around it, from writers before 5.11.
+    OldZlib,
+    /// `XZ`: an xz stream of LZMA2.
+    Lzma,
+    /// `L4`: an LZ4 block after its 64-bit checksum.
+    Lz4,
+    /// `ZS`: a Zstandard frame.
+    Zstd,
+}
+
+impl Algorithm {
+    /// The two letters of the tag.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Algorithm::Zlib => "ZL",
+            Algorithm::OldZlib => "CS",
+            Algorithm::Lzma => "XZ",
+            Algorithm::Lz4 => "L4",
+            Algorithm::Zstd => "ZS",
+        }
+    }
+
+    /// The algorithm of a tag and its method byte, as strict as ROOT is (root-io-spec Compression §3).
+    fn of(tag: [u8; 2], method: u8) -> Option<Self> {
+        match (&tag, method) {
+            (b"ZL", 8) => Some(Algorithm::Zlib),
+            (b"CS", 8) => Some(Algorithm::OldZlib),
+            (b"XZ", 0) => Some(Algorithm::Lzma),
+            (b"L4", _) => Some(Algorithm::Lz4),
+            (b"ZS", 1) => Some(Algorithm::Zstd),
+            _ => None,
+        }
+    }
+
+    /// An upper bound of bytes out per byte in.
+    ///
+    /// Deflate's longest match is 258 bytes in two bits, LZ4's length bytes add 255 each.
+    /// Zstandard repeats a byte for 128 KiB in four. LZMA spends 0.3 bits on 273 bytes at best, a ratio of 7,100.
+    fn max_ratio(self) -> usize {
+        match self {
+            Algorithm::Zlib | Algorithm::OldZlib => 1032,
+            Algorithm::Lz4 => 255,
+            Algorithm::Lzma => 1 << 13,
+            Algorithm::Zstd => 1 << 15,
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Algorithm::Zlib => "ZLIB",
+            Algorithm::OldZlib => "ZLIB (old)",
+            Algorithm::Lzma => "LZMA",
+            Algorithm::Lz4 => "LZ4",
+            Algorithm::Zstd => "ZSTD",
+        })
+    }
+}
+
+/// A block's header.
+///
+/// ```
+/// use sapwood_codec::{Algorithm, BlockHeader};
+/// let header = BlockHeader::parse(b"ZS\x01\x10\x00\x00\x00\x01\x00")?;
+/// assert_eq!(header, BlockHeader { algorithm: Algorithm::Zstd, compressed: 16, uncompressed: 256 });
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// How the block is compressed.
+    pub algorithm: Algorithm,
+    /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
+    pub compressed: usize,
+    /// Bytes that they decompress to, below 16 MiB.
+    pub uncompressed: usize,
+}
+
+impl BlockHeader {
+    /// Reads the header at the start of `bytes`.
+    ///
+    /// # Errors
+    /// `Corrupt` if there are less than [`HEADER_LEN`] bytes, the tag is unknown, or the block claims more
+    /// data than its algorithm can make of its compressed bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let Some(&[t0, t1, method, c0, c1, c2, u0, u1, u2]) = bytes.first_chunk::<HEADER_LEN>() else {
+            return Err(Error::corrupt(format!(
+                "{} bytes are left where a compression block must begin with {HEADER_LEN} bytes of header",
+                bytes.len()
+            )));
+        };
+        let Some(algorithm) = Algorithm::of([t0, t1], method) else {
+            return Err(Error::corrupt(format!(
+                "a compression block begins with the unknown tag '{}', method {method}",
+                [t0, t1].escape_ascii()
+            )));
+        };
+        let header = BlockHeader {
+            algorithm,
+            compressed: size_from([c0, c1, c2]),
+            uncompressed: size_from([u0, u1, u2]),
+        };
+        if header.uncompressed > header.compressed.saturating_mul(algorithm.max_ratio()) {
+            return Err(Error::corrupt(format!(
+                "a compression block claims {} bytes, more than {} bytes of {algorithm} can hold",
+                header.uncompressed, header.compressed
+            )));
+        }
+        Ok(header)
+    }
+}
+
+/// A 24-bit little-endian size (root-io-spec Compression §4).
+fn size_from(bytes: [u8; 3]) -> usize {
+    let [low, middle, high] = bytes.map(usize::from);
+    low | middle << 8 | high << 16
+}
+
+/// One block of a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// What its header says.
+    pub header: BlockHeader,
+    /// Where its header begins in the payload.
+    pub offset: usize,
+    /// The bytes after the header.
+    pub data: &'a [u8],
+}
+
+/// The blocks of a payload that holds `object_len` bytes when decompressed.
+///
+/// Like ROOT, it stops when the blocks amount to that length, whatever follows. Each item is a block or the
+/// reason why there is none, with its offset in the payload; after an error there are no more items.
+pub fn blocks(payload: &[u8], object_len: usize) -> Blocks<'_> {
+    Blocks { payload, offset: 0, missing: object_len }
+}
+
+/// The iterator that [`blocks`] returns.
+#[derive(Debug, Clone)]
+pub struct Blocks<'a> {
+    payload: &'a [u8],
+    offset: usize,
+    missing: usize,
+}
+
+impl<'a> Blocks<'a> {
+    fn next_block(&self) -> Result<Block<'a>> {
+        let rest = self.payload.get(self.offset..).unwrap_or_default();
+        let header = BlockHeader::parse(rest)?;
+        let data = rest.get(HEADER_LEN..HEADER_LEN + header.compressed).ok_or_else(|| {
+            Error::corrupt(format!(
+                "a compression block of {} bytes runs over the end of its record, {} bytes further",
+                header.compressed,
+                rest.len() - HEADER_LEN
+            ))
+        })?;
+        if header.uncompressed > self.missing {
+            return Err(Error::corrupt(format!(
+                "a compression block holds {} bytes where the object has room for {}",
+                header.uncompressed, self.missing
+            )));
+        }
+        Ok(Block { header, offset: self.offset, data })
+    }
+}
+
+impl<'a> Iterator for Blocks<'a> {
+    type Item = Result<Block<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.missing == 0 {
+            return None;
+        }
+        let block = self.next_block().map_err(|error| error.at(self.offset as u64));
+        match &block {
+            Ok(block) => {
+                self.offset += HEADER_LEN + block.data.len();
+                self.missing -= block.header.uncompressed;
+            }
+            Err(_) => self.missing = 0,
+        }
+        Some(block)
+    }
+}
+
+/// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.
+///
+/// For callers that take memory of a length that a file states: after this, a payload cannot claim more than
+/// its algorithms can make of its bytes.
+///
+/// # Errors
+/// `Corrupt` if the blocks are damaged, implausible, or amount to another length.
+pub fn uncompressed_len(payload: &[u8], object_len: usize) -> Result<usize> {
+    blocks(payload, object_len).try_fold(0, |sum, block| Ok(sum + block?.header.uncompressed))
+}
+
+/// Whether a record's payload of `payload_len` bytes (fNbytes - fKeylen) is compressed, if the object has
+/// `object_len` bytes (fObjlen).
+///
+/// The rule is an inequality: a payload that is longer than its object is stored as it is, and what follows
+/// the object is of no meaning (root-io-spec Compression §1.1).
+pub fn is_compressed(object_len: usize, payload_len: usize) -> bool {
+    object_len > payload_len
+}

@@ -1,0 +1,161 @@
+//! From a compressed payload to the bytes of the object.
+
+use crate::block::{Algorithm, Block, blocks, uncompressed_len};
+use crate::{lz4, lzma};
+use libdeflater::Decompressor;
+use sapwood_core::{Error, ErrorKind, Result};
+use std::cell::RefCell;
+use std::fmt;
+use zstd_safe::DCtx;
+
+/// Decompresses payloads; reuses the libraries' contexts from one to the next.
+///
+/// A new decoder costs nothing: contexts are made when first needed. One decoder serves one thread at a time;
+/// [`with_decoder`] keeps one for each.
+///
+/// ```
+/// use sapwood_codec::Decoder;
+/// // As writers before 5.11 stored it: raw deflate behind the tag CS.
+/// let payload = b"CS\x08\x0a\x00\x00\x64\x00\x00\x0b\xf2\xf7\x0f\x51\x08\xa2\x2d\x01\x00";
+/// let mut object = [0; 100];
+/// Decoder::default().decode(payload, &mut object)?;
+/// assert_eq!(object, *b"ROOT ".repeat(20));
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Decoder {
+    deflate: Option<Decompressor>,
+    zstd: Option<DCtx<'static>>,
+}
+
+impl Decoder {
+    /// Decompresses `payload`, one block or several, into `out`, whose length is that of the object (fObjlen).
+    ///
+    /// Bytes after the block that fills `out` are ignored, as ROOT does. Offsets in errors count from the start
+    /// of the payload.
+    ///
+    /// # Errors
+    /// `Corrupt` if a block is damaged or implausible, or the blocks give more or less than `out` holds;
+    /// `Checksum` if an LZ4 or Zstandard block does not agree with its checksum; `Limit` if an LZMA stream
+    /// asks for more than 128 MiB of memory. What is in `out` then has no meaning.
+    pub fn decode(&mut self, payload: &[u8], out: &mut [u8]) -> Result<()> {
+        let mut rest = out;
+        for block in blocks(payload, rest.len()) {
+            let block = block?;
+            // The walk yields no block that is longer than what is missing.
+            let (target, after) =
+                std::mem::take(&mut rest).split_at_mut_checked(block.header.uncompressed).ok_or_else(
+                    || Error::corrupt("a compression block is too long").at(block.offset as u64),
+                )?;
+            self.decode_block(block, target)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Decompresses `payload` into new memory of `object_len` bytes.
+    ///
+    /// Memory is taken block by block, after it was checked that the blocks can give that length.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`]; `Limit` if there is not enough memory.
+    pub fn decode_to_vec(&mut self, payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
+        uncompressed_len(payload, object_len)?;
+        let mut out = Vec::new();
+        for block in blocks(payload, object_len) {
+            let block = block?;
+            let start = out.len();
+            out.try_reserve_exact(block.header.uncompressed).map_err(|error| {
+                Error::new(
+                    ErrorKind::Limit,
+                    format!("there is no memory for an object of {object_len} bytes"),
+                )
+                .caused_by(error)
+            })?;
+            out.resize(start + block.header.uncompressed, 0);
+            self.decode_block(block, out.get_mut(start..).unwrap_or_default())?;
+        }
+        Ok(out)
+    }
+
+    /// Decompresses one block; `out` has the length that its header states.
+    fn decode_block(&mut self, block: Block<'_>, out: &mut [u8]) -> Result<()> {
+        let algorithm = block.header.algorithm;
+        let written = match algorithm {
+            Algorithm::Zlib => self.deflate().zlib_decompress(block.data, out).map_err(deflate_error),
+            Algorithm::OldZlib => self.deflate().deflate_decompress(block.data, out).map_err(deflate_error),
+            Algorithm::Lzma => lzma::decompress(block.data, out),
+            Algorithm::Lz4 => lz4::decompress(block.data, out),
+            Algorithm::Zstd => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
+        };
+        match written {
+            Ok(written) if written == out.len() => Ok(()),
+            Ok(written) => Err(Error::corrupt(format!(
+                "a block of {algorithm} gives {written} bytes, its header says {}",
+                out.len()
+            ))),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| error.at(block.offset as u64))
+    }
+
+    fn deflate(&mut self) -> &mut Decompressor {
+        self.deflate.get_or_insert_with(Decompressor::new)
+    }
+
+    /// The context. A frame is decompressed straight into its target, so its window, however large it claims to
+    /// be, takes no memory.
+    fn zstd(&mut self) -> Result<&mut DCtx<'static>> {
+        if self.zstd.is_none() {
+            self.zstd = DCtx::try_create();
+        }
+        self.zstd
+            .as_mut()
+            .ok_or_else(|| Error::new(ErrorKind::Limit, "there is no memory left for Zstandard"))
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").finish_non_exhaustive()
+    }
+}
+
+fn deflate_error(error: libdeflater::DecompressionError) -> Error {
+    Error::corrupt(match error {
+        libdeflater::DecompressionError::BadData => "a deflate stream is damaged",
+        libdeflater::DecompressionError::InsufficientSpace => {
+            "a deflate stream gives more bytes than its block's header says"
+        }
+    })
+}
+
+fn zstd_error(code: zstd_safe::ErrorCode) -> Error {
+    /// `ZSTD_error_checksum_wrong`, as the library's functions return it.
+    const CHECKSUM_WRONG: zstd_safe::ErrorCode = 22_usize.wrapping_neg();
+    if code == CHECKSUM_WRONG {
+        return Error::new(
+            ErrorKind::Checksum,
+            "the checksum of a Zstandard frame does not agree with its data",
+        );
+    }
+    Error::corrupt(format!("a Zstandard frame is damaged: {}", zstd_safe::get_error_name(code)))
+}
+
+/// Calls `work` with the decoder of this thread.
+///
+/// ```
+/// # let (payload, mut object) = (b"CS\x08\x0a\x00\x00\x64\x00\x00\x0b\xf2\xf7\x0f\x51\x08\xa2\x2d\x01\x00", [0; 100]);
+/// sapwood_codec::with_decoder(|decoder| decoder.decode(payload, &mut object))?;
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+pub fn with_decoder<R>(work: impl FnOnce(&mut Decoder) -> R) -> R {
+    thread_local! {
+        static DECODER: RefCell<Decoder> = RefCell::default();
+    }
+    DECODER.with(|decoder| match decoder.try_borrow_mut() {
+        Ok(mut decoder) => work(&mut decoder),
+        // Only if `work` itself calls this function.
+        Err(_) => work(&mut Decoder::default()),
+    })
+}
