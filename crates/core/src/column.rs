@@ -92,14 +92,17 @@ impl Form {
         dims.iter().rev().fold(content, |content, &size| Form::Fixed { size, content: Box::new(content) })
     }
 
-    /// Number of buffers that a column of this form has.
-    pub fn buffer_count(&self) -> usize {
+    /// For each buffer of a column of this form, whether it holds offsets.
+    fn holds_offsets(&self, out: &mut Vec<bool>) {
         match self {
-            Form::Primitive(_) => 1,
-            Form::Fixed { content, .. } => content.buffer_count(),
-            Form::List(content) => 1 + content.buffer_count(),
-            Form::String => 2,
-            Form::Record(fields) => fields.iter().map(|(_, form)| form.buffer_count()).sum(),
+            Form::Primitive(_) => out.push(false),
+            Form::Fixed { content, .. } => content.holds_offsets(out),
+            Form::List(content) => {
+                out.push(true);
+                content.holds_offsets(out);
+            }
+            Form::String => out.extend([true, false]),
+            Form::Record(fields) => fields.iter().for_each(|(_, form)| form.holds_offsets(out)),
         }
     }
 }
@@ -120,4 +123,51 @@ impl Column {
     pub fn byte_count(&self) -> usize {
         self.buffers.iter().map(Buffer::len).sum()
     }
+
+    /// The column of `length` items whose parts, one after the other, have the buffers `parts` each.
+    ///
+    /// ```
+    /// use sapwood_core::{Buffer, Column, Form, Primitive};
+    /// let form = Form::list(Form::Primitive(Primitive::U8));
+    /// let (offsets, values) = (Buffer::from_slice(&[0i64, 2, 3]), Buffer::from_slice(&[7u8, 8, 9]));
+    /// let part = vec![offsets.as_bytes(), values.as_bytes()];
+    /// let column = Column::join(&form, &[part.clone(), part], 4);
+    /// assert_eq!(column.buffers[0].view::<i64>(), [0, 2, 3, 5, 6]);
+    /// assert_eq!(column.buffers[1].as_bytes(), [7, 8, 9, 7, 8, 9]);
+    /// ```
+    pub fn join(form: &Form, parts: &[Vec<&[u8]>], length: usize) -> Column {
+        let mut holds_offsets = Vec::new();
+        form.holds_offsets(&mut holds_offsets);
+        let buffers = holds_offsets.iter().enumerate().map(|(index, holds_offsets)| {
+            let parts = parts.iter().filter_map(|part| part.get(index).copied());
+            if *holds_offsets { join_offsets(parts) } else { join_values(parts) }
+        });
+        Column { form: form.clone(), length, buffers: buffers.collect() }
+    }
+}
+
+fn join_values<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
+    let mut buffer = Buffer::zeroed(parts.clone().map(<[u8]>::len).sum());
+    let mut rest = buffer.as_bytes_mut();
+    for part in parts {
+        let (place, after) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = after;
+    }
+    buffer
+}
+
+fn join_offsets<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
+    let offsets = |part: &'a [u8]| part.as_chunks().0.iter().map(|offset| i64::from_ne_bytes(*offset));
+    let lists: usize = parts.clone().map(|part| (part.len() / size_of::<i64>()).saturating_sub(1)).sum();
+    let mut buffer = Buffer::zeroed((lists + 1) * size_of::<i64>());
+    let mut places = buffer.view_mut::<i64>().iter_mut().skip(1);
+    let mut base = 0;
+    for part in parts {
+        for (offset, place) in offsets(part).skip(1).zip(places.by_ref()) {
+            *place = base + offset;
+        }
+        base += offsets(part).next_back().unwrap_or_default();
+    }
+    buffer
 }

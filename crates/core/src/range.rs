@@ -20,7 +20,10 @@ impl ByteRange {
     pub fn new(start: u64, len: u64) -> Result<Self> {
         match start.checked_add(len) {
             Some(end) if end <= i64::MAX as u64 => Ok(ByteRange { start, len }),
-            _ => Err(Error::corrupt(format!("a range of {len} bytes at {start} lies beyond any file")).at(start)),
+            _ => {
+                Err(Error::corrupt(format!("a range of {len} bytes at {start} lies beyond any file"))
+                    .at(start))
+            }
         }
     }
 

@@ -1,13 +1,15 @@
 //! ROOT's TTree: metadata, basket layout, and bytes to columns. Never asks for bytes: it is handed them.
 //!
 //! - [`Tree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
-//! - `interpret` decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
+//! - [`interpret`] decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
 //! - [`decode`] turns raw basket records into a [`sapwood_core::Column`].
 
 mod basket;
 mod decode;
+mod interpret;
 mod meta;
 
 pub use basket::BasketHeader;
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, Node, Number, decode};
+pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Leaf, LeafKind, Tree};

@@ -1,7 +1,6 @@
 //! Output of a decoding program that grows entry by entry: one per basket, joined at the end.
 
 use super::program::{Node, position};
-use sapwood_core::Buffer;
 
 /// Growing buffers in the shape of a form.
 #[derive(Debug)]
@@ -59,81 +58,23 @@ impl Builder {
         }
     }
 
-    /// The buffers of all `parts`, which were built by one program, joined in depth-first order.
-    pub(super) fn join(parts: &[&Builder], buffers: &mut Vec<Buffer>) {
-        match parts.first() {
-            None => {}
-            Some(Builder::Numbers { .. }) => {
-                buffers.push(concatenate(parts.iter().filter_map(|part| match part {
-                    Builder::Numbers { bytes, .. } => Some(bytes.as_slice()),
-                    _ => None,
-                })));
+    /// The bytes of all buffers, depth first, as [`sapwood_core::Column::join`] takes them.
+    pub(super) fn slices(&self) -> Vec<&[u8]> {
+        let mut slices = Vec::new();
+        self.append_slices(&mut slices);
+        slices
+    }
+
+    fn append_slices<'a>(&'a self, out: &mut Vec<&'a [u8]>) {
+        match self {
+            Builder::Numbers { bytes, .. } => out.push(bytes),
+            Builder::Text { offsets, bytes } => out.extend([bytemuck::cast_slice(offsets), bytes.as_slice()]),
+            Builder::List { offsets, content } => {
+                out.push(bytemuck::cast_slice(offsets));
+                content.append_slices(out);
             }
-            Some(Builder::Text { .. }) => {
-                buffers.push(join_offsets(parts));
-                buffers.push(concatenate(parts.iter().filter_map(|part| match part {
-                    Builder::Text { bytes, .. } => Some(bytes.as_slice()),
-                    _ => None,
-                })));
-            }
-            Some(Builder::List { .. }) => {
-                buffers.push(join_offsets(parts));
-                Builder::join(&contents(parts), buffers);
-            }
-            Some(Builder::Fixed { .. }) => Builder::join(&contents(parts), buffers),
-            Some(Builder::Record { fields, .. }) => {
-                for index in 0..fields.len() {
-                    let parts: Vec<&Builder> = parts
-                        .iter()
-                        .filter_map(|part| match part {
-                            Builder::Record { fields, .. } => fields.get(index),
-                            _ => None,
-                        })
-                        .collect();
-                    Builder::join(&parts, buffers);
-                }
-            }
+            Builder::Fixed { content, .. } => content.append_slices(out),
+            Builder::Record { fields, .. } => fields.iter().for_each(|field| field.append_slices(out)),
         }
     }
-}
-
-fn contents<'a>(parts: &[&'a Builder]) -> Vec<&'a Builder> {
-    parts
-        .iter()
-        .filter_map(|part| match part {
-            Builder::List { content, .. } | Builder::Fixed { content, .. } => Some(&**content),
-            _ => None,
-        })
-        .collect()
-}
-
-fn concatenate<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
-    let mut buffer = Buffer::zeroed(parts.clone().map(<[u8]>::len).sum());
-    let mut rest = buffer.as_bytes_mut();
-    for part in parts {
-        let (place, after) = rest.split_at_mut(part.len());
-        place.copy_from_slice(part);
-        rest = after;
-    }
-    buffer
-}
-
-fn join_offsets(parts: &[&Builder]) -> Buffer {
-    let all = || {
-        parts.iter().filter_map(|part| match part {
-            Builder::List { offsets, .. } | Builder::Text { offsets, .. } => Some(offsets.as_slice()),
-            _ => None,
-        })
-    };
-    let lists: usize = all().map(|offsets| offsets.len() - 1).sum();
-    let mut buffer = Buffer::zeroed((lists + 1) * size_of::<i64>());
-    let mut places = buffer.view_mut::<i64>().iter_mut().skip(1);
-    let mut base = 0;
-    for offsets in all() {
-        for (offset, place) in offsets[1..].iter().zip(places.by_ref()) {
-            *place = base + offset;
-        }
-        base += offsets.last().copied().unwrap_or_default();
-    }
-    buffer
 }

@@ -98,7 +98,7 @@ pub fn decode(
         Layout::Jagged { number, values, header } => {
             jagged::decode(jagged::Item::new(*number, *values, *header), &pieces)?
         }
-        Layout::Program(node) => streamed::decode(node, &pieces)?,
+        Layout::Program(node) => return streamed::decode(node, &pieces),
     };
     Ok(Column { form: interpretation.form.clone(), length, buffers })
 }

@@ -75,7 +75,11 @@ impl<'a> Piece<'a> {
 
     /// Decompresses into `place` if that is all that is to be done; answers whether it was.
     pub(super) fn decompress_whole(&self, place: &mut [u8]) -> Result<bool> {
-        if self.embedded || self.header.has_table() || !self.is_whole() || place.len() != self.header.object_len {
+        if self.embedded
+            || self.header.has_table()
+            || !self.is_whole()
+            || place.len() != self.header.object_len
+        {
             return Ok(false);
         }
         self.header.decompress_into(self.bytes, place).map_err(|error| self.placed(error))?;
@@ -136,7 +140,9 @@ impl<'a> Piece<'a> {
     /// The counts of all entries of the basket, where a count branch is known.
     pub(super) fn counts(&self) -> Result<&'a [i64]> {
         self.counts.ok_or_else(|| {
-            Error::corrupt("a basket stores no offsets of its entries, and the branch that counts them is unknown")
+            Error::corrupt(
+                "a basket stores no offsets of its entries, and the branch that counts them is unknown",
+            )
         })
     }
 

@@ -136,7 +136,7 @@ impl Node {
 
     fn read_many(&self, count: usize, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
         if let (Node::Number(number), Builder::Numbers { bytes, .. }) = (self, &mut *out) {
-            let size = count.checked_mul(number.size_on_file()).unwrap_or(usize::MAX);
+            let size = count.saturating_mul(number.size_on_file());
             append_numbers(*number, input.take(size)?, bytes);
             return Ok(());
         }
@@ -146,8 +146,11 @@ impl Node {
     fn read_to_end(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
         if let Node::Number(number) = self {
             let size = number.size_on_file();
-            if input.remaining() % size != 0 {
-                return Err(input.error(format!("{} bytes are no whole number of {size}-byte values", input.remaining())));
+            if !input.remaining().is_multiple_of(size) {
+                return Err(input.error(format!(
+                    "{} bytes are no whole number of {size}-byte values",
+                    input.remaining()
+                )));
             }
             return self.read_many(input.remaining() / size, input, out);
         }
@@ -240,7 +243,9 @@ impl<'a> Input<'a> {
                 self.position += len as u64;
                 Ok(taken)
             }
-            None => Err(self.error(format!("{len} bytes are needed, {} are left in the entry", self.remaining()))),
+            None => {
+                Err(self.error(format!("{len} bytes are needed, {} are left in the entry", self.remaining())))
+            }
         }
     }
 

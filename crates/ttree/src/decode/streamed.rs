@@ -5,16 +5,13 @@ use super::builder::Builder;
 use super::piece::Piece;
 use super::program::Input;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, Result};
+use sapwood_core::{Column, Result};
 
-/// The buffers of all pieces, joined.
-pub(super) fn decode(node: &Node, pieces: &[Piece<'_>]) -> Result<Vec<Buffer>> {
+/// The column of all pieces.
+pub(super) fn decode(node: &Node, pieces: &[Piece<'_>]) -> Result<Column> {
     let built: Vec<Builder> = pieces.par_iter().map(|piece| build(node, piece)).collect::<Result<_>>()?;
-    let nothing = Builder::new(node);
-    let parts: Vec<&Builder> = if built.is_empty() { vec![&nothing] } else { built.iter().collect() };
-    let mut buffers = Vec::new();
-    Builder::join(&parts, &mut buffers);
-    Ok(buffers)
+    let parts: Vec<Vec<&[u8]>> = built.iter().map(Builder::slices).collect();
+    Ok(Column::join(&node.form(), &parts, pieces.iter().map(Piece::len).sum()))
 }
 
 fn build(node: &Node, piece: &Piece<'_>) -> Result<Builder> {

@@ -1,0 +1,187 @@
+//! C++ type names as files spell them, and how they are shown: `vector<Int_t>` is `std::vector<int32_t>`.
+
+use crate::decode::{Node, Number};
+use sapwood_core::Primitive;
+use std::fmt;
+
+/// Templates nested deeper than this come from a damaged file.
+const DEEPEST: usize = 32;
+
+/// A C++ type, as far as a branch can hold it without streamer information.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum CppType {
+    /// A number, and the name to show.
+    Number(Number, &'static str),
+    /// `std::string`.
+    StdString,
+    /// ROOT's `TString`.
+    RootString,
+    /// A container of one kind of items: its name without `std::`, and the items.
+    Container(&'static str, Box<CppType>),
+    /// `std::bitset`, with its size as spelled.
+    Bitset(String),
+    /// Anything else, as spelled.
+    Other(String),
+}
+
+const PLAIN: [(&str, Primitive, &str); 40] = [
+    ("bool", Primitive::Bool, "bool"),
+    ("Bool_t", Primitive::Bool, "bool"),
+    ("char", Primitive::I8, "char"),
+    ("Char_t", Primitive::I8, "char"),
+    ("signed char", Primitive::I8, "int8_t"),
+    ("int8_t", Primitive::I8, "int8_t"),
+    ("unsigned char", Primitive::U8, "uint8_t"),
+    ("UChar_t", Primitive::U8, "uint8_t"),
+    ("uint8_t", Primitive::U8, "uint8_t"),
+    ("byte", Primitive::U8, "uint8_t"),
+    ("short", Primitive::I16, "int16_t"),
+    ("Short_t", Primitive::I16, "int16_t"),
+    ("int16_t", Primitive::I16, "int16_t"),
+    ("unsigned short", Primitive::U16, "uint16_t"),
+    ("UShort_t", Primitive::U16, "uint16_t"),
+    ("uint16_t", Primitive::U16, "uint16_t"),
+    ("int", Primitive::I32, "int32_t"),
+    ("Int_t", Primitive::I32, "int32_t"),
+    ("int32_t", Primitive::I32, "int32_t"),
+    ("unsigned int", Primitive::U32, "uint32_t"),
+    ("unsigned", Primitive::U32, "uint32_t"),
+    ("UInt_t", Primitive::U32, "uint32_t"),
+    ("uint32_t", Primitive::U32, "uint32_t"),
+    ("long", Primitive::I64, "int64_t"),
+    ("Long_t", Primitive::I64, "int64_t"),
+    ("long long", Primitive::I64, "int64_t"),
+    ("Long64_t", Primitive::I64, "int64_t"),
+    ("int64_t", Primitive::I64, "int64_t"),
+    ("unsigned long", Primitive::U64, "uint64_t"),
+    ("ULong_t", Primitive::U64, "uint64_t"),
+    ("unsigned long long", Primitive::U64, "uint64_t"),
+    ("ULong64_t", Primitive::U64, "uint64_t"),
+    ("uint64_t", Primitive::U64, "uint64_t"),
+    ("size_t", Primitive::U64, "uint64_t"),
+    ("float", Primitive::F32, "float"),
+    ("Float_t", Primitive::F32, "float"),
+    ("Size_t", Primitive::F32, "float"),
+    ("double", Primitive::F64, "double"),
+    ("Double_t", Primitive::F64, "double"),
+    ("Axis_t", Primitive::F64, "double"),
+];
+
+/// Containers whose content is a count and the items (root-io-spec Collections §3 and §11).
+const CONTAINERS: [&str; 10] = [
+    "vector",
+    "list",
+    "deque",
+    "set",
+    "multiset",
+    "forward_list",
+    "unordered_set",
+    "unordered_multiset",
+    "RVec",
+    "VecOps::RVec",
+];
+
+impl CppType {
+    /// Parses a type name. A trailing `*` is dropped: a pointer to a collection is stored as the
+    /// collection (Collections §11.3).
+    pub(super) fn parse(name: &str) -> CppType {
+        parse(name.trim().trim_end_matches('*'), DEEPEST)
+    }
+
+    /// What one item of this type, inside a collection, looks like on file.
+    ///
+    /// # Errors
+    /// The type that needs streamer information.
+    pub(super) fn node(&self) -> Result<Node, String> {
+        match self {
+            CppType::Number(number, _) => Ok(Node::Number(*number)),
+            CppType::StdString | CppType::RootString => Ok(Node::Text),
+            CppType::Container(_, content) => Ok(Node::List(Box::new(content.node()?))),
+            CppType::Bitset(_) => Ok(Node::List(Box::new(Node::Number(Number::Plain(Primitive::Bool))))),
+            CppType::Other(name) => Err(name.clone()),
+        }
+    }
+}
+
+impl fmt::Display for CppType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CppType::Number(_, name) => f.write_str(name),
+            CppType::StdString => f.write_str("std::string"),
+            CppType::RootString => f.write_str("TString"),
+            CppType::Container(name, content) if name.ends_with("RVec") => {
+                write!(f, "ROOT::VecOps::RVec<{content}>")
+            }
+            CppType::Container(name, content) => write!(f, "std::{name}<{content}>"),
+            CppType::Bitset(size) => write!(f, "std::bitset<{size}>"),
+            CppType::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+fn parse(name: &str, depth: usize) -> CppType {
+    let name = name.trim();
+    let name = name.strip_prefix("const ").unwrap_or(name).trim();
+    let short = name.strip_prefix("std::").or_else(|| name.strip_prefix("ROOT::")).unwrap_or(name);
+    if let Some((_, primitive, shown)) = PLAIN.iter().find(|(spelled, _, _)| *spelled == short) {
+        return CppType::Number(Number::Plain(*primitive), shown);
+    }
+    match short {
+        // Inside a collection there is no range to parse: the plain encodings (Collections §3).
+        "Double32_t" => return CppType::Number(Number::FloatAsDouble, "Double32_t"),
+        "Float16_t" => return CppType::Number(Number::Truncated { bits: 12, double: false }, "Float16_t"),
+        "string" => return CppType::StdString,
+        "TString" => return CppType::RootString,
+        _ => {}
+    }
+    let other = || CppType::Other(name.to_owned());
+    let Some((template, arguments)) = short.strip_suffix('>').and_then(|short| short.split_once('<')) else {
+        return other();
+    };
+    let Some(first) = first_argument(arguments) else { return other() };
+    if template == "bitset" {
+        return CppType::Bitset(first.to_owned());
+    }
+    match CONTAINERS.iter().find(|container| **container == template) {
+        Some(container) if depth > 0 => CppType::Container(container, Box::new(parse(first, depth - 1))),
+        _ => other(),
+    }
+}
+
+/// The first template argument: what stands before the first comma outside of brackets.
+fn first_argument(arguments: &str) -> Option<&str> {
+    let mut depth = 0usize;
+    for (index, character) in arguments.char_indices() {
+        match character {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => return Some(arguments[..index].trim()),
+            _ => {}
+        }
+    }
+    (depth == 0).then(|| arguments.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_in_one_spelling() {
+        let shown = |name: &str| CppType::parse(name).to_string();
+        assert_eq!(shown("vector<Int_t>"), "std::vector<int32_t>");
+        assert_eq!(shown("vector<vector<string> >"), "std::vector<std::vector<std::string>>");
+        assert_eq!(shown("vector<float,allocator<float> >"), "std::vector<float>");
+        assert_eq!(shown("vector<pair<int,float> >"), "std::vector<pair<int,float>>");
+        assert_eq!(shown("std::set<unsigned long>"), "std::set<uint64_t>");
+        assert_eq!(shown("TLorentzVector"), "TLorentzVector");
+    }
+
+    #[test]
+    fn broken_and_deep_names_are_others() {
+        assert!(matches!(CppType::parse("vector<float"), CppType::Other(_)));
+        assert!(matches!(CppType::parse("vector<a>b>"), CppType::Other(_)));
+        let deep = format!("{}int{}", "vector<".repeat(1000), ">".repeat(1000));
+        assert!(CppType::parse(&deep).node().is_err());
+    }
+}
