@@ -1,10 +1,29 @@
 //! ROOT's container format: header, keys, directories, free segments, streamer information, objects.
-//! Sans I/O: parsers are handed [`sapwood_core::Segments`] and answer [`sapwood_core::Step`].
+//!
+//! Sans I/O: call [`TFile::open`] with the [`Segments`](sapwood_core::Segments) of the file that are known,
+//! usually its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser answers a
+//! [`Step`](sapwood_core::Step): its value, or the ranges that it needs before it can go on. From an open
+//! file, [`find`](TFile::find) and [`list`](TFile::list) give keys, [`record`](TFile::record) the bytes of
+//! an object, [`streamers`](TFile::streamers) the descriptions of classes; [`Cursor`] reads in an object.
 
 mod cursor;
+mod directory;
+mod elements;
+mod file;
+mod find;
+mod free;
+mod header;
+mod key;
+mod reader;
+mod record;
+mod streamers;
 
 pub use cursor::{Cursor, Named, ObjectBase, ObjectHeader, ObjectSlot};
-
-/// Streamer information by class.
-#[derive(Debug, Default)]
-pub struct StreamerInfos;
+pub use directory::Directory;
+pub use elements::{Count, ElementKind, StreamerElement, ValueRange};
+pub use file::{HEAD_LEN, TAIL_LEN, TFile};
+pub use find::Entry;
+pub use header::FileHeader;
+pub use key::Key;
+pub use record::Record;
+pub use streamers::{StreamerInfo, StreamerInfos};

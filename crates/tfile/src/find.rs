@@ -1,0 +1,145 @@
+//! Finding keys: by path, or all of them through all directories.
+
+use crate::reader::Reader;
+use crate::{Directory, Key, TFile};
+use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
+use std::collections::HashSet;
+
+/// Directories nested deeper than this are not real.
+const MAX_DEPTH: usize = 100;
+/// Directories with longer paths are not real; this bounds the memory of a listing.
+const MAX_PATH: usize = 4096;
+
+/// A key and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Names from the root directory down, joined with `/`, without cycle.
+    pub path: String,
+    /// The key.
+    pub key: Key,
+}
+
+impl TFile {
+    /// The key at a path: `name`, `dir/name`, `dir/name;2`. Without a cycle, the highest is taken; every
+    /// part may have one. Names that contain a slash are found as well.
+    ///
+    /// # Errors
+    /// `Missing` if there is none: the message tells what its directory holds. `Truncated` or `Corrupt` if
+    /// a directory on the way is broken.
+    pub fn find(&self, known: &Segments, path: &str) -> Result<Step<Key>> {
+        let mut reader = self.reader(known);
+        let mut directory = self.root.clone();
+        let mut rest = path.trim_matches('/');
+        let mut depth = 0;
+        loop {
+            if let Some(key) = lookup(&directory, rest) {
+                return Ok(Step::Done(key.clone()));
+            }
+            let below = rest.match_indices('/').find_map(|(slash, _)| {
+                let key = lookup(&directory, &rest[..slash]).filter(|key| key.is_directory())?;
+                Some((key.clone(), rest[slash..].trim_start_matches('/')))
+            });
+            let Some((key, remainder)) = below else { return Err(missing(path, rest, &directory)) };
+            depth += 1;
+            if depth > MAX_DEPTH {
+                return Err(too_deep(&key));
+            }
+            match Directory::read(&mut reader, key.offset, key.key_len)? {
+                Some(next) => directory = next,
+                None => return Ok(reader.finish(None)),
+            }
+            rest = remainder;
+        }
+    }
+
+    /// All keys of the file, in the order of the file, each directory before what it holds.
+    ///
+    /// The directories of one level are asked for together.
+    ///
+    /// # Errors
+    /// `Truncated` or `Corrupt` if a directory is broken, or holds itself.
+    pub fn list(&self, known: &Segments) -> Result<Step<Vec<Entry>>> {
+        let mut listing = Listing {
+            reader: self.reader(known),
+            visited: HashSet::from([self.root.offset]),
+            list_bytes: self.root.key_list.map_or(0, |range| range.len),
+            entries: Vec::new(),
+        };
+        listing.add(&self.root, "", 0)?;
+        let Listing { reader, entries, .. } = listing;
+        let complete = !reader.is_waiting();
+        Ok(reader.finish(complete.then_some(entries)))
+    }
+}
+
+/// The state of a walk through all directories.
+struct Listing<'a> {
+    reader: Reader<'a>,
+    /// Offsets of the directories met so far.
+    visited: HashSet<u64>,
+    /// Bytes of the key lists met so far. In a sound file they do not overlap, so that their sum is below
+    /// the file's size; this bounds the walk.
+    list_bytes: u64,
+    entries: Vec<Entry>,
+}
+
+impl Listing<'_> {
+    /// Adds what a directory holds. If bytes are missing, it goes on, so that they are asked for together.
+    fn add(&mut self, directory: &Directory, path: &str, depth: usize) -> Result<()> {
+        for key in &directory.keys {
+            let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
+            self.entries.push(Entry { path: path.clone(), key: key.clone() });
+            if !key.is_directory() {
+                continue;
+            }
+            if !self.visited.insert(key.offset) {
+                let message = format!("the directory '{path}' is in the file twice, or holds itself");
+                return Err(Error::corrupt(message).at(key.offset));
+            }
+            if depth >= MAX_DEPTH || path.len() > MAX_PATH {
+                return Err(too_deep(key));
+            }
+            let Some(below) = Directory::read(&mut self.reader, key.offset, key.key_len)? else { continue };
+            self.list_bytes += below.key_list.map_or(0, |range| range.len);
+            if self.list_bytes > self.reader.size() {
+                let message = format!("the key list of the directory '{path}' overlaps with others");
+                return Err(Error::corrupt(message).at(key.offset));
+            }
+            self.add(&below, &path, depth + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// The key for one part of a path, with or without a cycle.
+fn lookup<'a>(directory: &'a Directory, part: &str) -> Option<&'a Key> {
+    let with_cycle = part.rsplit_once(';').and_then(|(name, cycle)| match cycle {
+        "*" => directory.key(name, None),
+        _ => directory.key(name, Some(cycle.parse().ok()?)),
+    });
+    with_cycle.or_else(|| directory.key(part, None))
+}
+
+fn missing(path: &str, rest: &str, directory: &Directory) -> Error {
+    const SHOWN: usize = 8;
+    let mut names: Vec<&str> = directory.keys.iter().map(|key| key.name.as_str()).collect();
+    names.dedup();
+    let shown = names.iter().take(SHOWN).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    let holds = match names.len() {
+        0 => "is empty".to_owned(),
+        n if n <= SHOWN => format!("holds {shown}"),
+        n => format!("holds {shown} and {} more", n - SHOWN),
+    };
+    let message = if rest == path.trim_matches('/') {
+        format!("there is no '{path}': the file {holds}")
+    } else {
+        format!("there is no '{path}': the directory that should hold '{rest}' {holds}")
+    };
+    Error::new(ErrorKind::Missing, message)
+}
+
+fn too_deep(key: &Key) -> Error {
+    let message =
+        format!("directories are nested deeper than {MAX_DEPTH}, or paths longer than {MAX_PATH} bytes");
+    Error::corrupt(message).at(key.offset)
+}

@@ -1,0 +1,239 @@
+//! Streamer information: what each class in the file looks like, as its writer described it.
+
+use crate::elements::read_object;
+use crate::{Cursor, ElementKind, ObjectHeader, ObjectSlot, Record, StreamerElement};
+use sapwood_core::Result;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// `TStreamerInfo::kIgnoreTObjectStreamer` in the bits of a description.
+const NO_TOBJECT: u32 = 1 << 13;
+
+/// The description of one version of one class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamerInfo {
+    /// The class.
+    pub name: String,
+    /// Its version. Classes without `ClassDef` are all recorded as 1 and differ by checksum.
+    pub version: i32,
+    /// Checksum of its layout: a key for finding it, not a proof that the file is sound.
+    pub checksum: u32,
+    /// Version of `TStreamerInfo` itself. Below 3, collections are streamed in an older way; below 6,
+    /// ranges of `Double32_t` were not kept apart (root-io-spec StreamerInfo §6.1).
+    pub format: i16,
+    /// True if objects of the class carry no bytes for their base `TObject`.
+    pub without_tobject: bool,
+    /// Base classes and members, in the order of their bytes.
+    pub elements: Vec<StreamerElement>,
+}
+
+/// All descriptions of classes in a file. Cheap to clone.
+#[derive(Debug, Default, Clone)]
+pub struct StreamerInfos {
+    classes: Arc<BTreeMap<String, Vec<StreamerInfo>>>,
+}
+
+impl StreamerInfos {
+    /// Parses the record of the streamer information; `file_version` is the header's version.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Truncated` if it is broken.
+    pub fn parse(record: &Record, file_version: u32) -> Result<StreamerInfos> {
+        let infos = parse_list(&mut record.cursor(), file_version);
+        let infos = infos.map_err(|error| record.locate("the streamer information", &error))?;
+        let mut classes: BTreeMap<String, Vec<StreamerInfo>> = BTreeMap::new();
+        for info in infos {
+            let versions = classes.entry(info.name.clone()).or_default();
+            // ROOT can write one twice, with other bits: SchemaEvolution §8.1.
+            if !versions.iter().any(|known| (known.version, known.checksum) == (info.version, info.checksum))
+            {
+                versions.push(info);
+            }
+        }
+        Ok(StreamerInfos { classes: Arc::new(classes) })
+    }
+
+    /// The description of a version of a class.
+    pub fn get(&self, class_name: &str, version: i32) -> Option<&StreamerInfo> {
+        self.versions(class_name).iter().find(|info| info.version == version)
+    }
+
+    /// The description of a class with a checksum.
+    pub fn by_checksum(&self, class_name: &str, checksum: u32) -> Option<&StreamerInfo> {
+        self.versions(class_name).iter().find(|info| info.checksum == checksum)
+    }
+
+    /// The description of the newest version of a class.
+    pub fn newest(&self, class_name: &str) -> Option<&StreamerInfo> {
+        self.versions(class_name).iter().max_by_key(|info| info.version)
+    }
+
+    /// All descriptions of a class, in the order of the file; none if it is not described.
+    pub fn versions(&self, class_name: &str) -> &[StreamerInfo] {
+        self.classes.get(class_name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The one class, whatever its name, with a checksum. `None` if there are several, or none but pairs,
+    /// whose checksums are not unique (root-io-spec Collections §8.2).
+    pub fn only_with_checksum(&self, checksum: u32) -> Option<&StreamerInfo> {
+        let mut found =
+            self.iter().filter(|info| info.checksum == checksum && !info.name.starts_with("pair<"));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// True if a version word of 0 or less is followed by a checksum in objects of this class: so it is
+    /// for classes without `ClassDef`, but not for those that declare version 0 (root-io-spec Buffer §4).
+    pub fn has_checksum_after_version(&self, class_name: &str) -> bool {
+        !self.versions(class_name).iter().any(|info| info.version == 0)
+    }
+
+    /// The description by which to read an object: of its `version`, or, if that is 0 or less, of the
+    /// `checksum` behind it. A class with only one description has no choice (SchemaEvolution §4).
+    pub fn select(&self, class_name: &str, version: i16, checksum: Option<u32>) -> Option<&StreamerInfo> {
+        let chosen = match checksum {
+            Some(checksum) => self.by_checksum(class_name, checksum),
+            None => self.get(class_name, i32::from(version.max(0))),
+        };
+        chosen.or_else(|| match self.versions(class_name) {
+            [only] => Some(only),
+            _ => None,
+        })
+    }
+
+    /// The description of the class that a base-class element names: by checksum, else by version, else
+    /// the newest there is (StreamerInfo §9.2). `None` for elements of other kinds.
+    pub fn base_of(&self, element: &StreamerElement) -> Option<&StreamerInfo> {
+        let ElementKind::Base { version, checksum } = element.kind else { return None };
+        self.by_checksum(&element.name, checksum)
+            .filter(|_| checksum != 0)
+            .or_else(|| self.get(&element.name, version))
+            .or_else(|| self.newest(&element.name))
+    }
+
+    /// True if a class is, or is derived from, `base`, as far as the file tells.
+    pub fn derives_from(&self, class_name: &str, base: &str) -> bool {
+        let mut met = HashSet::new();
+        let mut open = vec![class_name];
+        while let Some(name) = open.pop() {
+            if name == base {
+                return true;
+            }
+            if met.insert(name) {
+                let elements = self.newest(name).map_or(&[][..], |info| info.elements.as_slice());
+                open.extend(elements.iter().filter(|e| e.is_base()).map(|e| e.name.as_str()));
+            }
+        }
+        false
+    }
+
+    /// All descriptions, by the name of the class, then in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &StreamerInfo> {
+        self.classes.values().flatten()
+    }
+
+    /// True if the file describes no class.
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+}
+
+impl StreamerElement {
+    /// True if it is a base class.
+    pub fn is_base(&self) -> bool {
+        // An STL collection as a base is a TStreamerSTL that is named as its type (StreamerDriven §4.3).
+        matches!(self.kind, ElementKind::Base { .. })
+            || (matches!(self.kind, ElementKind::Stl { .. }) && self.name == self.type_name)
+    }
+}
+
+/// Parses the `TList` of all descriptions (StreamerInfo §4). What is not a description, such as the list of
+/// schema rules, is passed over.
+fn parse_list(cursor: &mut Cursor<'_>, file_version: u32) -> Result<Vec<StreamerInfo>> {
+    let mut infos = Vec::new();
+    read_object(cursor, |header, list| {
+        collection_head(header, list)?;
+        for _ in 0..list.count(4)? {
+            read_slot(list, |class_name, body| {
+                match class_name {
+                    "TStreamerInfo" => infos.push(parse_info(body, file_version)?),
+                    _ => body.skip_object()?,
+                }
+                Ok(())
+            })?;
+            if header.version > 3 {
+                // The option of the entry, almost always empty.
+                let len = match list.u8()? {
+                    255 if header.version > 4 => list.count(1)?,
+                    len => usize::from(len),
+                };
+                list.skip(len)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(infos)
+}
+
+/// Parses a `TStreamerInfo`, whose layout never changed (StreamerInfo §6).
+fn parse_info(body: &mut Cursor<'_>, file_version: u32) -> Result<StreamerInfo> {
+    read_object(body, |header, body| {
+        let named = body.tnamed()?;
+        let checksum = body.u32()?;
+        let version = body.i32()?;
+        let elements = read_slot(body, |_, body| parse_elements(body, file_version))?;
+        Ok(StreamerInfo {
+            name: named.name,
+            version,
+            checksum,
+            format: header.version,
+            without_tobject: named.object.bits & NO_TOBJECT != 0,
+            elements: elements.unwrap_or_default(),
+        })
+    })
+}
+
+/// Parses the `TObjArray` of elements (StreamerInfo §5).
+fn parse_elements(body: &mut Cursor<'_>, file_version: u32) -> Result<Vec<StreamerElement>> {
+    read_object(body, |header, array| {
+        collection_head(header, array)?;
+        let count = array.count(4)?;
+        array.skip(4)?; // fLowerBound
+        let mut elements = Vec::new();
+        for _ in 0..count {
+            elements.extend(read_slot(array, |class_name, body| {
+                StreamerElement::parse(class_name, body, file_version)
+            })?);
+        }
+        Ok(elements)
+    })
+}
+
+/// Reads what `TList` and `TObjArray` have before their number of entries.
+fn collection_head(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<()> {
+    if header.version > 2 {
+        body.tobject()?;
+    }
+    if header.version > 1 {
+        body.tstring_bytes()?;
+    }
+    Ok(())
+}
+
+/// Reads an object behind a pointer. `None` for a null pointer.
+fn read_slot<'a, T>(
+    cursor: &mut Cursor<'a>,
+    read: impl FnOnce(&'a str, &mut Cursor<'a>) -> Result<T>,
+) -> Result<Option<T>> {
+    match cursor.read_object_any()? {
+        ObjectSlot::Null => Ok(None),
+        // Each description has its own elements: StreamerInfo §6.
+        ObjectSlot::Reference(_) => Err(cursor.corrupt("a description of a class refers to another")),
+        ObjectSlot::Object { class_name, mut body, bounded, .. } => {
+            let value = read(class_name, &mut body)?;
+            if !bounded {
+                cursor.seek(body.position())?;
+            }
+            Ok(Some(value))
+        }
+    }
+}
