@@ -1,5 +1,14 @@
 //! What a tree's record says: branches, leaves, where the baskets lie. Class versions 2.x to 6.x of ROOT.
 
+mod baskets;
+mod branch;
+mod clusters;
+mod leaf;
+mod objects;
+mod parser;
+mod resolve;
+mod tree;
+
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
@@ -65,8 +74,12 @@ pub struct Branch {
     pub io_bits: u8,
     /// Leaves in file order.
     pub leaves: Vec<Leaf>,
-    /// Baskets in the order of their entries; checked to lie inside the file and to rise in entries.
+    /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
+    /// in entries.
     pub baskets: Vec<BasketRef>,
+    /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
+    /// be understood is filled in; there are no baskets.
+    pub broken: Option<String>,
 }
 
 /// The class of a branch and what is peculiar to it.
@@ -201,7 +214,7 @@ impl Tree {
         file_size: u64,
         streamers: &StreamerInfos,
     ) -> Result<Tree> {
-        let _ = (class_name, payload, key_len, file_size, streamers);
-        Err(sapwood_core::Error::unsupported("not written yet"))
+        let _ = streamers;
+        tree::parse(class_name, payload, key_len, file_size)
     }
 }
