@@ -1,1 +1,22 @@
-//! Which bytes when: planning, merging, windows, read-ahead.
+//! Which bytes when: planning, merging, windows, read-ahead. Knows byte ranges and no file format.
+//!
+//! - To read ranges call [`Fetcher::fetch`]; inside a computing task, of a source that never waits, [`Fetcher::fetch_now`].
+//! - To run a parser that asks for bytes call [`Fetcher::satisfy`].
+//! - To scan call [`windows`], make a [`Job`] of each window and let [`ReadAhead`] fetch them ahead of the work.
+//! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
+//!
+//! ```text
+//! wanted ranges ─▶ plan ─▶ requests ─▶ source ─▶ answers ─▶ sliced back, one buffer per wanted range
+//! ```
+
+mod ahead;
+mod fetcher;
+mod plan;
+mod wait;
+mod window;
+
+pub use ahead::{Ahead, Job, ReadAhead};
+pub use fetcher::Fetcher;
+pub use plan::{Plan, plan};
+pub use wait::wait;
+pub use window::windows;

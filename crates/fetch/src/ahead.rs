@@ -1,0 +1,163 @@
+//! Read-ahead: the next windows are fetched while the current one is worked on.
+
+use crate::Fetcher;
+use crate::wait::wait;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
+use std::collections::VecDeque;
+use std::fmt;
+use std::iter::Peekable;
+use std::time::Instant;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// Something to fetch, and what the consumer wants to remember with it.
+#[derive(Debug, Clone)]
+pub struct Job<T> {
+    /// The ranges to fetch.
+    pub wanted: Vec<ByteRange>,
+    /// Handed back with the bytes.
+    pub tag: T,
+}
+
+impl<T> Job<T> {
+    fn byte_count(&self) -> u64 {
+        self.wanted.iter().fold(0, |sum, range| sum.saturating_add(range.len))
+    }
+}
+
+/// How far ahead to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Ahead {
+    /// Number of jobs that are fetched ahead of the one that the consumer works on; at least 1.
+    pub jobs: usize,
+    /// Most wanted bytes of jobs that are fetched ahead; one job is fetched however large it is.
+    pub bytes: u64,
+}
+
+/// Fetches jobs ahead of a consumer, and hands them out in order.
+///
+/// An error ends it: after it, and after the last job, `next` answers `None`. Dropping it abandons what is in flight.
+pub struct ReadAhead<T> {
+    jobs: Peekable<Jobs<T>>,
+    fetcher: Fetcher,
+    handle: Handle,
+    ahead: Ahead,
+    started: VecDeque<Started<T>>,
+    started_bytes: u64,
+}
+
+type Jobs<T> = Box<dyn Iterator<Item = Job<T>> + Send>;
+
+struct Started<T> {
+    tag: T,
+    bytes: u64,
+    task: Task,
+}
+
+/// A task that is abandoned when dropped.
+struct Task(JoinHandle<Result<Vec<Bytes>>>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<T: 'static> ReadAhead<T> {
+    /// Reads `jobs` through `fetcher` on the runtime of `handle`, and starts with the first ones at once.
+    pub fn new<I>(jobs: I, fetcher: Fetcher, handle: Handle, ahead: Ahead) -> Self
+    where
+        I: IntoIterator<Item = Job<T>>,
+        I::IntoIter: Send + 'static,
+    {
+        let jobs: Jobs<T> = Box::new(jobs.into_iter());
+        let started = VecDeque::new();
+        let mut this = ReadAhead { jobs: jobs.peekable(), fetcher, handle, ahead, started, started_bytes: 0 };
+        this.start_jobs();
+        this
+    }
+
+    /// Blocks until the next job is fetched, and starts another one in its place.
+    ///
+    /// `deadline` bounds this call; a job may be fetched ahead, between the calls, for longer. `interrupted` is
+    /// asked every 100 ms, as in [`wait`]. Must not be called inside an asynchronous task.
+    ///
+    /// # Errors
+    /// Those of [`Fetcher::fetch`]; `Cancelled` if `interrupted` says so.
+    #[expect(clippy::type_complexity, reason = "an iterator's answer, spelled out")]
+    pub fn next(
+        &mut self,
+        deadline: Deadline,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Option<Result<(T, Vec<Bytes>)>> {
+        self.start_jobs();
+        let Started { tag, bytes, mut task } = self.started.pop_front()?;
+        self.started_bytes -= bytes;
+        let start = Instant::now();
+        let result = wait(&self.handle, join(&mut task, &self.fetcher), deadline, interrupted);
+        self.fetcher.counters().wait_ns.add_time(start.elapsed());
+        match result {
+            Ok(answers) => {
+                self.start_jobs();
+                Some(Ok((tag, answers)))
+            }
+            Err(error) => {
+                self.stop();
+                Some(Err(error.url(&*self.fetcher.source().identity().url)))
+            }
+        }
+    }
+
+    /// Starts as many jobs as may be fetched ahead.
+    fn start_jobs(&mut self) {
+        while self.started.len() < self.ahead.jobs.max(1) {
+            let room = self.ahead.bytes.saturating_sub(self.started_bytes);
+            let idle = self.started.is_empty();
+            let Some(job) = self.jobs.next_if(|job| idle || job.byte_count() <= room) else { return };
+            let bytes = job.byte_count();
+            self.started_bytes += bytes;
+            self.started.push_back(Started { bytes, task: self.start(job.wanted), tag: job.tag });
+        }
+    }
+
+    fn start(&self, wanted: Vec<ByteRange>) -> Task {
+        let fetcher = self.fetcher.clone();
+        // The deadlines of `next` bound the consumer's waits. This one only keeps the task from living forever.
+        let deadline = Deadline::default();
+        Task(if fetcher.source().physics().immediate {
+            // Its reads block for as long as the disk takes: not on the threads that wait for the network.
+            let blocking = self.handle.clone();
+            self.handle.spawn_blocking(move || blocking.block_on(fetcher.fetch_unwaited(&wanted, deadline)))
+        } else {
+            self.handle.spawn(async move { fetcher.fetch_unwaited(&wanted, deadline).await })
+        })
+    }
+
+    fn stop(&mut self) {
+        self.started.clear();
+        self.started_bytes = 0;
+        self.jobs = (Box::new(std::iter::empty()) as Jobs<T>).peekable();
+    }
+}
+
+/// The outcome of a task; if it broke down, an error that says so.
+async fn join(task: &mut Task, fetcher: &Fetcher) -> Result<Vec<Bytes>> {
+    match (&mut task.0).await {
+        Ok(result) => result,
+        Err(error) => {
+            Err(fetcher.error(ErrorKind::Io, "the task that fetches the bytes broke down").caused_by(error))
+        }
+    }
+}
+
+impl<T> fmt::Debug for ReadAhead<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadAhead")
+            .field("fetcher", &self.fetcher)
+            .field("ahead", &self.ahead)
+            .field("started", &self.started.len())
+            .field("started_bytes", &self.started_bytes)
+            .finish_non_exhaustive()
+    }
+}

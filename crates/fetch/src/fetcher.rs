@@ -1,0 +1,223 @@
+//! Reads wanted byte ranges of one source: by plan, in time, and counted.
+
+use crate::plan::{Plan, plan};
+use crate::wait::late;
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::stream::{FuturesUnordered, StreamExt};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use sapwood_source::Source;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A parser that is not satisfied after this many rounds goes round in circles: each round is a
+/// pointer in the file that leads to the next.
+const MOST_ROUNDS: usize = 64;
+
+/// Reads byte ranges of a source: plans the requests, keeps the deadline, hands the bytes back range by range.
+///
+/// Cheap to clone; clones share the source and the counters.
+///
+/// # What is counted where
+/// Each figure is added in one place only. Here: `wanted_bytes`, `overread_bytes` and `wait_ns` (by
+/// [`ReadAhead`](crate::ReadAhead) instead of here when it is the one who waits). What passes between source
+/// and server is added by the source: `requests`, `ranges`, `turnarounds` and `fetched_bytes`.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    source: Arc<dyn Source>,
+    counters: Arc<Counters>,
+    known: Arc<Segments>,
+    most_bytes: u64,
+}
+
+impl Fetcher {
+    /// A fetcher of `source` that adds to `counters`.
+    pub fn new(source: Arc<dyn Source>, counters: Arc<Counters>) -> Self {
+        Fetcher { source, counters, known: Arc::default(), most_bytes: u64::MAX }
+    }
+
+    /// Answers ranges that lie in one of the `known` segments from there, without a request.
+    #[must_use]
+    pub fn with_known(self, known: Segments) -> Self {
+        Fetcher { known: Arc::new(known), ..self }
+    }
+
+    /// Refuses, with an error of kind `Limit`, to fetch more than `most_bytes` at once. By default there is no limit.
+    #[must_use]
+    pub fn with_limit(self, most_bytes: u64) -> Self {
+        Fetcher { most_bytes, ..self }
+    }
+
+    /// What is read.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// What is added to.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// The bytes of all `wanted` ranges, in the order asked.
+    ///
+    /// The ranges may come in any order, overlap, repeat and be empty. Answers may share memory. Dropping the
+    /// future cancels the requests. Unless the source is immediate, a tokio runtime must be there.
+    ///
+    /// # Errors
+    /// `Truncated` if a range lies beyond the end of the object, `Limit` if it is more than
+    /// [`with_limit`](Fetcher::with_limit) allows, `Timeout` soon after the deadline, whether or not the
+    /// source keeps it; and those of the source.
+    pub async fn fetch(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        let start = Instant::now();
+        let result = self.fetch_unwaited(wanted, deadline).await;
+        self.counters.wait_ns.add_time(start.elapsed());
+        result
+    }
+
+    /// [`fetch`](Fetcher::fetch) of an [immediate](sapwood_source::Physics::immediate) source, without a runtime:
+    /// for use inside a computing task.
+    ///
+    /// # Errors
+    /// Those of `fetch`; `Usage` if the source is not immediate.
+    pub fn fetch_now(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        if !self.source.physics().immediate {
+            return Err(self.error(ErrorKind::Usage, "this source cannot be read without waiting"));
+        }
+        self.fetch(wanted, deadline).now_or_never().unwrap_or_else(|| {
+            Err(self.error(ErrorKind::Usage, "the source waits, though it says that it never does"))
+        })
+    }
+
+    /// Runs a parser that asks for bytes: calls `step` with what is `known`, fetches what it needs, adds that
+    /// to `known`, and so on until it is done.
+    ///
+    /// # Errors
+    /// Those of `fetch` and of the parser, with the URL; `Corrupt` if the parser goes in circles, which
+    /// means that the file does.
+    pub async fn satisfy<T>(
+        &self,
+        known: &mut Segments,
+        deadline: Deadline,
+        mut step: impl FnMut(&Segments) -> Result<Step<T>>,
+    ) -> Result<T> {
+        for _ in 0..MOST_ROUNDS {
+            let needed = match step(known).map_err(|error| error.url(self.url()))? {
+                Step::Done(value) => return Ok(value),
+                Step::Need(ranges) => ranges,
+            };
+            let missing: Vec<_> =
+                needed.iter().copied().filter(|&range| known.get(range).is_none()).collect();
+            if missing.is_empty() {
+                return Err(self.error(ErrorKind::Corrupt, "reading the file's structure makes no progress"));
+            }
+            let answers = self.fetch(&missing, deadline).await?;
+            for (range, bytes) in missing.iter().zip(answers) {
+                known.insert(range.start, bytes);
+            }
+        }
+        let message =
+            format!("the file's structure is not read after {MOST_ROUNDS} rounds: it leads in circles");
+        Err(self.error(ErrorKind::Corrupt, message))
+    }
+
+    /// [`fetch`](Fetcher::fetch), but for the time: somebody else counts how long he waited.
+    pub(crate) async fn fetch_unwaited(
+        &self,
+        wanted: &[ByteRange],
+        deadline: Deadline,
+    ) -> Result<Vec<Bytes>> {
+        wanted.iter().try_for_each(|&range| self.check(range))?;
+        let mut known: Vec<_> = wanted.iter().map(|&range| self.known.get(range)).collect();
+        let unknown: Vec<_> =
+            wanted.iter().zip(&known).filter(|(_, bytes)| bytes.is_none()).map(|(&range, _)| range).collect();
+        let mut fetched = self.fetch_unknown(&unknown, deadline).await?.into_iter();
+        self.counters.wanted_bytes.add(wanted.iter().map(|range| range.len).sum());
+        Ok(known.iter_mut().filter_map(|bytes| bytes.take().or_else(|| fetched.next())).collect())
+    }
+
+    async fn fetch_unknown(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        let physics = self.source.physics();
+        let plan = plan(wanted, &physics);
+        if plan.fetched_bytes() > self.most_bytes {
+            let message = format!(
+                "{} bytes to fetch at once, where {} are allowed",
+                plan.fetched_bytes(),
+                self.most_bytes
+            );
+            return Err(self.error(ErrorKind::Limit, message).hint("read fewer branches or entries at once"));
+        }
+        let answers = if plan.requests().len() == 0 {
+            Vec::new()
+        } else if physics.immediate {
+            self.ask_in_turn(&plan, deadline).await?
+        } else {
+            let all = self.ask_together(&plan, physics.concurrency.max(1), deadline);
+            tokio::time::timeout_at(deadline.instant().into(), all)
+                .await
+                .unwrap_or_else(|_| Err(late().url(self.url())))?
+        };
+        self.counters.overread_bytes.add(plan.overread_bytes());
+        Ok(plan.cut(wanted, &answers))
+    }
+
+    async fn ask_in_turn(&self, plan: &Plan, deadline: Deadline) -> Result<Vec<Bytes>> {
+        let mut answers = Vec::with_capacity(plan.pieces().len());
+        for ranges in plan.requests() {
+            if deadline.has_passed() {
+                return Err(late().url(self.url()));
+            }
+            answers.extend(self.ask(ranges, deadline).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Sends the requests with at most `concurrency` of them in flight.
+    async fn ask_together(&self, plan: &Plan, concurrency: usize, deadline: Deadline) -> Result<Vec<Bytes>> {
+        let numbered = |(i, ranges)| async move { (i, self.ask(ranges, deadline).await) };
+        let mut requests = plan.requests().enumerate();
+        let mut in_flight: FuturesUnordered<_> = requests.by_ref().take(concurrency).map(numbered).collect();
+        let mut answered = Vec::with_capacity(plan.requests().len());
+        while let Some((i, answer)) = in_flight.next().await {
+            answered.push((i, answer?));
+            in_flight.extend(requests.next().map(numbered));
+        }
+        answered.sort_unstable_by_key(|&(i, _)| i);
+        Ok(answered.into_iter().flat_map(|(_, answers)| answers).collect())
+    }
+
+    /// One request; its answers are checked to be as many and as long as asked.
+    async fn ask(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        let answers =
+            self.source.read_ranges(ranges, deadline).await.map_err(|error| error.url(self.url()))?;
+        if answers.len() != ranges.len() {
+            let message = format!("{} answers for {} ranges", answers.len(), ranges.len());
+            return Err(self.error(ErrorKind::Server, message));
+        }
+        match ranges.iter().zip(&answers).find(|(range, answer)| range.len != answer.len() as u64) {
+            None => Ok(answers),
+            Some((range, answer)) => {
+                let message = format!("{} bytes came where {} were asked for", answer.len(), range.len);
+                Err(self.error(ErrorKind::Server, message).at(range.start))
+            }
+        }
+    }
+
+    fn check(&self, range: ByteRange) -> Result<()> {
+        let size = self.source.identity().size;
+        match range.start.checked_add(range.len) {
+            Some(end) if end <= size => Ok(()),
+            _ => {
+                let message = format!("{} bytes are wanted, but the file ends at byte {size}", range.len);
+                Err(self.error(ErrorKind::Truncated, message).at(range.start))
+            }
+        }
+    }
+
+    fn url(&self) -> &str {
+        &self.source.identity().url
+    }
+
+    pub(crate) fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, message).url(self.url())
+    }
+}

@@ -1,0 +1,85 @@
+//! Waiting in blocking code, in a way that the user can interrupt.
+
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// How often a wait asks whether it was interrupted.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Blocks until `future` is done, and returns what it does.
+///
+/// Every 100 ms, and once at the start, `interrupted` is asked whether to give up: Python looks for Ctrl-C there.
+/// Giving up drops the future, which cancels it. Must not be called inside an asynchronous task.
+///
+/// # Errors
+/// Those of the future; `Timeout` when the deadline passes; `Cancelled` when `interrupted` says so.
+pub fn wait<T>(
+    handle: &Handle,
+    future: impl Future<Output = Result<T>>,
+    deadline: Deadline,
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Result<T> {
+    handle.block_on(async {
+        let mut future = pin!(future);
+        loop {
+            if interrupted() {
+                return Err(Error::new(ErrorKind::Cancelled, "the read was interrupted"));
+            }
+            // Polls the future before it looks at the clock: what is there already is handed out.
+            match tokio::time::timeout(HEARTBEAT.min(deadline.remaining()), &mut future).await {
+                Ok(done) => return done,
+                Err(_) if deadline.has_passed() => return Err(late()),
+                Err(_) => {}
+            }
+        }
+    })
+}
+
+/// The error of a wait that took too long.
+pub(crate) fn late() -> Error {
+    Error::new(ErrorKind::Timeout, "no answer before the deadline")
+        .hint("ask for a later deadline if the connection is slow")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::{pending, ready};
+    use std::time::Instant;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
+    }
+
+    #[test]
+    fn what_is_ready_is_returned_even_after_the_deadline() {
+        let runtime = runtime();
+        let past = Deadline::after(Duration::ZERO);
+        assert_eq!(wait(runtime.handle(), ready(Ok(7)), past, &mut || false).unwrap(), 7);
+    }
+
+    #[test]
+    fn the_deadline_ends_the_wait() {
+        let (runtime, start) = (runtime(), Instant::now());
+        let soon = Deadline::after(Duration::from_millis(50));
+        let error = wait::<()>(runtime.handle(), pending(), soon, &mut || false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn an_interruption_ends_the_wait() {
+        let (runtime, mut beats) = (runtime(), 0);
+        let mut interrupted = || {
+            beats += 1;
+            beats > 2
+        };
+        let error =
+            wait::<()>(runtime.handle(), pending(), Deadline::default(), &mut interrupted).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(beats, 3);
+    }
+}

@@ -1,0 +1,174 @@
+//! Every wanted byte comes back right, in time, and counted.
+
+use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
+use proptest::prelude::*;
+use sapwood_core::{ByteRange, Deadline, ErrorKind, Segments};
+use sapwood_source::Physics;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[test]
+fn answers_come_in_the_order_asked() {
+    let source = TestSource::new(1000, WEB, Behaviour::Prompt);
+    let fetcher = fetcher(&source);
+    let wanted = [range(900, 100), range(0, 3), range(5, 0), range(1, 350)];
+    let answers = runtime().block_on(fetcher.fetch(&wanted, Deadline::default())).unwrap();
+    let bytes = content(1000);
+    assert_eq!(answers, [&bytes[900..], &bytes[..3], &[], &bytes[1..351]]);
+}
+
+#[test]
+fn what_lies_in_one_answer_is_not_copied() {
+    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let answers = fetcher(&source).fetch_now(&[range(0, 100), range(10, 10)], Deadline::default()).unwrap();
+    assert_eq!(answers[1].as_ptr(), answers[0][10..].as_ptr());
+}
+
+#[test]
+fn reads_are_counted_once() {
+    let source = TestSource::new(1000, WEB, Behaviour::Prompt);
+    let fetcher = fetcher(&source);
+    let wanted = [range(0, 10), range(15, 10), range(15, 10), range(500, 10)];
+    runtime().block_on(fetcher.fetch(&wanted, Deadline::default())).unwrap();
+    let counted = fetcher.counters().snapshot();
+    assert_eq!((counted.wanted_bytes, counted.overread_bytes), (40, 5));
+    assert!(counted.wait_ns > 0);
+    // The source's own counting adds these.
+    assert_eq!((counted.requests, counted.fetched_bytes, counted.unplanned_reads), (0, 0, 0));
+}
+
+#[test]
+fn known_segments_answer_without_a_request() {
+    let source = TestSource::new(1000, WEB, Behaviour::Prompt);
+    let bytes = content(1000);
+    let mut known = Segments::default();
+    known.insert(0, bytes[..50].to_vec().into());
+    known.insert(900, bytes[900..].to_vec().into());
+    let fetcher = fetcher(&source).with_known(known);
+    let runtime = runtime();
+    let inside =
+        runtime.block_on(fetcher.fetch(&[range(950, 50), range(0, 50)], Deadline::default())).unwrap();
+    assert_eq!(inside, [&bytes[950..], &bytes[..50]]);
+    assert_eq!(source.request_count(), 0);
+    let mixed = runtime.block_on(fetcher.fetch(&[range(10, 5), range(45, 10)], Deadline::default())).unwrap();
+    assert_eq!(mixed, [&bytes[10..15], &bytes[45..55]]);
+    assert_eq!(*source.requests.lock().unwrap(), [[range(45, 10)]]);
+    assert_eq!(fetcher.counters().snapshot().wanted_bytes, 115);
+}
+
+#[test]
+fn no_more_requests_are_in_flight_than_pay() {
+    let physics = Physics { ranges_per_request: 1, ..WEB };
+    let source = TestSource::new(1000, physics, Behaviour::Slow(Duration::from_millis(10)));
+    let wanted: Vec<_> = (0..10).map(|i| range(i * 100, 10)).collect();
+    runtime().block_on(fetcher(&source).fetch(&wanted, Deadline::default())).unwrap();
+    assert_eq!(source.request_count(), 10);
+    assert_eq!(source.most_in_flight.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_silent_source_is_left_at_the_deadline() {
+    let source = TestSource::new(1000, WEB, Behaviour::Silent);
+    let start = Instant::now();
+    let deadline = Deadline::after(Duration::from_millis(80));
+    let error = runtime().block_on(fetcher(&source).fetch(&[range(0, 10)], deadline)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(error.url_str(), Some("test://host/f.root"));
+    assert!((80..1000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+    assert_eq!(source.in_flight(), 0, "the request was dropped");
+}
+
+#[test]
+fn a_passed_deadline_stops_an_immediate_source() {
+    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let error = fetcher(&source).fetch_now(&[range(0, 10)], Deadline::after(Duration::ZERO)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(source.request_count(), 0);
+}
+
+#[test]
+fn a_dropped_fetch_is_cancelled() {
+    let source = TestSource::new(1000, WEB, Behaviour::Silent);
+    let fetcher = fetcher(&source);
+    runtime().block_on(async {
+        let wanted = [range(0, 10)];
+        let fetch = fetcher.fetch(&wanted, Deadline::default());
+        assert!(tokio::time::timeout(Duration::from_millis(20), fetch).await.is_err());
+    });
+    assert_eq!((source.request_count(), source.in_flight()), (1, 0));
+}
+
+#[test]
+fn only_immediate_sources_are_fetched_now() {
+    let web = TestSource::new(1000, WEB, Behaviour::Prompt);
+    let error = fetcher(&web).fetch_now(&[range(0, 10)], Deadline::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    let liar = TestSource::new(1000, Physics::LOCAL, Behaviour::Silent);
+    let error = fetcher(&liar).fetch_now(&[range(0, 10)], Deadline::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn ranges_beyond_the_end_are_refused_before_they_are_asked_for() {
+    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    for bad in [range(990, 11), range(1001, 0), range(u64::MAX, 2), range(0, u64::MAX)] {
+        let error = fetcher(&source).fetch_now(&[range(0, 1), bad], Deadline::default()).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Truncated, Some(bad.start)));
+    }
+    assert_eq!(source.request_count(), 0);
+}
+
+#[test]
+fn a_limit_on_bytes_is_kept() {
+    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let fetcher = fetcher(&source).with_limit(100);
+    assert!(fetcher.fetch_now(&[range(0, 100), range(0, 50)], Deadline::default()).is_ok());
+    let error = fetcher.fetch_now(&[range(0, 100), range(200, 1)], Deadline::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!(source.request_count(), 1);
+}
+
+#[test]
+fn wrong_answers_are_errors_of_the_server() {
+    for (behaviour, offset) in [(Behaviour::Short, Some(20)), (Behaviour::Few, None)] {
+        let source = TestSource::new(1000, Physics::MEMORY, behaviour);
+        let error = fetcher(&source).fetch_now(&[range(20, 10)], Deadline::default()).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Server, offset));
+    }
+}
+
+prop_compose! {
+    fn any_physics()(
+        gap in 0..100_u64,
+        largest_request in 1..500_u64,
+        ranges_per_request in 1..8_usize,
+        concurrency in 1..5_usize,
+        immediate in any::<bool>(),
+    ) -> Physics {
+        Physics { gap, largest_request, ranges_per_request, concurrency, immediate }
+    }
+}
+
+fn any_range() -> impl Strategy<Value = ByteRange> {
+    (0..1500_u64, 0..500_u64).prop_map(|(start, len)| range(start, len))
+}
+
+proptest! {
+    #[test]
+    fn every_wanted_byte_comes_back_right(
+        wanted in prop::collection::vec(any_range(), 0..40),
+        known in prop::collection::vec(any_range(), 0..4),
+        physics in any_physics(),
+    ) {
+        let bytes = content(2000);
+        let slice = |r: &ByteRange| bytes[r.start as usize..r.end() as usize].to_vec();
+        let source = TestSource::new(bytes.len(), physics, Behaviour::Prompt);
+        let mut segments = Segments::default();
+        known.iter().for_each(|range| segments.insert(range.start, slice(range).into()));
+        let fetcher = fetcher(&source).with_known(segments);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let answers = runtime.block_on(fetcher.fetch(&wanted, Deadline::default())).unwrap();
+        let expected: Vec<_> = wanted.iter().map(slice).collect();
+        prop_assert_eq!(answers, expected);
+    }
+}
