@@ -120,7 +120,7 @@ impl ValueRange {
         let (text, _) = brackets.into_iter().find(|(text, _)| text.contains(','))?;
         let mut parts = text.splitn(3, ',');
         let (min, max) = (bound(parts.next()?), bound(parts.next()?));
-        let bits = parts.next().and_then(|bits| leading_number::<u32>(bits));
+        let bits = parts.next().and_then(leading_number::<u32>);
         let bits = bits.filter(|bits| (2..=32).contains(bits)).unwrap_or(32);
         if min < max {
             let steps = if bits < 32 { (1_u64 << bits) as f64 } else { f64::from(u32::MAX) };

@@ -6,7 +6,7 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// Bytes of the longest header (root-io-spec FileHeader §2).
 pub(crate) const HEADER_LEN: u64 = 75;
 /// Added to the version in files with 8-byte offsets.
-const LARGE: u32 = 1_000_000;
+const LARGE: i32 = 1_000_000;
 
 /// The header of a ROOT file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,8 @@ impl FileHeader {
         }
         let mut cursor = Cursor::new(first_bytes, 0);
         cursor.skip(4)?;
-        let version = cursor.u32()?;
+        // Negative if a writer took the mark of a large file off twice.
+        let version = cursor.i32()?;
         let large = version >= LARGE;
         let begin = u64::from(cursor.u32()?);
         let offset = |cursor: &mut Cursor<'_>| if large { cursor.u64() } else { cursor.u32().map(u64::from) };
@@ -65,7 +66,7 @@ impl FileHeader {
         // The smallest old files can end before the UUID, which nothing depends on.
         let uuid = cursor.u16().and_then(|_| cursor.array()).unwrap_or_default();
         let header = FileHeader {
-            version: version % LARGE,
+            version: version.rem_euclid(LARGE).cast_unsigned(),
             large,
             begin,
             end,
@@ -176,6 +177,14 @@ mod tests {
         let header = FileHeader::parse(&bytes).unwrap();
         assert_eq!((header.version, header.large, header.end), (51_903, true, 5_253_395_573));
         assert_eq!((header.nbytes_name, header.seek_info, header.nbytes_info), (72, 105_191_774, 4488));
+    }
+
+    #[test]
+    fn a_negative_version_is_a_small_header() {
+        let mut bytes = small();
+        bytes[4..8].copy_from_slice(&(-938_200_i32).to_be_bytes());
+        let header = FileHeader::parse(&bytes).unwrap();
+        assert_eq!((header.version, header.large, header.end), (61_800, false, 1094));
     }
 
     #[test]

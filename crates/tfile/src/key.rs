@@ -97,11 +97,12 @@ impl Key {
     pub fn parse_at(record: &[u8], offset: u64) -> Result<Key> {
         let mut cursor = Cursor::new(record, 0).at_offset(offset);
         let key = Key::parse(&mut cursor)?;
-        if key.offset != offset {
+        // Some writers leave the field at 0 in the records of the file's own bookkeeping.
+        if key.offset != offset && key.offset != 0 {
             let message = format!("the record at {offset} says that it lies at {}", key.offset);
             return Err(cursor.corrupt_at(0, message));
         }
-        Ok(key)
+        Ok(Key { offset, ..key })
     }
 
     /// Bytes of the payload, as stored.
@@ -202,6 +203,7 @@ pub(crate) mod tests {
         let bytes = key_bytes(7, 100, "TTree", "t", 0);
         let error = Key::parse_at(&bytes, 8).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(8)));
+        assert_eq!(Key::parse_at(&key_bytes(0, 100, "TFile", "f", 0), 8).unwrap().offset, 8);
         for at in [0, 6, 14] {
             let mut broken = bytes.clone();
             broken[at] = 0x80;
