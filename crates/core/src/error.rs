@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 /// The result of anything in sapwood that can fail.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, in words that a program can match.
 ///

@@ -1,9 +1,41 @@
 //! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP server; and decorators over the one trait.
 //!
-//! To read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
+//! To get a source call [`open`]; to read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
+//!
+//! | source | bytes of |
+//! |---|---|
+//! | [`MemorySource`] | memory |
+//! | [`LocalSource`] | a local file |
+//! | [`HttpSource`] | an object on an HTTP server |
+//!
+//! | decorator | purpose |
+//! |---|---|
+//! | [`CountingSource`] | counts requests and bytes |
+//! | [`TracedSource`] | remembers every range that was asked for |
+//! | [`DelayedSource`] | behaves like a distant server |
+//! | [`FaultySource`] | fails as its script says |
 
+mod accounting;
+mod check;
+mod counting;
+mod delay;
+mod fault;
+mod http;
+mod local;
+mod memory;
+mod open;
 mod physics;
+mod trace;
 mod traits;
 
+pub use accounting::{Turnarounds, Wait};
+pub use counting::CountingSource;
+pub use delay::DelayedSource;
+pub use fault::{Fault, FaultySource};
+pub use http::HttpSource;
+pub use local::LocalSource;
+pub use memory::MemorySource;
+pub use open::{HEAD, OpenOptions, TAIL, open, redact};
 pub use physics::Physics;
+pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};

@@ -1,0 +1,92 @@
+//! Counts messages, ranges, bytes and turnarounds of one source while they happen.
+
+use sapwood_core::Counters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts waits of one round trip in sequence.
+///
+/// A request that starts after `n` sequential waits were answered is wait `n + 1`. The count is the
+/// longest such chain: requests that were all sent before any was answered count once, however many
+/// they are, and a request that could only be sent after an answer came adds one.
+///
+/// ```
+/// let turnarounds = sapwood_source::Turnarounds::default();
+/// let (a, b) = (turnarounds.asked(), turnarounds.asked());
+/// turnarounds.answered(a);
+/// turnarounds.answered(b);
+/// assert_eq!(turnarounds.count(), 1);
+/// turnarounds.asked();
+/// assert_eq!(turnarounds.count(), 2);
+/// ```
+#[derive(Debug, Default)]
+pub struct Turnarounds {
+    asked: AtomicU64,
+    answered: AtomicU64,
+}
+
+/// The place of a request in the chain of waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait(u64);
+
+impl Turnarounds {
+    /// A request starts.
+    pub fn asked(&self) -> Wait {
+        self.ask().0
+    }
+
+    /// The first byte of the answer to a request came.
+    pub fn answered(&self, wait: Wait) {
+        self.answered.fetch_max(wait.0, Ordering::AcqRel);
+    }
+
+    /// The longest chain of waits so far.
+    pub fn count(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Forgets everything counted so far.
+    pub fn reset(&self) {
+        self.asked.store(0, Ordering::Release);
+        self.answered.store(0, Ordering::Release);
+    }
+
+    /// Starts a request, and says whether it made the chain longer.
+    fn ask(&self) -> (Wait, bool) {
+        let depth = self.answered.load(Ordering::Acquire) + 1;
+        let longest = self.asked.fetch_max(depth, Ordering::AcqRel);
+        (Wait(depth), longest < depth)
+    }
+}
+
+/// Adds what one source does to the counters of a file.
+#[derive(Debug)]
+pub(crate) struct Accounting {
+    counters: Arc<Counters>,
+    turnarounds: Turnarounds,
+}
+
+impl Accounting {
+    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+        Accounting { counters, turnarounds: Turnarounds::default() }
+    }
+
+    /// A message with `ranges` ranges goes out.
+    pub(crate) fn request(&self, ranges: usize) -> Wait {
+        let (wait, longer) = self.turnarounds.ask();
+        self.counters.requests.add(1);
+        self.counters.ranges.add(ranges as u64);
+        self.counters.turnarounds.add(u64::from(longer));
+        wait
+    }
+
+    /// The answer to a message begins to arrive, or is known not to come.
+    pub(crate) fn answered(&self, wait: Wait) {
+        self.turnarounds.answered(wait);
+    }
+
+    /// Bytes arrived.
+    pub(crate) fn received(&self, bytes: usize) {
+        self.counters.fetched_bytes.add(bytes as u64);
+    }
+}

@@ -1,0 +1,63 @@
+//! A decorator that counts: for sources that do not count themselves.
+
+use crate::accounting::Accounting;
+use crate::{BoxFuture, Identity, Physics, Source};
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Counters, Deadline, Result};
+use std::sync::Arc;
+
+/// Adds to [`Counters`] what is read through it: each call of `read_ranges` is one request.
+///
+/// Meant for memory and local files. The HTTP source counts by itself, because only it knows how many
+/// messages a call needs.
+///
+/// ```
+/// # use sapwood_core::{ByteRange, Counters, Deadline};
+/// # use sapwood_source::{CountingSource, MemorySource, Source};
+/// # use std::sync::Arc;
+/// let counters = Arc::new(Counters::default());
+/// let source = CountingSource::new(MemorySource::new("abcdef"), Arc::clone(&counters));
+/// let ranges = [ByteRange { start: 0, len: 2 }, ByteRange { start: 4, len: 1 }];
+/// futures::executor::block_on(source.read_ranges(&ranges, Deadline::default()))?;
+/// let now = counters.snapshot();
+/// assert_eq!((now.requests, now.ranges, now.fetched_bytes), (1, 2, 3));
+/// # sapwood_core::Result::Ok(())
+/// ```
+#[derive(Debug)]
+pub struct CountingSource<S> {
+    inner: S,
+    accounting: Accounting,
+}
+
+impl<S: Source> CountingSource<S> {
+    /// Counts what is read from `inner`.
+    pub fn new(inner: S, counters: Arc<Counters>) -> Self {
+        CountingSource { inner, accounting: Accounting::new(counters) }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<S: Source> Source for CountingSource<S> {
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+
+    fn physics(&self) -> Physics {
+        self.inner.physics()
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        Box::pin(async move {
+            let wait = self.accounting.request(ranges.len());
+            let answers = self.inner.read_ranges(ranges, deadline).await;
+            self.accounting.answered(wait);
+            let answers = answers?;
+            self.accounting.received(answers.iter().map(Bytes::len).sum());
+            Ok(answers)
+        })
+    }
+}

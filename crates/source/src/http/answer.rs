@@ -1,0 +1,216 @@
+//! What an answer of a server means: parts, the whole object, or a failure.
+
+use super::header::ContentRange;
+use super::multipart::{self, Part};
+use bytes::Bytes;
+use reqwest::header::{
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
+    HeaderName, LAST_MODIFIED, RETRY_AFTER,
+};
+use reqwest::{Response, StatusCode};
+use sapwood_core::{Error, ErrorKind};
+use std::time::Duration;
+
+/// Longest pause before a retry that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What tells one version of an object from another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Validators {
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+}
+
+impl Validators {
+    fn of(headers: &HeaderMap) -> Self {
+        Validators { etag: text(headers, ETAG), last_modified: text(headers, LAST_MODIFIED) }
+    }
+
+    /// True if `other` is certainly another version. An ETag decides where both have one.
+    pub(super) fn differ(&self, other: &Validators) -> bool {
+        let opaque = |etag: &str| etag.trim_start_matches("W/").to_owned();
+        match (&self.etag, &other.etag) {
+            (Some(mine), Some(theirs)) => opaque(mine) != opaque(theirs),
+            _ => match (&self.last_modified, &other.last_modified) {
+                (Some(mine), Some(theirs)) => mine != theirs,
+                _ => false,
+            },
+        }
+    }
+
+    /// The ETag, if it promises equality of every byte.
+    pub(super) fn strong_etag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| etag.starts_with('"'))
+    }
+}
+
+/// An answer that may be of use.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Parts of the object (206).
+    Parts(Parts),
+    /// The whole object (200), its body not yet read.
+    Whole(Whole),
+}
+
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
+    pub(super) validators: Validators,
+    /// Why parts are missing, if the connection broke.
+    pub(super) broken: Option<Error>,
+}
+
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) response: Response,
+    pub(super) validators: Validators,
+    /// Its size, if announced.
+    pub(super) size: Option<u64>,
+    /// True if the server says that it never sends parts.
+    pub(super) refuses_ranges: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The connection failed or fell silent.
+    Network(Error),
+    /// The server answered with a status that means failure.
+    Status(Status),
+    /// Asking again would not help.
+    Fatal(Error),
+}
+
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) code: u16,
+    pub(super) error: Error,
+    /// The pause that the server asks for before the next try.
+    pub(super) pause: Option<Duration>,
+    /// Size of the object, if the status is 416 and the server says it.
+    pub(super) total: Option<u64>,
+}
+
+impl Failure {
+    /// The error, if nothing is to be done about it; otherwise the error and a pause before the next try.
+    pub(super) fn transient(self) -> Result<(Error, Option<Duration>), Error> {
+        match self {
+            Failure::Network(error) => Ok((error, None)),
+            Failure::Status(Status { code: 408 | 429 | 500.., error, pause, .. }) => Ok((error, pause)),
+            Failure::Status(Status { error, .. }) | Failure::Fatal(error) => Err(error),
+        }
+    }
+
+    /// True if the server refuses the form of the request rather than the request.
+    pub(super) fn refuses_form(&self) -> bool {
+        matches!(self, Failure::Status(Status { code: 400 | 413 | 414 | 416 | 431 | 501, .. }))
+    }
+
+    /// True if this may be a clumsy way to refuse the form of the request.
+    pub(super) fn may_refuse_form(&self) -> bool {
+        matches!(self, Failure::Network(_) | Failure::Status(Status { code: 500 | 502 | 504, .. }))
+    }
+}
+
+/// Sorts an answer by its status and headers; reads nothing of its body.
+pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
+    let headers = response.headers();
+    let encoding = text(headers, CONTENT_ENCODING);
+    if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+        let message = format!("the server encodes the file as '{encoding}', though it was asked not to");
+        return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
+    }
+    let validators = Validators::of(headers);
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => {
+            let multipart = text(headers, CONTENT_TYPE)
+                .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("multipart/"));
+            let content_range = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value));
+            match content_range {
+                None if !multipart => {
+                    let message = "the server sent a part of the file without saying which";
+                    Err(Failure::Fatal(Error::new(ErrorKind::Server, message)))
+                }
+                content_range => Ok(Sorted::Parts { response, validators, content_range }),
+            }
+        }
+        StatusCode::OK => {
+            let size = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
+            let refuses_ranges =
+                text(headers, ACCEPT_RANGES).is_some_and(|units| units.eq_ignore_ascii_case("none"));
+            Ok(Sorted::Whole(Whole { response, validators, size, refuses_ranges }))
+        }
+        status => {
+            let seconds = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
+            let total = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value)?.total);
+            Err(Failure::Status(Status {
+                code: status.as_u16(),
+                error: status_error(status),
+                pause: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE)),
+                total,
+            }))
+        }
+    }
+}
+
+/// An answer whose body was not yet read.
+pub(super) enum Sorted {
+    /// One part (`content_range` says which) or several (it is `None`).
+    Parts {
+        response: Response,
+        validators: Validators,
+        content_range: Option<ContentRange>,
+    },
+    Whole(Whole),
+}
+
+/// The parts in a body. A single part that is cut off is left out.
+pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<Part> {
+    match content_range {
+        None => multipart::parse(&body),
+        Some(ContentRange { range: Some(range), total }) if range.len == body.len() as u64 => {
+            vec![Part { start: range.start, total, bytes: body }]
+        }
+        Some(_) => Vec::new(),
+    }
+}
+
+fn status_error(status: StatusCode) -> Error {
+    let kind = match status.as_u16() {
+        401 | 403 => ErrorKind::Permission,
+        404 | 410 => ErrorKind::NotFound,
+        412 => return Error::new(ErrorKind::Changed, "the file on the server changed").hint("open it again"),
+        _ => ErrorKind::Server,
+    };
+    let error = Error::new(kind, format!("the server answered {status}"));
+    match kind {
+        ErrorKind::Permission => {
+            error.hint("give the credentials that the server wants, as a header or in the URL")
+        }
+        _ => error,
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validators(etag: Option<&str>, last_modified: Option<&str>) -> Validators {
+        Validators { etag: etag.map(str::to_owned), last_modified: last_modified.map(str::to_owned) }
+    }
+
+    #[test]
+    fn an_etag_decides_where_both_have_one() {
+        let opened = validators(Some("\"a\""), Some("Monday"));
+        assert!(!opened.differ(&validators(Some("\"a\""), Some("Tuesday"))));
+        assert!(!opened.differ(&validators(Some("W/\"a\""), None)));
+        assert!(opened.differ(&validators(Some("\"b\""), Some("Monday"))));
+        assert!(opened.differ(&validators(None, Some("Tuesday"))));
+        assert!(!opened.differ(&Validators::default()));
+    }
+}

@@ -1,0 +1,77 @@
+//! A source over an object on an HTTP server.
+//!
+//! - `opening`: the first requests, which learn the size and bring head and tail.
+//! - `reading`: from ranges to requests and back, with retries.
+//! - `remote`: one request and its answer, redirects followed.
+//! - `answer`, `multipart`, `header`: what the messages look like.
+//! - `server`: what is remembered about each server.
+//! - `client`: the connection pool and TLS.
+
+mod answer;
+mod client;
+mod header;
+mod multipart;
+mod opening;
+mod reading;
+mod remote;
+mod server;
+
+pub(crate) use opening::open;
+
+use crate::{BoxFuture, Identity, Physics, Source, check};
+use answer::Validators;
+use bytes::Bytes;
+use remote::Remote;
+use sapwood_core::{ByteRange, Deadline, Result};
+
+/// Largest gap that is cheaper to read than to skip: about what a connection moves in a millisecond.
+const GAP: u64 = 32 << 10;
+
+/// Bytes in one request. Larger ones would gain nothing and lose more when a connection breaks.
+const LARGEST_REQUEST: u64 = 16 << 20;
+
+/// Requests of one file that are in flight together.
+const CONCURRENCY: usize = 8;
+
+/// An object on an HTTP server that honours byte ranges. Made by [`open`](crate::open).
+///
+/// - Several ranges travel in one request where the server answers that; otherwise they are asked for one
+///   by one, in parallel, over connections that are kept. What a server can do is learned once per process.
+/// - Every answer is compared with the version that was opened (ETag, modification time, size).
+/// - Requests that fail for reasons that may pass are repeated, at most three times.
+#[derive(Debug)]
+pub struct HttpSource {
+    identity: Identity,
+    validators: Validators,
+    remote: Remote,
+}
+
+impl Source for HttpSource {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn physics(&self) -> Physics {
+        Physics {
+            gap: GAP,
+            largest_request: LARGEST_REQUEST,
+            ranges_per_request: self.remote.server().limits().ranges,
+            concurrency: CONCURRENCY,
+            immediate: false,
+        }
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        Box::pin(async move {
+            check::request(&self.identity, ranges, deadline)?;
+            match tokio::time::timeout_at(deadline.instant().into(), self.read(ranges)).await {
+                Ok(answers) => answers.map_err(|error| error.url(&self.identity.url)),
+                Err(_) => Err(check::timeout(&self.identity)),
+            }
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! The first requests: they learn the size and bring head and tail in one round trip where possible.
+//!
+//! A server that may answer several ranges gets one request for the head and "the last n bytes". Where
+//! that is known or found not to work, two single ranges go out at the same time. A server that sends no
+//! parts at all is read once, as a whole, if the object is small.
+
+use super::HttpSource;
+use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
+use super::multipart::Part;
+use super::reading::{Retries, Version, fetch};
+use super::remote::{Ask, Remote};
+use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use std::sync::Arc;
+
+/// Largest object that is read as a whole from a server that sends no parts.
+const LARGEST_WHOLE: u64 = 64 << 20;
+
+/// Largest object that is taken as a whole where the server sends it instead of two parts: asking again
+/// would take longer.
+const LARGEST_GIFT: u64 = 1 << 20;
+
+/// Opens an object on an HTTP server. See [`crate::open`].
+pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+    let name = redact(url);
+    let opened =
+        tokio::time::timeout_at(options.deadline.instant().into(), open_in_time(url, &name, options));
+    let opened = opened.await.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Timeout, "the deadline passed before the file was open"))
+    });
+    opened.map_err(|error| error.url(name))
+}
+
+async fn open_in_time(url: &str, name: &str, options: &OpenOptions) -> Result<Opened> {
+    let remote = Remote::new(url, options)?;
+    let mut retries = Retries::default();
+    loop {
+        match begin(&remote, options.tail, retries.count > 0).await {
+            Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
+            Ok(Beginning::Parts(parts)) => return finish(remote, name, parts, options.tail).await,
+            Err(failure) => {
+                let (error, pause) = failure.transient()?;
+                retries.pause(error, pause).await?;
+            }
+        }
+    }
+}
+
+/// What the first requests brought.
+enum Beginning {
+    Parts(Parts),
+    Whole(Bytes, Validators),
+}
+
+async fn begin(remote: &Remote, tail: u64, again: bool) -> Result<Beginning, Failure> {
+    let server = remote.server();
+    if tail == 0 || server.limits().ranges < 2 || !server.has_suffix() {
+        return begin_apart(remote, tail).await;
+    }
+    if let Some(beginning) = begin_together(remote, tail, again).await? {
+        return Ok(beginning);
+    }
+    let beginning = begin_apart(remote, tail).await?;
+    // Only now is it certain that the form of the request was at fault.
+    remote.learn(|server| server.learn_single());
+    Ok(beginning)
+}
+
+/// Asks for head and tail in one request. `None` if the server seems to refuse requests of that form.
+async fn begin_together(remote: &Remote, tail: u64, again: bool) -> Result<Option<Beginning>, Failure> {
+    let head = [ByteRange { start: 0, len: HEAD }];
+    match remote.ask(Ask { ranges: &head, suffix: Some(tail), version: None }).await {
+        Ok(Answer::Parts(parts)) if parts.parts.is_empty() && parts.broken.is_none() => Ok(None),
+        Ok(Answer::Parts(Parts { parts, broken: Some(error), .. })) if parts.is_empty() => {
+            Err(Failure::Network(error))
+        }
+        Ok(Answer::Parts(parts)) => {
+            if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
+                remote.learn(|server| server.learn_single());
+            }
+            Ok(Some(Beginning::Parts(parts)))
+        }
+        Ok(Answer::Whole(whole))
+            if whole.refuses_ranges || whole.size.is_some_and(|size| size <= LARGEST_GIFT) =>
+        {
+            take_whole(remote, whole).await.map(Some)
+        }
+        Ok(Answer::Whole(_)) => Ok(None),
+        Err(failure) if is_empty_object(&failure) => {
+            Ok(Some(Beginning::Whole(Bytes::new(), Validators::default())))
+        }
+        Err(failure) if failure.refuses_form() || (again && failure.may_refuse_form()) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Asks for head and tail in two requests at the same time, or for the head alone where the size must be
+/// known before the tail can be asked for.
+async fn begin_apart(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
+    let ranges = [ByteRange { start: 0, len: HEAD }];
+    let head = remote.ask(Ask { ranges: &ranges, suffix: None, version: None });
+    let (head, tail) = if tail > 0 && remote.server().has_suffix() {
+        let tail = remote.ask(Ask { ranges: &[], suffix: Some(tail), version: None });
+        let (head, tail) = futures::join!(head, tail);
+        (head, Some(tail))
+    } else {
+        (head.await, None)
+    };
+    let mut beginning = match head {
+        Ok(Answer::Parts(Parts { broken: Some(error), .. })) => return Err(Failure::Network(error)),
+        Ok(Answer::Parts(parts)) => parts,
+        Ok(Answer::Whole(whole)) => return take_whole(remote, whole).await,
+        Err(failure) if is_empty_object(&failure) => {
+            return Ok(Beginning::Whole(Bytes::new(), Validators::default()));
+        }
+        Err(failure) => return Err(failure),
+    };
+    match tail {
+        Some(Ok(Answer::Parts(tail))) => {
+            if beginning.validators.differ(&tail.validators) {
+                return Err(Failure::Fatal(Error::new(
+                    ErrorKind::Changed,
+                    "the file changed while it was opened",
+                )));
+            }
+            beginning.parts.extend(tail.parts);
+        }
+        Some(Ok(Answer::Whole(_)) | Err(Failure::Status(_))) => {
+            remote.learn(|server| server.learn_no_suffix())
+        }
+        // `finish` asks again for what is missing.
+        Some(Err(_)) | None => {}
+    }
+    Ok(Beginning::Parts(beginning))
+}
+
+async fn take_whole(remote: &Remote, whole: Whole) -> Result<Beginning, Failure> {
+    let validators = whole.validators.clone();
+    let too_large = || {
+        Failure::Fatal(
+            Error::unsupported(format!(
+                "the server sends no parts of files, and this one is larger than the {} MB that are read as a whole",
+                LARGEST_WHOLE >> 20
+            ))
+            .hint("copy the file to a local disk, or use a server that supports byte ranges"),
+        )
+    };
+    if whole.size.is_some_and(|size| size > LARGEST_WHOLE) {
+        return Err(too_large());
+    }
+    let size = whole.size;
+    match remote.take_whole(whole, LARGEST_WHOLE).await {
+        Ok(bytes) => Ok(Beginning::Whole(bytes, validators)),
+        Err(Failure::Fatal(_)) if size.is_none() => Err(too_large()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// An object without bytes has no range that could be satisfied.
+fn is_empty_object(failure: &Failure) -> bool {
+    matches!(failure, Failure::Status(Status { code: 416, total: Some(0), .. }))
+}
+
+fn whole(name: &str, bytes: Bytes, validators: Validators) -> Opened {
+    let mut known = Segments::default();
+    known.insert(0, bytes.clone());
+    let source = MemorySource::named(name, version_name(&validators), bytes);
+    Opened { source: Arc::new(source), known }
+}
+
+/// Makes the source, after fetching what is missing of head and tail.
+async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64) -> Result<Opened> {
+    let size = total(&parts.parts)?;
+    let validators = parts.validators;
+    let mut known = Segments::default();
+    for part in parts.parts {
+        known.insert(part.start, part.bytes);
+    }
+    let wanted = head_and_tail(size, tail);
+    let missing: Vec<ByteRange> =
+        wanted.into_iter().filter(|range| range.len > 0 && known.get(*range).is_none()).collect();
+    let version = Version { validators: &validators, size };
+    let spans = super::header::spans(&missing);
+    let fetched = fetch(&remote, &spans, version).await?;
+    for span in spans {
+        known.insert(span.start, fetched.get_from(span.start));
+    }
+    if let Some(all) = joined(&known, size, tail) {
+        known.insert(0, all);
+    }
+    let identity = Identity { url: name.to_owned(), size, version: version_name(&validators) };
+    Ok(Opened { source: Arc::new(HttpSource { identity, validators, remote }), known })
+}
+
+/// The size of the object; all parts must agree.
+fn total(parts: &[Part]) -> Result<u64> {
+    let mut totals = parts.iter().filter_map(|part| part.total);
+    let total = totals
+        .next()
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not say how large the file is"))?;
+    if totals.any(|other| other != total) {
+        return Err(Error::new(
+            ErrorKind::Server,
+            "the server contradicts itself about the size of the file",
+        ));
+    }
+    Ok(total)
+}
+
+fn head_and_tail(size: u64, tail: u64) -> [ByteRange; 2] {
+    let tail = tail.min(size);
+    [ByteRange { start: 0, len: HEAD.min(size) }, ByteRange { start: size - tail, len: tail }]
+}
+
+fn holds_head_and_tail(parts: &Parts, tail: u64) -> bool {
+    let Ok(size) = total(&parts.parts) else { return false };
+    let mut known = Segments::default();
+    for part in &parts.parts {
+        known.insert(part.start, part.bytes.clone());
+    }
+    head_and_tail(size, tail).into_iter().all(|range| known.get(range).is_some())
+}
+
+/// The whole object, if head and tail overlap or touch but neither is all of it: a range across the seam
+/// should not have to be asked for again.
+fn joined(known: &Segments, size: u64, tail: u64) -> Option<Bytes> {
+    let [head, tail] = head_and_tail(size, tail);
+    if head.len == size || tail.len == size || head.end() < tail.start {
+        return None;
+    }
+    let rest = ByteRange { start: head.end(), len: tail.end() - head.end() };
+    Some([known.get(head)?, known.get(rest)?].concat().into())
+}
+
+fn version_name(validators: &Validators) -> Option<String> {
+    validators.etag.clone().or_else(|| validators.last_modified.clone())
+}

@@ -1,0 +1,178 @@
+//! From ranges to requests and back: packs, asks, learns, repeats.
+
+use super::answer::{Answer, Failure, Status, Validators};
+use super::header::{range_value, requests, spans};
+use super::remote::{Ask, Remote};
+use super::{HttpSource, LARGEST_REQUEST};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use std::time::Duration;
+
+/// Times that a request is repeated.
+const MOST_RETRIES: u32 = 3;
+
+/// Longest pause before the first retry; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+impl HttpSource {
+    /// The bytes of all ranges.
+    pub(super) async fn read(&self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+        let version = Version { validators: &self.validators, size: self.identity.size };
+        let known = fetch(&self.remote, &spans(ranges), version).await?;
+        let answer = |range: &ByteRange| match range.len {
+            0 => Ok(Bytes::new()),
+            _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
+        };
+        ranges.iter().map(answer).collect()
+    }
+}
+
+/// The version of an object that was opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Version<'a> {
+    pub(super) validators: &'a Validators,
+    pub(super) size: u64,
+}
+
+/// How one answer fell short.
+enum Setback {
+    /// The server cannot do what was asked, and this is remembered now: ask in another way.
+    Learned,
+    /// Something that may pass.
+    Transient(Error, Option<Duration>),
+}
+
+/// The bytes of all spans (sorted, apart from each other). Only what is missing is asked for again.
+pub(super) async fn fetch(remote: &Remote, spans: &[ByteRange], version: Version<'_>) -> Result<Segments> {
+    let mut known = Segments::default();
+    let mut missing = spans.to_vec();
+    let mut retries = Retries::default();
+    while !missing.is_empty() {
+        let limits = remote.limits();
+        let packed = requests(&missing, limits, LARGEST_REQUEST);
+        let mut answers: FuturesUnordered<_> = packed
+            .iter()
+            .map(|ranges| async move {
+                let ask = Ask { ranges, suffix: None, version: Some(version.validators) };
+                (ranges, remote.ask(ask).await)
+            })
+            .collect();
+        let mut setback = None;
+        while let Some((ranges, answer)) = answers.next().await {
+            let shortfall = match answer {
+                Ok(answer) => accept(remote, ranges, answer, version, &mut known)?,
+                Err(failure) => Some(refusal(remote, ranges, failure, retries.count > 0)?),
+            };
+            setback = shortfall.or(setback);
+        }
+        drop(answers);
+        missing.retain(|span| known.get(*span).is_none());
+        match setback {
+            Some(Setback::Transient(error, pause)) => retries.pause(error, pause).await?,
+            // Lessons shrink the limits, so they cannot go on for ever.
+            Some(Setback::Learned) if remote.limits() != limits => {}
+            _ => match missing.first() {
+                Some(&span) => retries.pause(other_bytes(span), None).await?,
+                None => break,
+            },
+        }
+    }
+    Ok(known)
+}
+
+/// Keeps what came. `None` if that is all that was asked for.
+fn accept(
+    remote: &Remote,
+    ranges: &[ByteRange],
+    answer: Answer,
+    version: Version<'_>,
+    known: &mut Segments,
+) -> Result<Option<Setback>> {
+    let (validators, size) = match &answer {
+        Answer::Parts(parts) => (&parts.validators, parts.parts.iter().find_map(|part| part.total)),
+        Answer::Whole(whole) => (&whole.validators, whole.size),
+    };
+    if version.validators.differ(validators) || size.is_some_and(|size| size != version.size) {
+        return Err(Error::new(ErrorKind::Changed, "the file on the server changed").hint("open it again"));
+    }
+    let Answer::Parts(parts) = answer else {
+        if ranges.len() > 1 {
+            remote.learn(|server| server.learn_single());
+            return Ok(Some(Setback::Learned));
+        }
+        return Err(Error::new(ErrorKind::Server, "the server does not send parts of the file any more"));
+    };
+    for part in parts.parts {
+        known.insert(part.start, part.bytes);
+    }
+    let unanswered = ranges.iter().find(|range| known.get(**range).is_none());
+    Ok(match (parts.broken, unanswered) {
+        (_, None) => None,
+        (Some(error), Some(_)) => Some(Setback::Transient(error, None)),
+        (None, Some(_)) if ranges.len() > 1 => {
+            remote.learn(|server| server.learn_single());
+            Some(Setback::Learned)
+        }
+        (None, Some(range)) => Some(Setback::Transient(other_bytes(*range), None)),
+    })
+}
+
+/// What to do about a request that failed.
+///
+/// `again`: something failed before. Servers that close the connection or answer 500 because there are
+/// too many ranges do so again; those that stumbled do not.
+fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool) -> Result<Setback> {
+    let several = ranges.len() > 1;
+    match &failure {
+        Failure::Status(Status { code: 413 | 414 | 431, .. }) if several => {
+            let header_bytes = range_value(ranges, None).len();
+            remote.learn(|server| server.learn_too_long(header_bytes));
+            Ok(Setback::Learned)
+        }
+        Failure::Status(Status { code: 416, .. }) if several => {
+            remote.learn(|server| server.learn_single());
+            Ok(Setback::Learned)
+        }
+        refused if several && (refused.refuses_form() || (again && refused.may_refuse_form())) => {
+            remote.learn(|server| server.learn_too_many(ranges.len()));
+            Ok(Setback::Learned)
+        }
+        Failure::Status(Status { code: 416, .. }) => {
+            Err(Error::new(ErrorKind::Changed, "the file on the server became shorter").hint("open it again"))
+        }
+        _ => failure.transient().map(|(error, pause)| Setback::Transient(error, pause)),
+    }
+    .map_err(|error| match ranges {
+        [range] => error.at(range.start),
+        _ => error,
+    })
+}
+
+fn other_bytes(range: ByteRange) -> Error {
+    let message = format!("the server did not send the {} bytes that were asked for", range.len);
+    Error::new(ErrorKind::Server, message).at(range.start)
+}
+
+/// Repeats a bounded number of times, after random pauses that grow.
+#[derive(Debug, Default)]
+pub(super) struct Retries {
+    pub(super) count: u32,
+}
+
+impl Retries {
+    /// Waits before the next try; fails with `error` if there were enough.
+    ///
+    /// The pause is drawn evenly between zero and its longest, so that many clients that failed
+    /// together do not come back together. One that the server asks for is kept.
+    pub(super) async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
+        if self.count >= MOST_RETRIES {
+            return Err(error);
+        }
+        let longest = FIRST_PAUSE * 2u32.pow(self.count);
+        self.count += 1;
+        tokio::time::sleep(asked.unwrap_or_else(|| longest.mul_f64(fastrand::f64()))).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What is remembered about each server, so that no process asks twice for what a server cannot do.
+
+use reqwest::Url;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Ranges in one request, until a server refuses that many.
+const RANGES: usize = 256;
+
+/// Bytes of a `Range` header, until a server refuses that many. Common limits on all headers are 8 kB
+/// and more.
+const HEADER_BYTES: usize = 7 << 10;
+
+/// Range headers are never held to fewer bytes than this: one range always fits.
+const LEAST_HEADER_BYTES: usize = 64;
+
+static SERVERS: Mutex<Option<HashMap<String, Arc<Server>>>> = Mutex::new(None);
+
+/// How many ranges fit in one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Number of ranges; 1 if the server does not answer several.
+    pub(super) ranges: usize,
+    /// Bytes of the header's value.
+    pub(super) header_bytes: usize,
+}
+
+/// The memory of one server. Limits only ever shrink.
+#[derive(Debug)]
+pub(super) struct Server {
+    ranges: AtomicUsize,
+    header_bytes: AtomicUsize,
+    suffix: AtomicBool,
+}
+
+impl Server {
+    fn new() -> Self {
+        Server {
+            ranges: AtomicUsize::new(RANGES),
+            header_bytes: AtomicUsize::new(HEADER_BYTES),
+            suffix: AtomicBool::new(true),
+        }
+    }
+
+    /// The memory of the server that a URL names.
+    pub(super) fn of(url: &Url) -> Arc<Server> {
+        let origin = url.origin().ascii_serialization();
+        let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = servers.get_or_insert_default().entry(origin).or_insert_with(|| Arc::new(Self::new()));
+        Arc::clone(server)
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            ranges: self.ranges.load(Ordering::Relaxed),
+            header_bytes: self.header_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// True unless the server refused a range of the form "the last n bytes".
+    pub(super) fn has_suffix(&self) -> bool {
+        self.suffix.load(Ordering::Relaxed)
+    }
+
+    /// The server answers one range only.
+    pub(super) fn learn_single(&self) {
+        self.ranges.fetch_min(1, Ordering::Relaxed);
+    }
+
+    /// The server refused this number of ranges, perhaps because they are too many.
+    pub(super) fn learn_too_many(&self, ranges: usize) {
+        self.ranges.fetch_min((ranges / 4).max(1), Ordering::Relaxed);
+    }
+
+    /// The server refused a header of this length.
+    pub(super) fn learn_too_long(&self, header_bytes: usize) {
+        self.header_bytes.fetch_min((header_bytes / 2).max(LEAST_HEADER_BYTES), Ordering::Relaxed);
+    }
+
+    /// The server does not answer "the last n bytes".
+    pub(super) fn learn_no_suffix(&self) {
+        self.suffix.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_memory_per_scheme_host_and_port() {
+        let of = |url: &str| Server::of(&url.parse().unwrap());
+        of("http://memory.test:81/a").learn_single();
+        assert_eq!(of("http://memory.test:81/b?x").limits().ranges, 1);
+        assert_eq!(of("http://memory.test/a").limits().ranges, RANGES);
+        assert_eq!(of("https://memory.test:81/a").limits().ranges, RANGES);
+    }
+
+    #[test]
+    fn limits_shrink_to_one_range() {
+        let server = Server::new();
+        for _ in 0..20 {
+            let Limits { ranges, header_bytes } = server.limits();
+            server.learn_too_many(ranges);
+            server.learn_too_long(header_bytes);
+        }
+        assert_eq!(server.limits(), Limits { ranges: 1, header_bytes: LEAST_HEADER_BYTES });
+    }
+}

@@ -1,0 +1,182 @@
+//! A source over a file of the local machine.
+
+use crate::{BoxFuture, Identity, Physics, Source, check};
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// A local file, read by position: any number of threads may read at once.
+///
+/// Reading is done when the future is polled first; it never waits for anything but the disk.
+#[derive(Debug)]
+pub struct LocalSource {
+    file: positional::File,
+    identity: Identity,
+    stamp: Stamp,
+}
+
+/// What changes when somebody writes to an open file. (Replacing the file by another one does not
+/// matter: the open file stays what it was.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    size: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Stamp { size: metadata.len(), modified: metadata.modified().ok() }
+    }
+
+    fn version(self) -> Option<String> {
+        let since_epoch = self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(format!("{}-{}", since_epoch.as_nanos(), self.size))
+    }
+}
+
+impl LocalSource {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// `NotFound`, `Permission`, `Usage` if it is a directory, otherwise `Io`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let failed = |error| io_error(error).url(&name);
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(Error::usage("this is a directory, not a file").url(name));
+        }
+        let stamp = Stamp::of(&metadata);
+        let identity = Identity { url: name, size: stamp.size, version: stamp.version() };
+        Ok(LocalSource { file: positional::File::new(file), identity, stamp })
+    }
+
+    fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        check::request(&self.identity, ranges, deadline)?;
+        let mut answers = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            if deadline.has_passed() {
+                return Err(check::timeout(&self.identity));
+            }
+            let bytes = self.file.read(range.start, range.len as usize);
+            let bytes = bytes.map_err(|e| io_error(e).at(range.start).url(&self.identity.url))?;
+            if bytes.len() as u64 != range.len {
+                return Err(self.changed("the file became shorter").at(range.start));
+            }
+            answers.push(Bytes::from(bytes));
+        }
+        // After the reads: then none of them can have met a later version.
+        let now = self.file.metadata().map_err(|e| io_error(e).url(&self.identity.url))?;
+        if Stamp::of(&now) != self.stamp {
+            return Err(self.changed("the file was written to while it was read"));
+        }
+        Ok(answers)
+    }
+
+    fn changed(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Changed, what).url(&self.identity.url).hint("open it again")
+    }
+}
+
+impl Source for LocalSource {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn physics(&self) -> Physics {
+        Physics::LOCAL
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        Box::pin(async move { self.read(ranges, deadline) })
+    }
+}
+
+fn io_error(error: io::Error) -> Error {
+    let (kind, message) = match error.kind() {
+        io::ErrorKind::NotFound => (ErrorKind::NotFound, "there is no such file".to_owned()),
+        io::ErrorKind::PermissionDenied => {
+            (ErrorKind::Permission, "you are not allowed to read this file".to_owned())
+        }
+        _ => (ErrorKind::Io, format!("the operating system cannot read the file: {error}")),
+    };
+    Error::new(kind, message).caused_by(error)
+}
+
+#[cfg(unix)]
+mod positional {
+    //! Reading at a position by one system call, into memory that need not be zeroed first.
+
+    use rustix::buffer::spare_capacity;
+    use rustix::io::{Errno, pread};
+    use std::fs::Metadata;
+    use std::io;
+
+    #[derive(Debug)]
+    pub(super) struct File(std::fs::File);
+
+    impl File {
+        pub(super) fn new(file: std::fs::File) -> Self {
+            File(file)
+        }
+
+        pub(super) fn metadata(&self) -> io::Result<Metadata> {
+            self.0.metadata()
+        }
+
+        /// The `len` bytes at `start`, or fewer where the file ends.
+        pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::with_capacity(len);
+            while bytes.len() < len {
+                let at = start + bytes.len() as u64;
+                match pread(&self.0, spare_capacity(&mut bytes), at) {
+                    Ok(0) => break,
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            bytes.truncate(len);
+            Ok(bytes)
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod positional {
+    //! Reading at a position by moving a shared cursor: correct everywhere, one reader at a time.
+
+    use std::fs::Metadata;
+    use std::io::{self, Read, Seek, SeekFrom};
+    use std::sync::{Mutex, PoisonError};
+
+    #[derive(Debug)]
+    pub(super) struct File(Mutex<std::fs::File>);
+
+    impl File {
+        pub(super) fn new(file: std::fs::File) -> Self {
+            File(Mutex::new(file))
+        }
+
+        pub(super) fn metadata(&self) -> io::Result<Metadata> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).metadata()
+        }
+
+        /// The `len` bytes at `start`, or fewer where the file ends.
+        pub(super) fn read(&self, start: u64, len: usize) -> io::Result<Vec<u8>> {
+            let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(start))?;
+            let mut bytes = Vec::with_capacity(len);
+            (&mut *file).take(len as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        }
+    }
+}

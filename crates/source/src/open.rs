@@ -1,0 +1,194 @@
+//! Opening: from a path or URL to a source, with the head and the tail of the file in hand.
+
+use crate::{CountingSource, LocalSource, Opened, Source, http};
+use percent_encoding::percent_decode_str;
+use sapwood_core::{ByteRange, Counters, Deadline, Error, Result, Segments};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Number of bytes read from the start of a file when it is opened: more than any file header.
+pub const HEAD: u64 = 4 << 10;
+
+/// Default of [`OpenOptions::tail`].
+pub const TAIL: u64 = 256 << 10;
+
+/// How to open a file, and what counts its reads.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// When opening gives up. Default: one hour after the options were made.
+    pub deadline: Deadline,
+    /// What the source adds its requests, ranges, turnarounds and bytes to, now and later.
+    pub counters: Arc<Counters>,
+    /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`],
+    /// which usually holds the directory and the record of the last tree.
+    pub tail: u64,
+    /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to
+    /// those that it redirects to. Default: none.
+    pub headers: Vec<(String, String)>,
+    /// How long a server may be silent before a request is given up and tried again. Default: 30 s.
+    pub stall: Duration,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            deadline: Deadline::default(),
+            counters: Arc::default(),
+            tail: TAIL,
+            headers: Vec::new(),
+            stall: Duration::from_secs(30),
+        }
+    }
+}
+
+impl fmt::Debug for OpenOptions {
+    /// Header values may be secrets; they are not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header_names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("OpenOptions")
+            .field("deadline", &self.deadline)
+            .field("tail", &self.tail)
+            .field("header_names", &header_names)
+            .field("stall", &self.stall)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens a path, a `file://` URL or an `http(s)://` URL.
+///
+/// The first [`HEAD`] and the last `options.tail` bytes come along in [`Opened::known`].
+///
+/// # Errors
+/// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or a URL that
+/// makes no sense; `Unsupported` for any other scheme, and for a server that cannot send parts of a
+/// large file.
+pub async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+    match scheme(url) {
+        None => open_local(PathBuf::from(url), options).await,
+        Some(scheme) => match scheme.to_ascii_lowercase().as_str() {
+            "file" => open_local(file_url_path(url)?, options).await,
+            "http" | "https" => http::open(url, options).await,
+            other => Err(Error::unsupported(format!("the protocol '{other}://' is not supported"))
+                .url(redact(url))
+                .hint("use a local path, file://, http:// or https://")),
+        },
+    }
+}
+
+async fn open_local(path: PathBuf, options: &OpenOptions) -> Result<Opened> {
+    let source = CountingSource::new(LocalSource::open(path)?, Arc::clone(&options.counters));
+    let ranges = head_and_tail(source.identity().size, options.tail);
+    let answers = source.read_ranges(&ranges, options.deadline).await?;
+    let mut known = Segments::default();
+    for (range, bytes) in ranges.iter().zip(answers) {
+        known.insert(range.start, bytes);
+    }
+    Ok(Opened { source: Arc::new(source), known })
+}
+
+/// The ranges to read while opening a file of `size` bytes: one if they touch.
+pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
+    let head = HEAD.min(size);
+    let tail = tail.min(size);
+    if head + tail >= size {
+        vec![ByteRange { start: 0, len: size }]
+    } else if tail == 0 {
+        vec![ByteRange { start: 0, len: head }]
+    } else {
+        vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }]
+    }
+}
+
+/// The scheme of a URL; `None` for a plain path.
+fn scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once("://")?;
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    (scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(legal)).then_some(scheme)
+}
+
+/// The path of a `file://` URL.
+fn file_url_path(url: &str) -> Result<PathBuf> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
+    if path.is_empty() || !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) {
+        return Err(
+            Error::usage("a file URL must name a path of this machine, as in file:///path").url(redact(url))
+        );
+    }
+    let bytes = percent_decode_str(path);
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        Ok(PathBuf::from(std::ffi::OsString::from_vec(bytes.collect())))
+    }
+    #[cfg(not(unix))]
+    {
+        let text = bytes.decode_utf8().map_err(|_| Error::usage("the path of a file URL is not UTF-8"))?;
+        Ok(PathBuf::from(text.trim_start_matches('/')))
+    }
+}
+
+/// The URL without user name, password, query values and fragment: fit for logs and errors.
+///
+/// ```
+/// use sapwood_source::redact;
+/// assert_eq!(redact("https://me:pw@host/f.root?token=abc&x#y"), "https://host/f.root?token=…&…");
+/// assert_eq!(redact("/data/what?.root"), "/data/what?.root");
+/// ```
+pub fn redact(url: &str) -> String {
+    let Some(scheme) = scheme(url).filter(|scheme| !scheme.eq_ignore_ascii_case("file")) else {
+        return url.to_owned();
+    };
+    let rest = url.get(scheme.len() + 3..).unwrap_or_default();
+    let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+    let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
+    let (host, path) = place.find('/').map_or((place, ""), |slash| place.split_at(slash));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let mut redacted = format!("{scheme}://{host}{path}");
+    for (i, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        redacted.push(if i == 0 { '?' } else { '&' });
+        if let Some((name, _)) = pair.split_once('=') {
+            redacted.extend([name, "="]);
+        }
+        redacted.push('…');
+    }
+    redacted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_urls_are_decoded() {
+        assert_eq!(file_url_path("file:///a/b%20c.root").unwrap(), PathBuf::from("/a/b c.root"));
+        assert_eq!(file_url_path("file://localhost/a").unwrap(), PathBuf::from("/a"));
+        assert!(file_url_path("file://elsewhere/a").is_err());
+        assert!(file_url_path("file://").is_err());
+    }
+
+    #[test]
+    fn a_scheme_needs_its_slashes() {
+        assert_eq!(scheme("C:\\data\\f.root"), None);
+        assert_eq!(scheme("f.root:Events"), None);
+        assert_eq!(scheme("root://eospublic.cern.ch//eos/f.root"), Some("root"));
+        assert_eq!(scheme("/data/odd://name"), None);
+    }
+
+    #[test]
+    fn secrets_are_struck_out() {
+        assert_eq!(redact("http://u:p%40@h:80/p"), "http://h:80/p");
+        assert_eq!(redact("http://h?a=1"), "http://h?a=…");
+        assert_eq!(redact("http://u:p@x@h/"), "http://h/");
+    }
+
+    #[test]
+    fn head_and_tail_merge_in_small_files() {
+        assert_eq!(head_and_tail(0, TAIL), [ByteRange { start: 0, len: 0 }]);
+        assert_eq!(head_and_tail(10, TAIL), [ByteRange { start: 0, len: 10 }]);
+        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: HEAD }]);
+        assert_eq!(head_and_tail(1 << 20, 16).len(), 2);
+    }
+}
