@@ -85,7 +85,6 @@ impl<T: 'static> ReadAhead<T> {
     ///
     /// # Errors
     /// Those of [`Fetcher::fetch`]; `Cancelled` if `interrupted` says so.
-    #[expect(clippy::type_complexity, reason = "an iterator's answer, spelled out")]
     pub fn next(
         &mut self,
         deadline: Deadline,
