@@ -1,1 +1,41 @@
 //! Read ROOT trees into arrays, fast, from any place.
+//!
+//! Open a file with [`File::open`], take a tree with [`File::tree`], read columns with [`Tree::read`], or
+//! range by range with [`Tree::scan`]. Every call blocks until it is done, fails, passes its deadline, or is
+//! [interrupted](Interrupt).
+//!
+//! ```no_run
+//! use sapwood::{File, OpenOptions, ReadOptions};
+//! # fn main() -> sapwood::Result<()> {
+//! let file = File::open("https://example.org/data.root", OpenOptions::default(), &mut || false)?;
+//! let tree = file.tree("Events", None, Default::default(), &mut || false)?;
+//! let pt = tree.find_branch("Muon_pt").unwrap_or_default();
+//! let columns = tree.read(&[pt], 0..tree.entries(), &ReadOptions::default(), &mut || false)?;
+//! # Ok(()) }
+//! ```
+//!
+//! ```text
+//! scan: windows of clusters ─▶ fetch ─▶ decompress and decode, on all threads ─▶ columns, in order
+//!                               └── the next window, while this one is decoded
+//! ```
+
+mod file;
+mod plan;
+mod pool;
+mod read;
+mod scan;
+mod tree;
+
+pub use file::{File, KeyEntry};
+pub use read::ReadOptions;
+pub use sapwood_core::{
+    Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
+};
+pub use sapwood_source::{OpenOptions, Source, TraceRecord};
+pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
+pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
+pub use scan::Scan;
+pub use tree::Tree;
+
+/// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
+pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;

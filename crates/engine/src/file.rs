@@ -1,0 +1,190 @@
+//! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
+
+use crate::{Interrupt, Tree, pool};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use sapwood_fetch::{Fetcher, wait};
+use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TraceRecord, TracedSource, open};
+use sapwood_tfile::{FileHeader, Key, StreamerInfos, TFile};
+use std::sync::{Arc, OnceLock};
+
+pub use sapwood_tfile::Entry as KeyEntry;
+
+/// Classes of trees that are known without the file's class descriptions.
+const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
+/// Classes of the other columnar format.
+const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
+
+/// An open ROOT file. Cheap to clone; all clones share one connection and its counters.
+#[derive(Debug, Clone)]
+pub struct File(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) fetcher: Fetcher,
+    tfile: TFile,
+    known: Segments,
+    streamers: OnceLock<Arc<StreamerInfos>>,
+    trace: Trace,
+}
+
+impl File {
+    /// Opens a path or URL.
+    ///
+    /// # Errors
+    /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    pub fn open(url: &str, options: OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
+        let (deadline, counters) = (options.deadline, Arc::clone(&options.counters));
+        let opened = async move { open(url, &options).await };
+        let opened = wait(&pool::runtime()?, opened, deadline, interrupt)?;
+        File::from_opened(opened, counters, deadline, interrupt)
+    }
+
+    /// Opens what any other source holds.
+    ///
+    /// # Errors
+    /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
+    pub fn from_source(source: Arc<dyn Source>, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<File> {
+        let counters = Arc::<Counters>::default();
+        let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
+        File::from_opened(Opened { source, known: Segments::default() }, counters, deadline, interrupt)
+    }
+
+    fn from_opened(
+        opened: Opened,
+        counters: Arc<Counters>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
+        let Opened { source, mut known } = opened;
+        let (url, size) = (source.identity().url.clone(), source.identity().size);
+        let traced = TracedSource::new(source);
+        let trace = traced.trace();
+        let fetcher = Fetcher::new(Arc::new(traced), counters);
+        let parse = fetcher.satisfy(&mut known, deadline, |known| TFile::open(known, size));
+        let tfile = wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(&url))?;
+        let fetcher = fetcher.with_known(known.clone());
+        Ok(File(Arc::new(Inner { fetcher, tfile, known, streamers: OnceLock::new(), trace })))
+    }
+
+    /// The URL, without secrets.
+    pub fn url(&self) -> &str {
+        self.0.url()
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.tfile.size
+    }
+
+    /// The header.
+    pub fn header(&self) -> &FileHeader {
+        &self.0.tfile.header
+    }
+
+    /// What reading the file has cost so far.
+    pub fn counters(&self) -> &Arc<Counters> {
+        self.0.fetcher.counters()
+    }
+
+    /// Every range that was fetched after opening, in the order of the answers.
+    pub fn trace(&self) -> Vec<TraceRecord> {
+        self.0.trace.records()
+    }
+
+    /// All keys of the file, each directory before what it holds.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
+    pub fn keys(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<KeyEntry>> {
+        self.0.parse(deadline, interrupt, |known| self.0.tfile.list(known))
+    }
+
+    /// The descriptions of the classes in the file; read once.
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if they are broken.
+    pub fn streamers(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Arc<StreamerInfos>> {
+        if let Some(streamers) = self.0.streamers.get() {
+            return Ok(Arc::clone(streamers));
+        }
+        let streamers = self.0.parse(deadline, interrupt, |known| self.0.tfile.streamers(known))?;
+        Ok(Arc::clone(self.0.streamers.get_or_init(|| Arc::new(streamers))))
+    }
+
+    /// The tree at a path, such as `Events` or `dir/Events`; of the highest cycle, unless one is given.
+    ///
+    /// # Errors
+    /// `Missing` if there is no such key; `Unsupported` if it is no tree; those of the source; `Truncated`
+    /// or `Corrupt` if the record of the tree is broken.
+    pub fn tree(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Tree> {
+        let path = match cycle {
+            Some(cycle) => format!("{path};{cycle}"),
+            None => path.to_owned(),
+        };
+        let tfile = &self.0.tfile;
+        // The record and the class descriptions are asked for together, in one turnaround.
+        let (key, record, streamers) = self.0.parse(deadline, interrupt, |known| {
+            let key = match tfile.find(known, &path)? {
+                Step::Done(key) => key,
+                Step::Need(ranges) => return Ok(Step::Need(ranges)),
+            };
+            let streamers = match self.0.streamers.get() {
+                Some(streamers) => Step::Done(Arc::clone(streamers)),
+                None => match tfile.streamers(known)? {
+                    Step::Done(streamers) => Step::Done(Arc::new(streamers)),
+                    Step::Need(ranges) => Step::Need(ranges),
+                },
+            };
+            Ok(both(tfile.record(known, &key)?, streamers, key))
+        })?;
+        let streamers = Arc::clone(self.0.streamers.get_or_init(|| streamers));
+        check_class(&key, &streamers).map_err(|error| error.url(self.url()))?;
+        Tree::new(self.clone(), &path, &key, &record, &streamers)
+            .map_err(|error| record.locate(&key.name, &error).url(self.url()))
+    }
+}
+
+impl Inner {
+    pub(crate) fn url(&self) -> &str {
+        &self.fetcher.source().identity().url
+    }
+
+    /// Runs a parser that asks for bytes.
+    fn parse<T>(
+        &self,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+        step: impl FnMut(&Segments) -> Result<Step<T>>,
+    ) -> Result<T> {
+        let mut known = self.known.clone();
+        let parse = self.fetcher.satisfy(&mut known, deadline, step);
+        wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(self.url()))
+    }
+}
+
+fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
+    match (first, second) {
+        (Step::Done(first), Step::Done(second)) => Step::Done((third, first, second)),
+        (Step::Need(mut ranges), Step::Need(more)) => {
+            ranges.extend(more);
+            Step::Need(ranges)
+        }
+        (Step::Need(ranges), Step::Done(_)) | (Step::Done(_), Step::Need(ranges)) => Step::Need(ranges),
+    }
+}
+
+fn check_class(key: &Key, streamers: &StreamerInfos) -> Result<()> {
+    let class = key.class_name.as_str();
+    if TREES.contains(&class) || streamers.derives_from(class, "TTree") {
+        return Ok(());
+    }
+    let message = format!("'{}' is a {class}, not a tree", key.name);
+    let error = Error::new(ErrorKind::Unsupported, message).at(key.offset);
+    Err(if RNTUPLES.contains(&class) { error.hint("RNTuple is not read yet") } else { error })
+}

@@ -1,0 +1,146 @@
+//! Which baskets a read needs, and what is done with them.
+
+use crate::Tree;
+use bytes::Bytes;
+use rayon::prelude::*;
+use sapwood_core::{ByteRange, Column, Error, Result};
+use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, decode};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One column of a read: the entries of one branch.
+#[derive(Debug)]
+pub(crate) struct ColumnPlan<'t> {
+    values: BranchPlan<'t>,
+    /// The branch that counts the items of each entry, where the baskets do not say where entries begin.
+    counts: Option<BranchPlan<'t>>,
+}
+
+#[derive(Debug)]
+struct BranchPlan<'t> {
+    branch: &'t Branch,
+    interpretation: &'t Interpretation,
+    entries: Range<u64>,
+    baskets: &'t [BasketRef],
+}
+
+/// The plan of a column for the entries `entries` of a branch; fewer, if the branch has fewer.
+pub(crate) fn plan_column<'t>(
+    tree: &'t Tree,
+    branch: usize,
+    entries: &Range<u64>,
+) -> Result<ColumnPlan<'t>> {
+    let values = BranchPlan::new(tree, branch, entries)?;
+    let counts = match values.interpretation.count_branch {
+        // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
+        Some(count) if values.branch.io_bits != 0 => match (values.baskets.first(), values.baskets.last()) {
+            (Some(first), Some(last)) => {
+                Some(BranchPlan::new(tree, count, &(first.first_entry..last.first_entry + last.entries))?)
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    Ok(ColumnPlan { values, counts })
+}
+
+impl<'t> BranchPlan<'t> {
+    fn new(tree: &'t Tree, index: usize, entries: &Range<u64>) -> Result<Self> {
+        let (Some(branch), Some(outcome)) = (tree.branches().get(index), tree.outcomes().get(index)) else {
+            return Err(Error::usage(format!("the tree has no branch number {index}")));
+        };
+        let interpretation = match &outcome.meaning {
+            Meaning::Column(interpretation) => interpretation,
+            Meaning::Group => {
+                return Err(Error::unsupported("the branch has no data of its own")
+                    .branch(&branch.path)
+                    .hint("read its sub-branches"));
+            }
+            Meaning::Unsupported(why) => {
+                let message = format!("the type {} cannot be read: {why}", outcome.typename);
+                return Err(Error::unsupported(message).branch(&branch.path));
+            }
+        };
+        let end = branch.first_entry.saturating_add(branch.entries);
+        let entries = entries.start.min(end).max(branch.first_entry)..entries.end.min(end);
+        let entries = entries.start..entries.end.max(entries.start);
+        let from = branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
+        let to = branch.baskets.partition_point(|basket| basket.first_entry < entries.end);
+        let baskets = branch.baskets.get(from..to).unwrap_or_default();
+        Ok(BranchPlan { branch, interpretation, entries, baskets })
+    }
+
+    fn decode(&self, bytes: &impl Fn(&BasketRef) -> Option<Bytes>, counts: Option<Counts<'_>>) -> Result<Column> {
+        let baskets: Vec<BasketBytes<'_>> = self
+            .baskets
+            .iter()
+            .map(|basket| {
+                let bytes = basket.embedded.clone().or_else(|| bytes(basket));
+                let bytes = bytes.ok_or_else(|| Error::corrupt("a basket was not fetched").at(basket.offset))?;
+                Ok(BasketBytes { basket, bytes })
+            })
+            .collect::<Result<_>>()?;
+        decode(self.interpretation, &baskets, self.entries.clone(), counts)
+            .map_err(|error| error.branch(&self.branch.path))
+    }
+}
+
+impl ColumnPlan<'_> {
+    /// The baskets that lie in the file, and not in the tree's record.
+    pub(crate) fn baskets(&self) -> impl Iterator<Item = &BasketRef> {
+        let counts = self.counts.as_ref().map_or(&[][..], |counts| counts.baskets);
+        self.values.baskets.iter().chain(counts).filter(|basket| basket.embedded.is_none())
+    }
+
+    /// Where they lie.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = ByteRange> {
+        self.baskets().map(|basket| ByteRange { start: basket.offset, len: basket.len })
+    }
+
+    /// Decodes the column from its baskets.
+    pub(crate) fn decode(&self, bytes: impl Fn(&BasketRef) -> Option<Bytes>) -> Result<Column> {
+        let Some(counts) = &self.counts else { return self.values.decode(&bytes, None) };
+        let values = integers(&counts.decode(&bytes, None)?)
+            .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
+        self.values.decode(&bytes, Some(Counts { first_entry: counts.entries.start, values: &values }))
+    }
+
+    /// Number of baskets to decode.
+    pub(crate) fn basket_count(&self) -> usize {
+        self.values.baskets.len()
+    }
+}
+
+/// The values of a column of integers.
+fn integers(column: &Column) -> Option<Vec<i64>> {
+    use sapwood_core::{Form, Primitive};
+    let buffer = column.buffers.first()?;
+    fn widened<T: Copy>(values: &[T]) -> Vec<i64>
+    where
+        i64: From<T>,
+    {
+        values.iter().map(|value| i64::from(*value)).collect()
+    }
+    Some(match column.form {
+        Form::Primitive(Primitive::I8) => widened::<i8>(buffer.view()),
+        Form::Primitive(Primitive::U8) => widened::<u8>(buffer.view()),
+        Form::Primitive(Primitive::I16) => widened::<i16>(buffer.view()),
+        Form::Primitive(Primitive::U16) => widened::<u16>(buffer.view()),
+        Form::Primitive(Primitive::I32) => widened::<i32>(buffer.view()),
+        Form::Primitive(Primitive::U32) => widened::<u32>(buffer.view()),
+        Form::Primitive(Primitive::I64) => buffer.view::<i64>().to_vec(),
+        _ => return None,
+    })
+}
+
+/// Runs `work` for each plan, on the threads of the current pool, unless `cancelled` is set meanwhile.
+pub(crate) fn in_parallel<'t>(
+    plans: &[ColumnPlan<'t>],
+    cancelled: &AtomicBool,
+    work: impl Fn(&ColumnPlan<'t>) -> Result<Column> + Sync,
+) -> Result<Vec<Column>> {
+    plans
+        .par_iter()
+        .map(|plan| if cancelled.load(Ordering::Relaxed) { Err(crate::pool::interrupted()) } else { work(plan) })
+        .collect()
+}

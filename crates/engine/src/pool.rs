@@ -1,0 +1,112 @@
+//! The threads of the process: one runtime to wait, pools to compute. After a fork, the child makes its own.
+
+use crate::Interrupt;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sapwood_core::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// How often a computation asks whether it was interrupted.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Names the number of computing threads where the caller does not.
+const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";
+
+static RUNTIME: Mutex<Option<(u32, Runtime)>> = Mutex::new(None);
+static POOLS: Mutex<Option<(u32, HashMap<usize, Arc<ThreadPool>>)>> = Mutex::new(None);
+
+/// The runtime that waits for bytes.
+pub(crate) fn runtime() -> Result<Handle> {
+    let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*slot {
+        Some((owner, runtime)) if *owner == process::id() => Ok(runtime.handle().clone()),
+        _ => {
+            let runtime = Builder::new_multi_thread()
+                .worker_threads(2)
+                .thread_name("sapwood-wait")
+                .enable_all()
+                .build()
+                .map_err(|error| Error::new(ErrorKind::Io, "no threads can be started").caused_by(error))?;
+            let handle = runtime.handle().clone();
+            // The threads of a parent's runtime do not exist here: dropping it would wait for them for ever.
+            std::mem::forget(slot.replace((process::id(), runtime)));
+            Ok(handle)
+        }
+    }
+}
+
+/// The pool of `threads` computing threads; by default as `SAPWOOD_THREADS` says, else one per processor.
+pub(crate) fn computing(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
+    let threads = match threads {
+        Some(0) => return Err(Error::usage("the number of threads must be at least 1")),
+        Some(threads) => threads,
+        None => default_threads()?,
+    };
+    let mut slot = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if slot.as_ref().is_none_or(|(owner, _)| *owner != process::id()) {
+        std::mem::forget(slot.replace((process::id(), HashMap::new())));
+    }
+    let pools = &mut slot.get_or_insert_with(|| (process::id(), HashMap::new())).1;
+    if let Some(pool) = pools.get(&threads) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("sapwood-{index}"))
+        .build()
+        .map_err(|error| Error::new(ErrorKind::Io, "no threads can be started").caused_by(error))?;
+    let pool = Arc::new(pool);
+    pools.insert(threads, Arc::clone(&pool));
+    Ok(pool)
+}
+
+fn default_threads() -> Result<usize> {
+    match std::env::var(THREADS_VARIABLE) {
+        Ok(text) => text.trim().parse().ok().filter(|threads| *threads > 0).ok_or_else(|| {
+            Error::usage(format!("{THREADS_VARIABLE} is '{text}': a number of threads is expected"))
+        }),
+        Err(_) => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// Runs `work` on a pool and waits for it. When `interrupt` says so, the flag that `work` is given is set:
+/// it should then end early, and the error is of kind `Cancelled`.
+pub(crate) fn compute<T: Send>(
+    pool: &ThreadPool,
+    interrupt: Interrupt<'_>,
+    work: impl FnOnce(&AtomicBool) -> Result<T> + Send,
+) -> Result<T> {
+    let cancelled = AtomicBool::new(false);
+    let (done, result) = sync_channel(1);
+    pool.in_place_scope(|scope| {
+        let cancelled = &cancelled;
+        scope.spawn(move |_| {
+            // The receiver outlives this task: it is dropped after the scope has ended.
+            let _ = done.send(work(cancelled));
+        });
+        loop {
+            match result.recv_timeout(HEARTBEAT) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) => {
+                    if interrupt() {
+                        cancelled.store(true, Ordering::Relaxed);
+                        return Err(interrupted());
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::corrupt("a computing thread ended without a result"));
+                }
+            }
+        }
+    })
+}
+
+/// The error of a call that was interrupted.
+pub(crate) fn interrupted() -> Error {
+    Error::new(ErrorKind::Cancelled, "the read was interrupted")
+}

@@ -1,0 +1,136 @@
+//! Reading an entry range at once.
+
+use crate::plan::{ColumnPlan, in_parallel, plan_column};
+use crate::scan::Windows;
+use crate::{Interrupt, Tree, pool};
+use rayon::ThreadPool;
+use sapwood_core::{Column, Counters, Deadline, Error, Result};
+use sapwood_fetch::windows;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Instant;
+
+/// How to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
+    pub threads: Option<usize>,
+    /// When to give up. Default: in one hour. A scan applies the time that is left at its start to each range.
+    pub deadline: Deadline,
+}
+
+/// Compressed bytes that are fetched together from a distant source. Larger reads are cut into windows of
+/// whole clusters, so that one is decoded while the next is on its way.
+const WINDOW: u64 = 32 << 20;
+
+pub(crate) fn read(
+    tree: &Tree,
+    branches: &[usize],
+    entries: Range<u64>,
+    options: &ReadOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Column>> {
+    check_range(tree, &entries)?;
+    let pool = pool::computing(options.threads)?;
+    if tree.file().0.fetcher.source().physics().immediate {
+        return read_here(tree, branches, &entries, &pool, options.deadline, interrupt);
+    }
+    let ranges = cut(tree, branches, &entries)?;
+    let mut parts = Vec::with_capacity(ranges.len());
+    let mut ahead = Windows::new(tree.clone(), branches, ranges)?;
+    while let Some(columns) = ahead.next(&pool, options.deadline, interrupt) {
+        parts.push(columns?);
+    }
+    Ok(join(parts))
+}
+
+pub(crate) fn check_range(tree: &Tree, entries: &Range<u64>) -> Result<()> {
+    if entries.start <= entries.end && entries.end <= tree.entries() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the entries {} to {} are not in the tree, which has {}",
+        entries.start,
+        entries.end,
+        tree.entries()
+    ))
+    .url(tree.file().url()))
+}
+
+/// Reads from a source that never waits: each column's baskets are read where they are decoded, while they
+/// are still in the processor's cache.
+pub(crate) fn read_here(
+    tree: &Tree,
+    branches: &[usize],
+    entries: &Range<u64>,
+    pool: &ThreadPool,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Column>> {
+    let plans = plan(tree, branches, entries)?;
+    let fetcher = &tree.file().0.fetcher;
+    pool::compute(pool, interrupt, |cancelled| {
+        in_parallel(&plans, cancelled, |plan| {
+            let ranges: Vec<_> = plan.ranges().collect();
+            let bytes = fetcher.fetch_now(&ranges, deadline)?;
+            let by_offset: HashMap<u64, _> = ranges.iter().map(|range| range.start).zip(bytes).collect();
+            timed(fetcher.counters(), plan, || plan.decode(|basket| by_offset.get(&basket.offset).cloned()))
+        })
+    })
+    .map_err(|error| error.url(tree.file().url()))
+}
+
+pub(crate) fn plan<'t>(tree: &'t Tree, branches: &[usize], entries: &Range<u64>) -> Result<Vec<ColumnPlan<'t>>> {
+    let plans = branches.iter().map(|branch| plan_column(tree, *branch, entries));
+    plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
+}
+
+/// Adds what decoding a column cost to the counters.
+pub(crate) fn timed(
+    counters: &Counters,
+    plan: &ColumnPlan<'_>,
+    work: impl FnOnce() -> Result<Column>,
+) -> Result<Column> {
+    let start = Instant::now();
+    let column = work()?;
+    counters.decode_ns.add_time(start.elapsed());
+    counters.baskets.add(plan.basket_count() as u64);
+    counters.decompressed_bytes.add(column.byte_count() as u64);
+    Ok(column)
+}
+
+/// Windows of whole clusters whose baskets stay under the budget.
+fn cut(tree: &Tree, branches: &[usize], entries: &Range<u64>) -> Result<Vec<Range<u64>>> {
+    let plans = plan(tree, branches, entries)?;
+    let total: u64 = plans.iter().flat_map(ColumnPlan::ranges).map(|range| range.len).sum();
+    let starts = &tree.metadata().cluster_starts;
+    if total <= WINDOW || starts.len() < 3 {
+        return Ok(vec![entries.clone()]);
+    }
+    let mut bytes = vec![0u64; starts.len()];
+    for basket in plans.iter().flat_map(ColumnPlan::baskets) {
+        let cluster = starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
+        bytes[cluster] += basket.len;
+    }
+    Ok(windows(starts, |cluster| bytes.get(cluster).copied().unwrap_or_default(), WINDOW, entries.clone()))
+}
+
+/// The columns of consecutive windows, joined.
+fn join(mut parts: Vec<Vec<Column>>) -> Vec<Column> {
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let count = parts.first().map_or(0, Vec::len);
+    let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+    (0..count)
+        .filter_map(|_| {
+            let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
+            let slices: Vec<Vec<&[u8]>> = columns
+                .iter()
+                .map(|column| column.buffers.iter().map(sapwood_core::Buffer::as_bytes).collect())
+                .collect();
+            let length = columns.iter().map(|column| column.length).sum();
+            Some(Column::join(&columns.first()?.form, &slices, length))
+        })
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! A tree of an open file: what it holds, and the ways to read it.
+
+use crate::{File, Interrupt, ReadOptions, Scan, read};
+use sapwood_core::{Column, Result};
+use sapwood_tfile::{Key, Record, StreamerInfos};
+use sapwood_ttree::{Branch, Outcome, interpret};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A tree. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Tree(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) file: File,
+    path: String,
+    pub(crate) meta: sapwood_ttree::Tree,
+    outcomes: Vec<Outcome>,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        file: File,
+        path: &str,
+        key: &Key,
+        record: &Record,
+        streamers: &StreamerInfos,
+    ) -> Result<Tree> {
+        let meta = sapwood_ttree::Tree::parse(
+            &key.class_name,
+            &record.payload,
+            record.key_len,
+            file.size(),
+            streamers,
+        )?;
+        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, streamers)).collect();
+        Ok(Tree(Arc::new(Inner { file, path: path.to_owned(), meta, outcomes })))
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// Its path in the file, as it was asked for.
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Name, title, clusters, aliases and more, as the file says.
+    pub fn metadata(&self) -> &sapwood_ttree::Tree {
+        &self.0.meta
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> u64 {
+        self.0.meta.entries
+    }
+
+    /// All branches, a branch before its sub-branches.
+    pub fn branches(&self) -> &[Branch] {
+        &self.0.meta.branches
+    }
+
+    /// What each branch holds, in the order of [`Tree::branches`].
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.0.outcomes
+    }
+
+    /// The index of a branch by its path or, where it is the only one, by its name.
+    pub fn find_branch(&self, name: &str) -> Option<usize> {
+        let by_path = self.branches().iter().position(|branch| branch.path == name);
+        by_path.or_else(|| {
+            let mut named = self.branches().iter().enumerate().filter(|(_, branch)| branch.name == name);
+            let (index, _) = named.next()?;
+            named.next().is_none().then_some(index)
+        })
+    }
+
+    /// The entries `entries` of branches, by their index in [`Tree::branches`].
+    ///
+    /// A branch that has fewer entries than the tree gives a shorter column.
+    ///
+    /// # Errors
+    /// `Usage` for an entry range or index beyond the tree; `Unsupported` for a branch that cannot be read;
+    /// those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
+    pub fn read(
+        &self,
+        branches: &[usize],
+        entries: Range<u64>,
+        options: &ReadOptions,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<Column>> {
+        read::read(self, branches, entries, options, interrupt)
+    }
+
+    /// The entries of branches, range by range; while one range is worked on, the next is fetched.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn scan(
+        &self,
+        branches: &[usize],
+        ranges: Vec<Range<u64>>,
+        options: ReadOptions,
+    ) -> Result<Scan> {
+        Scan::new(self.clone(), branches, ranges, options)
+    }
+}
