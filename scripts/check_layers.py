@@ -19,7 +19,9 @@ def workspace() -> dict[str, list[tuple[str, str | None]]]:
     """Crate folder → (crate folder it depends on, kind of dependency: None, "dev" or "build")."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--locked"]
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=ROOT).stdout)
-    folders = {package["name"]: Path(package["manifest_path"]).parent.name for package in metadata["packages"]}
+    folders = {
+        package["name"]: Path(package["manifest_path"]).parent.name for package in metadata["packages"]
+    }
     return {
         folders[package["name"]]: [
             (folders[dependency["name"]], dependency["kind"])
@@ -33,14 +35,18 @@ def workspace() -> dict[str, list[tuple[str, str | None]]]:
 def problems(order: list[str], crates: dict[str, list[tuple[str, str | None]]]) -> list[str]:
     """What contradicts the table, one sentence each."""
     found = [f"crates/{name} is missing in the table" for name in sorted(crates.keys() - set(order))]
-    found += [f"crates/{name} is in the table, but not in the workspace" for name in order if name not in crates]
+    found += [
+        f"crates/{name} is in the table, but not in the workspace" for name in order if name not in crates
+    ]
     place = {name: index for index, name in enumerate(order)}
     for name, dependencies in crates.items():
         for dependency, kind in dependencies:
             if dependency == "testkit" and kind == "dev":
                 continue
             if place.get(dependency, -1) >= place.get(name, len(order)):
-                found.append(f"crates/{name} depends on crates/{dependency}, which is not above it in the table")
+                found.append(
+                    f"crates/{name} depends on crates/{dependency}, which is not above it in the table"
+                )
             if dependency == "testkit":
                 found.append(f"crates/{name} depends on crates/testkit, which is for development only")
     return found

@@ -1,0 +1,53 @@
+"""All commands gathered. Only Typer is imported for `--help`: the rest waits inside of the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .convert import convert
+from .head import head
+from .layout import layout
+from .ls import ls
+from .show import show
+
+EXIT_CODES = """\b
+Exit codes:
+  0  done
+  1  failed for another reason than those below
+  2  the command was not understood
+  3  no such file, tree or branch
+  4  the file is damaged, no ROOT file, or of a kind that cannot be read
+  5  the server or the network failed, or the deadline passed"""
+
+app = typer.Typer(
+    help="Look into ROOT files, and get arrays out of them, from disk or from a URL.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    # Help that Rich formats would double the time it takes to appear.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"sapwood {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """What holds for all commands."""
+
+
+for _command in (ls, show, head, convert, layout):
+    app.command()(_command)

@@ -1,0 +1,86 @@
+"""Tables, JSON and numbers on standard output: coloured on a terminal, plain in a pipe."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its title, the side it is aligned to, and a style of Rich for terminals."""
+
+    title: str
+    right: bool = False
+    style: str = ""
+
+
+def print_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
+) -> None:
+    """Prints a table; in a pipe with single spaces' worth of alignment and no decoration."""
+    if sys.stdout.isatty():
+        _rich_table(columns, rows, footer)
+        return
+    lines = [[column.title for column in columns], *rows, *([footer] if footer else [])]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for line in lines:
+        cells = (
+            cell.rjust(width) if column.right else cell.ljust(width)
+            for cell, width, column in zip(line, widths, columns, strict=True)
+        )
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None
+) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_footer=footer is not None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        table.add_column(
+            column.title,
+            footer=Text(footer[i]) if footer else "",
+            justify="right" if column.right else "left",
+            style=column.style,
+            no_wrap=column.right,
+            overflow="fold",
+            footer_style="bold",
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Prints one JSON document."""
+    json.dump(document, sys.stdout, indent=2 if sys.stdout.isatty() else None, allow_nan=False)
+    print()
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it. Infinities and NaN become the strings that Python has for them."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def ratio(uncompressed: int, compressed: int) -> str:
+    """How much smaller compression made something."""
+    return f"{uncompressed / compressed:.2f}" if compressed else "-"

@@ -1,0 +1,68 @@
+"""What surrounds every command: failures become one line on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+import typer
+
+P = ParamSpec("P")
+
+FAILED, USAGE, NOT_FOUND, UNREADABLE, UNREACHABLE = 1, 2, 3, 4, 5
+
+EXIT_CODES = {
+    "usage": USAGE,
+    "not-found": NOT_FOUND,
+    "missing": NOT_FOUND,
+    "not-root": UNREADABLE,
+    "corrupt": UNREADABLE,
+    "truncated": UNREADABLE,
+    "checksum": UNREADABLE,
+    "changed": UNREADABLE,
+    "unsupported": UNREADABLE,
+    "timeout": UNREACHABLE,
+    "network": UNREACHABLE,
+    "server": UNREACHABLE,
+}
+"""The exit code for the ``code`` of an exception; any other is 1."""
+
+
+def command(function: Callable[P, None]) -> Callable[P, None]:
+    """Makes a function a command: what sapwood raises is told in one line, without a traceback."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            code = exit_code(error)
+            if code is None:
+                raise
+            if kwargs.get("as_json"):
+                print(json.dumps({"error": describe(error)}))
+            print(f"sapwood: {error}", file=sys.stderr)
+            raise typer.Exit(code) from None
+
+    return run
+
+
+def exit_code(error: Exception) -> int | None:
+    """The exit code for a failure, or None for what is a mistake of sapwood itself."""
+    from ..errors import SapwoodError
+
+    if isinstance(error, SapwoodError):
+        return EXIT_CODES.get(error.code, FAILED)
+    # Files that cannot be written, and libraries that are not installed.
+    return FAILED if isinstance(error, (OSError, ImportError)) else None
+
+
+def describe(error: Exception) -> dict[str, Any]:
+    """A failure as JSON."""
+    names = ("code", "url", "offset", "branch", "hint")
+    return {"message": str(error)} | {name: getattr(error, name, None) for name in names}

@@ -1,0 +1,55 @@
+"""What FILE[:PATH] on the command line stands for."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..errors import KeyInFileError, UsageError
+
+
+def open_target(text: str, deadline: float | None, threads: int | None) -> Any:
+    """Opens a file, or the object in it that stands after a colon."""
+    import sapwood
+
+    return sapwood.open(_split(text), deadline=deadline, threads=threads)
+
+
+def open_tree(text: str, deadline: float | None, threads: int | None) -> Any:
+    """Opens the tree of FILE:TREE; of FILE alone, its only tree.
+
+    Raises:
+        UsageError: if there are several, or what was named is no tree.
+    """
+    found = open_target(text, deadline, threads)
+    if hasattr(found, "num_entries"):
+        return found
+    if not hasattr(found, "keys"):
+        raise UsageError(f"{text} is no tree")
+    trees = trees_in(found)
+    if not trees:
+        raise KeyInFileError(f"there is no tree in {text}")
+    if len(trees) > 1:
+        named = ", ".join(trees[:8]) + (", …" if len(trees) > 8 else "")
+        raise UsageError(f"{text} has {len(trees)} trees, name one after a colon: {named}")
+    return found[trees[0]]
+
+
+def trees_in(directory: Any) -> list[str]:
+    """The paths of the trees in a directory and those below it, highest cycles only."""
+    classes = directory.classnames(recursive=True, cycle=False)
+    return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
+
+
+TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
+
+
+def _split(text: str) -> Any:
+    """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
+    from .._paths import is_url, split_object_path
+
+    _, inside = split_object_path(text)
+    if inside is not None or is_url(text) or os.path.exists(text):
+        return text
+    file, colon, name = text.rpartition(":")
+    return {file: name} if colon and os.path.exists(file) else text

@@ -1,0 +1,256 @@
+"""Files that `convert` writes, a batch at a time; each appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UnsupportedTypeError, UsageError
+from ._output import plain
+
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".npz": "npz",
+    ".csv": "csv",
+}
+"""The format for a file's extension."""
+
+
+class Writer(Protocol):
+    """Takes tables of the same columns, one after the other."""
+
+    def write(self, table: Any) -> None:
+        """Appends a ``pyarrow.Table``."""
+
+    def close(self, complete: bool) -> None:
+        """Ends the file; it is of use to nobody if not ``complete``."""
+
+
+def format_of(path: Path, wanted: str | None) -> str:
+    """The format of an output: as ``--to`` says, else by its extension."""
+    name = wanted or FORMATS.get(path.suffix.lower())
+    if name == "arrow":
+        name = "feather"
+    if name not in _WRITERS:
+        known = ", ".join(sorted({*FORMATS.values(), "arrow"}))
+        what = f"no format {wanted!r}" if wanted else f"{path.name!r} has no extension that names a format"
+        raise UsageError(f"{what}; choose one with --to: {known}")
+    return name
+
+
+@contextlib.contextmanager
+def writer(path: Path, file_format: str, schema: Any) -> Iterator[Writer]:
+    """A writer whose file takes its place when all went well, and leaves nothing behind otherwise."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        opened = _WRITERS[file_format](part, schema)
+        try:
+            yield opened
+        except BaseException:
+            with contextlib.suppress(Exception):
+                opened.close(complete=False)
+            raise
+        opened.close(complete=True)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class _ParquetWriter:
+    """Parquet: each batch is a row group."""
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        from pyarrow import parquet
+
+        self._schema = schema
+        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+
+    def write(self, table: Any) -> None:
+        self._writer.write_table(_same_types(table, self._schema), row_group_size=max(table.num_rows, 1))
+
+    def close(self, complete: bool) -> None:
+        self._writer.close()
+
+
+class _FeatherWriter:
+    """Arrow's file format, also called Feather version 2."""
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        import pyarrow as pa
+
+        self._schema = schema
+        self._writer = pa.ipc.new_file(
+            os.fspath(path), schema, options=pa.ipc.IpcWriteOptions(compression="lz4")
+        )
+
+    def write(self, table: Any) -> None:
+        self._writer.write_table(_same_types(table, self._schema))
+
+    def close(self, complete: bool) -> None:
+        self._writer.close()
+
+
+class _CsvWriter:
+    """Comma-separated values; what is no number or text, such as a list, is written as JSON."""
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        self._nested = [i for i, field in enumerate(schema) if pa.types.is_nested(field.type)]
+        for i in self._nested:
+            schema = schema.set(i, pa.field(schema.field(i).name, pa.large_utf8()))
+        self._schema = schema
+        self._writer = csv.CSVWriter(os.fspath(path), schema)
+
+    def write(self, table: Any) -> None:
+        import pyarrow as pa
+
+        for i in self._nested:
+            texts = [json.dumps(plain(item)) for item in table.column(i).to_pylist()]
+            table = table.set_column(i, self._schema.field(i), pa.array(texts, type=pa.large_utf8()))
+        self._writer.write(_same_types(table, self._schema))
+
+    def close(self, complete: bool) -> None:
+        self._writer.close()
+
+
+class _NpzWriter:
+    """NumPy's archive. A jagged column is its values, end to end, and `<name>.offsets`: where entries begin.
+
+    The length of an array stands before its values, so these wait in files of their own until all are there.
+    """
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        self._path = path
+        self._folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.")
+        self._columns: dict[str, _Column] = {}
+
+    def write(self, table: Any) -> None:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            for chunk in column.chunks:
+                for suffix, values, is_offsets in _arrays(name, chunk):
+                    self._column(name + suffix, values, is_offsets).append(values)
+
+    def close(self, complete: bool) -> None:
+        try:
+            if complete:
+                with zipfile.ZipFile(self._path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+                    for name, column in self._columns.items():
+                        with archive.open(f"{name}.npy", "w", force_zip64=True) as target:
+                            column.copy_to(target)
+        finally:
+            for column in self._columns.values():
+                column.file.close()
+            self._folder.cleanup()
+
+    def _column(self, name: str, values: NDArray[Any], is_offsets: bool) -> _Column:
+        if name not in self._columns:
+            file = open(Path(self._folder.name) / f"{len(self._columns)}", "w+b")  # noqa: SIM115
+            self._columns[name] = _Column(file, values, is_offsets)
+        return self._columns[name]
+
+
+class _Column:
+    """One array on its way into an archive."""
+
+    def __init__(self, file: IO[bytes], first: NDArray[Any], is_offsets: bool) -> None:
+        self.file = file
+        self._dtype, self._shape = first.dtype, first.shape[1:]
+        self._rows = 0
+        self._is_offsets = is_offsets
+        self._last = 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        if self._is_offsets:
+            # Every batch begins at 0: shift it to the end of the batch before; its first is that one's last.
+            values = values + self._last
+            self._last = int(values[-1])
+            values = values[1:] if self._rows else values
+        self._rows += len(values)
+        np.ascontiguousarray(values).tofile(self.file)
+
+    def copy_to(self, target: IO[bytes]) -> None:
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self._rows, *self._shape),
+        }
+        np.lib.format.write_array_header_1_0(target, header)
+        self.file.seek(0)
+        shutil.copyfileobj(self.file, target, 1 << 20)
+
+
+def _arrays(name: str, array: Any) -> Iterator[tuple[str, NDArray[Any], bool]]:
+    """The NumPy arrays of an Arrow array: (suffix of the name, values, whether they are offsets)."""
+    import pyarrow as pa
+
+    shape: tuple[int, ...] = ()
+    level = 0
+    while pa.types.is_nested(array.type):
+        if pa.types.is_fixed_size_list(array.type):
+            shape = (*shape, array.type.list_size)
+        elif pa.types.is_large_list(array.type) and not shape:
+            level += 1
+            yield _offsets_suffix(level), _from_zero(array.offsets), True
+        else:
+            raise UnsupportedTypeError(
+                f"column {name!r} is of type {array.type}, which npz cannot hold; use parquet"
+            )
+        array = array.flatten()
+    if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type):
+        if shape:
+            raise UnsupportedTypeError(
+                f"column {name!r} has arrays of text, which npz cannot hold; use parquet"
+            )
+        parts = array.buffers()
+        offsets = np.frombuffer(parts[1], np.int64)[array.offset : array.offset + len(array) + 1]
+        yield _offsets_suffix(level + 1), offsets - offsets[0], True
+        text = np.frombuffer(parts[2], np.uint8) if parts[2] is not None else np.empty(0, np.uint8)
+        yield "", text[offsets[0] : offsets[-1]], False
+    else:
+        values = array.to_numpy(zero_copy_only=False)
+        yield "", values.reshape(-1, *shape) if shape else values, False
+
+
+def _offsets_suffix(level: int) -> str:
+    return ".offsets" if level == 1 else f".offsets{level}"
+
+
+def _from_zero(offsets: Any) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = offsets.to_numpy(zero_copy_only=False)
+    shifted: NDArray[np.int64] = numbers - numbers[0]
+    return shifted
+
+
+def _same_types(table: Any, schema: Any) -> Any:
+    """The table in the types of the first batch: text that was UTF-8 there may be something else here."""
+    import pyarrow as pa
+
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.cast(schema)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise UnsupportedTypeError(f"a column changes its type on the way: {error}") from None
+
+
+_WRITERS: dict[str, Any] = {
+    "parquet": _ParquetWriter,
+    "feather": _FeatherWriter,
+    "csv": _CsvWriter,
+    "npz": _NpzWriter,
+}

@@ -1,0 +1,72 @@
+"""`sapwood head`: the first entries of a tree."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ._options import Columns, Deadline, Filter, Json, Threads, Tree
+from ._output import Column, plain, print_json, print_table
+from ._run import command
+
+WIDEST = 40
+"""Characters that one value may take in a table."""
+ROWS_ARE_ENTRIES = 8
+"""Up to so many columns are printed side by side; more are printed one below the other."""
+
+
+@command
+def head(
+    source: Tree,
+    columns: Columns = None,
+    count: Annotated[int, typer.Option("-n", "--entries", min=0, help="How many entries.")] = 10,
+    filter_name: Filter = None,
+    cut: Annotated[str | None, typer.Option(help="Only entries for which this expression is true.")] = None,
+    as_json: Json = False,
+    deadline: Deadline = None,
+    threads: Threads = None,
+) -> None:
+    """Print the first entries of a tree.
+
+    \b
+    sapwood head nano.root:Events -n 5 nMuon Muon_pt 'Muon_pt * 2'
+    """
+    from ._target import open_tree
+
+    with open_tree(source, deadline, threads) as tree:
+        arrays = tree.arrays(
+            columns or None, cut, filter_name=filter_name, entry_stop=count, library="np", how=dict
+        )
+        values = {name: [plain(item) for item in array] for name, array in arrays.items()}
+        document = {
+            "file": tree.file.file_path,
+            "tree": tree.object_path,
+            "entries": max(map(len, values.values()), default=0),
+            "columns": values,
+        }
+    if as_json:
+        print_json(document)
+    elif len(values) > ROWS_ARE_ENTRIES:
+        rows = [[name, shorten("  ".join(map(text, column)), 100)] for name, column in values.items()]
+        print_table([Column("column", style="bold"), Column("values")], rows)
+    else:
+        entries = zip(*values.values(), strict=True)
+        rows = [[shorten(text(value), WIDEST) for value in entry] for entry in entries]
+        print_table([Column(name, right=True) for name in values], rows)
+
+
+def text(value: Any) -> str:
+    """A value as people read it: six digits, lists in brackets."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(text, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {text(item)}" for name, item in value.items()) + "}"
+    return str(value)
+
+
+def shorten(line: str, width: int) -> str:
+    """A line, cut with an ellipsis if it is too long."""
+    return line if len(line) <= width else line[: width - 1] + "…"

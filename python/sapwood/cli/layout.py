@@ -1,0 +1,66 @@
+"""`sapwood layout`: a picture of the baskets of a tree, and of what a read touches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._options import Deadline, Entries, Json, Threads, Tree, entry_range
+from ._output import print_json
+from ._run import command
+
+
+@command
+def layout(
+    source: Tree,
+    output: Annotated[Path, typer.Argument(metavar="OUT.svg", help="The picture.", dir_okay=False)],
+    read: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,…", help="Read these branches, and show which baskets that touched."),
+    ] = None,
+    entries: Entries = None,
+    as_json: Json = False,
+    deadline: Deadline = None,
+    threads: Threads = None,
+) -> None:
+    """Draw the baskets of a tree: entries downwards, branches across, as wide as they have bytes.
+
+    \b
+    sapwood layout nano.root:Events nano.svg --read Muon_pt,Muon_eta --entries :50000
+    """
+    from ..layout import draw, layout_of
+    from ._target import open_tree
+
+    start, stop = entry_range(entries)
+    columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
+    with open_tree(source, deadline, threads) as tree:
+        picture = layout_of(tree, columns, start, stop)
+    _write_whole(output, draw(picture))
+    if as_json:
+        print_json(
+            {
+                "file": tree.file.file_path,
+                "tree": tree.object_path,
+                "output": str(output),
+                "branches": len(picture.branches),
+                "baskets": picture.num_baskets,
+                "read": sorted(picture.wanted),
+                "baskets_read": picture.num_read,
+                "bytes_fetched": sum(nbytes for _, nbytes in picture.fetched),
+            }
+        )
+    elif sys.stdout.isatty():
+        print(f"{output}: {picture.num_baskets:,} baskets of {len(picture.branches):,} branches")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

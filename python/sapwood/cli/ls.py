@@ -1,0 +1,156 @@
+"""`sapwood ls`: what is in a file."""
+
+from __future__ import annotations
+
+import collections
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ._options import Deadline, File, Json
+from ._output import Column, print_json, print_table, ratio
+from ._run import command, exit_code
+from ._target import TREE_CLASSES
+
+
+@command
+def ls(
+    source: File,
+    long: Annotated[
+        bool, typer.Option("-l", "--long", help="Also lower cycles, titles, dates, and where records lie.")
+    ] = False,
+    recursive: Annotated[
+        bool, typer.Option("-r", "--recursive", help="Also what is in directories.")
+    ] = False,
+    as_json: Json = False,
+    deadline: Deadline = None,
+) -> None:
+    """List the keys of a file or directory; trees with entries, branches, sizes and compression.
+
+    \b
+    sapwood ls -r https://example.org/nano.root
+    """
+    from ._target import open_target
+
+    found = open_target(source, deadline, None)
+    with found.file as file:
+        rows, failures = _rows(found, recursive, long)
+        document = {
+            "file": file.file_path,
+            "bytes": file.size,
+            "compression": str(file.compression),
+            "root_version": file.root_version,
+            "keys": rows,
+        }
+    if as_json:
+        print_json(document)
+    else:
+        _print(rows, long)
+    if failures:
+        raise typer.Exit(exit_code(failures[0]) or 1)
+
+
+def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
+    """A row per key, and what went wrong with trees that could not be opened."""
+    from ..errors import SapwoodError
+
+    if hasattr(found, "num_entries"):
+        parent = found.tree.parent
+        names = [found.tree.object_path.rpartition("/")[2]]
+    else:
+        parent = found
+        names = parent.keys(recursive=recursive)
+    keys = [(name.rpartition(";")[0] or name, parent.key(name)) for name in names]
+    highest: dict[str, int] = {}
+    for name, key in keys:
+        highest[name] = max(highest.get(name, key.cycle), key.cycle)
+    rows: list[dict[str, Any]] = []
+    failures: list[Exception] = []
+    for name, key in keys:
+        if key.cycle < highest[name] and not every_cycle:
+            continue
+        row = _row(name, key)
+        try:
+            if row["class"] in TREE_CLASSES:
+                row["tree"] = _tree(parent[f"{name};{key.cycle}"])
+        except SapwoodError as error:
+            print(f"sapwood: {error}", file=sys.stderr)
+            failures.append(error)
+        rows.append(row)
+    return rows, failures
+
+
+def _row(name: str, key: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "cycle": key.cycle,
+        "class": key.class_name,
+        "title": key.title,
+        "offset": key.offset,
+        "bytes": key.nbytes,
+        "object_bytes": key.object_bytes,
+        "written": _date(key.datime),
+        "tree": None,
+    }
+
+
+def _tree(tree: Any) -> dict[str, Any]:
+    branches = tree.values()
+    settings = collections.Counter(str(branch.compression) for branch in branches if branch.num_baskets)
+    return {
+        "entries": tree.num_entries,
+        "branches": len(branches),
+        "baskets": sum(branch.num_baskets for branch in branches),
+        "clusters": max(len(tree.cluster_starts) - 1, 0),
+        "compressed_bytes": tree.compressed_bytes,
+        "uncompressed_bytes": tree.uncompressed_bytes,
+        "compression": settings.most_common(1)[0][0] if settings else None,
+    }
+
+
+def _date(datime: int) -> str:
+    """ROOT's packed local time as text (root-io-spec, TDatime: six fields, years count from 1995)."""
+    year, month, day = (datime >> 26) + 1995, datime >> 22 & 15, datime >> 17 & 31
+    hour, minute, second = datime >> 12 & 31, datime >> 6 & 63, datime & 63
+    return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
+
+
+def _print(rows: list[dict[str, Any]], long: bool) -> None:
+    from ..layout import human_bytes
+
+    columns = [
+        Column("key", style="bold"),
+        Column("class", style="cyan"),
+        Column("entries", right=True),
+        Column("branches", right=True),
+        Column("compressed", right=True),
+        Column("unpacked", right=True),
+        Column("ratio", right=True),
+        Column("compression"),
+    ]
+    if long:
+        columns += [
+            Column("record", right=True),
+            Column("at byte", right=True),
+            Column("written"),
+            Column("title"),
+        ]
+    lines = []
+    for row in rows:
+        line = [row["name"] + (f";{row['cycle']}" if long else ""), row["class"], *[""] * 6]
+        tree = row["tree"]
+        if tree is not None:
+            compressed, uncompressed = tree["compressed_bytes"], tree["uncompressed_bytes"]
+            line[2:] = [
+                f"{tree['entries']:,}",
+                f"{tree['branches']:,}",
+                human_bytes(compressed),
+                human_bytes(uncompressed),
+                ratio(uncompressed, compressed),
+                tree["compression"] or "-",
+            ]
+        if long:
+            line += [human_bytes(row["bytes"]), f"{row['offset']:,}", row["written"], row["title"]]
+        lines.append(line)
+    print_table(columns, lines)

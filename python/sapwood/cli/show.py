@@ -1,0 +1,143 @@
+"""`sapwood show`: a line per branch, with its type and what it costs on disk."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._options import Deadline, Filter, Json, Tree
+from ._output import Column, print_json, print_table, ratio
+from ._run import command
+
+if TYPE_CHECKING:
+    from ..branch import Branch
+
+
+class Sort(str, enum.Enum):
+    """What branches are sorted by; the largest come first, names from A to Z."""
+
+    SIZE = "size"
+    UNPACKED = "unpacked"
+    RATIO = "ratio"
+    BASKETS = "baskets"
+    NAME = "name"
+
+
+@command
+def show(
+    source: Tree,
+    sort: Annotated[
+        Sort | None, typer.Option(help="Sort the branches; by default they come as in the file.")
+    ] = None,
+    filter_name: Filter = None,
+    as_json: Json = False,
+    deadline: Deadline = None,
+) -> None:
+    """List the branches of a tree: type, entries, bytes, ratio, baskets.
+
+    \b
+    sapwood show nano.root:Events --sort size --filter 'Muon_*'
+    """
+    from ._target import open_tree
+
+    with open_tree(source, deadline, None) as tree:
+        rows = [_row(path, branch) for path, branch in tree.items(filter_name=filter_name)]
+        document = {
+            "file": tree.file.file_path,
+            "tree": tree.object_path,
+            "title": tree.title,
+            "entries": tree.num_entries,
+            "clusters": max(len(tree.cluster_starts) - 1, 0),
+            "branches": _sorted(rows, sort),
+            "total": _total(rows),
+        }
+    if as_json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _row(path: str, branch: Branch) -> dict[str, Any]:
+    baskets = branch.num_baskets
+    return {
+        "name": path,
+        "type": branch.typename,
+        "entries": branch.num_entries,
+        "compressed_bytes": branch.compressed_bytes,
+        "uncompressed_bytes": branch.uncompressed_bytes,
+        "ratio": branch.uncompressed_bytes / branch.compressed_bytes if branch.compressed_bytes else None,
+        "baskets": baskets,
+        "mean_basket_bytes": branch.compressed_bytes / baskets if baskets else None,
+        "compression": str(branch.compression),
+        "group": branch.is_group,
+        "unsupported": branch.unsupported,
+    }
+
+
+def _total(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    compressed = sum(row["compressed_bytes"] for row in rows)
+    uncompressed = sum(row["uncompressed_bytes"] for row in rows)
+    baskets = sum(row["baskets"] for row in rows)
+    return {
+        "branches": len(rows),
+        "compressed_bytes": compressed,
+        "uncompressed_bytes": uncompressed,
+        "ratio": uncompressed / compressed if compressed else None,
+        "baskets": baskets,
+        "mean_basket_bytes": compressed / baskets if baskets else None,
+    }
+
+
+def _sorted(rows: list[dict[str, Any]], sort: Sort | None) -> list[dict[str, Any]]:
+    if sort is None:
+        return rows
+    if sort is Sort.NAME:
+        return sorted(rows, key=lambda row: str(row["name"]))
+    key = {
+        Sort.SIZE: "compressed_bytes",
+        Sort.UNPACKED: "uncompressed_bytes",
+        Sort.RATIO: "ratio",
+        Sort.BASKETS: "baskets",
+    }[sort]
+    return sorted(rows, key=lambda row: float(row[key] or 0), reverse=True)
+
+
+def _print(document: dict[str, Any]) -> None:
+    columns = [
+        Column("branch", style="bold"),
+        Column("type", style="cyan"),
+        Column("entries", right=True),
+        Column("compressed", right=True),
+        Column("unpacked", right=True),
+        Column("ratio", right=True),
+        Column("baskets", right=True),
+        Column("mean basket", right=True),
+    ]
+    rows = [
+        [
+            row["name"],
+            row["type"] + (" (cannot be read)" if row["unsupported"] else ""),
+            f"{row['entries']:,}",
+            *_sizes(row),
+        ]
+        for row in document["branches"]
+    ]
+    total = document["total"]
+    footer = [f"{total['branches']:,} branches", "", f"{document['entries']:,}", *_sizes(total)]
+    print_table(columns, rows, footer)
+
+
+def _sizes(row: dict[str, Any]) -> list[str]:
+    from ..layout import human_bytes
+
+    mean = row["mean_basket_bytes"]
+    return [
+        human_bytes(row["compressed_bytes"]),
+        human_bytes(row["uncompressed_bytes"]),
+        ratio(row["uncompressed_bytes"], row["compressed_bytes"]),
+        f"{row['baskets']:,}",
+        "-" if mean is None else human_bytes(mean),
+    ]
