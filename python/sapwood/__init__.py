@@ -1,0 +1,70 @@
+"""Sapwood reads ROOT files into arrays, fast, from disk and over any distance.
+
+>>> import sapwood
+>>> with sapwood.open("file.root:Events") as tree:          # doctest: +SKIP
+...     events = tree.arrays(["Muon_pt", "Muon_eta"])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors
+    from ._core import __version__
+    from .branch import Branch
+    from .compression import Compression
+    from .directory import Directory
+    from .file import File
+    from .multi import concatenate, iterate, num_entries
+    from .opening import open
+    from .report import ReadReport, Report
+    from .tree import Tree
+
+# Names are imported when they are first used: the command line's --help should not wait for NumPy.
+_HOMES = {
+    "Branch": "branch",
+    "Compression": "compression",
+    "Directory": "directory",
+    "File": "file",
+    "ReadReport": "report",
+    "Report": "report",
+    "Tree": "tree",
+    "__version__": "_core",
+    "concatenate": "multi",
+    "errors": "errors",
+    "iterate": "multi",
+    "num_entries": "multi",
+    "open": "opening",
+}
+
+__all__ = [
+    "Branch",
+    "Compression",
+    "Directory",
+    "File",
+    "ReadReport",
+    "Report",
+    "Tree",
+    "__version__",
+    "concatenate",
+    "errors",
+    "iterate",
+    "num_entries",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
+    module = importlib.import_module(f".{home}", __name__)
+    value = module if home == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

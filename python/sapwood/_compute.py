@@ -1,0 +1,172 @@
+"""From columns to results: groups, expressions, the cut, and the library that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _awkward, _numpy
+from ._column import Column, is_flat, record_of
+from ._expressions import Expression
+from ._libraries import Doc, library_named
+from ._select import readable_leaves, warn_skipped
+from ._wish import Wish
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .branch import Branch
+
+
+def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_offset: int = 0) -> Any:
+    """The result for the entries [start, stop), from the columns of the wish's leaves.
+
+    ``index_offset`` is what libraries with an index add to entry numbers.
+    """
+    return _Result(wish, columns, start, stop, index_offset).get()
+
+
+def column_of(branch: Branch, columns: Mapping[int, Column]) -> Column:
+    """The column of a branch; that of a group is a record of its readable sub-branches."""
+    if not branch.is_group:
+        return columns[branch.index]
+    fields: dict[str, Column] = {}
+    for child in branch.branches:
+        if child.unsupported is None and readable_leaves(child):
+            fields[child.name if child.name not in fields else child.path] = column_of(child, columns)
+    try:
+        return record_of(fields)
+    except ValueError as error:
+        raise UsageError(f"the sub-branches of {branch.path!r} cannot stand side by side: {error}") from None
+
+
+class _Result:
+    """One result in the making."""
+
+    def __init__(
+        self, wish: Wish, columns: Sequence[Column], start: int, stop: int, index_offset: int
+    ) -> None:
+        self.wish = wish
+        self.library = wish.library
+        self.selection = wish.selection
+        self.columns = {leaf.index: column for leaf, column in zip(wish.leaves, columns, strict=True)}
+        self.length = stop - start
+        self.index = range(start + index_offset, stop + index_offset)
+        self.values: dict[str, Any] = {}
+
+    def get(self) -> Any:
+        outputs: dict[str, Any] = {
+            name: column_of(output, self.columns) if not isinstance(output, Expression) else output
+            for name, output in self.selection.outputs.items()
+        }
+        if self.selection.cut is not None or (
+            self.library.has_tables and self.wish.how not in (dict, list, tuple)
+        ):
+            outputs = self._of_full_length(outputs)
+        docs = self._docs(outputs)
+        if self.selection.cut is None:
+            arrays = {name: self._array(output, docs.get(name)) for name, output in outputs.items()}
+            index: Any = self.index
+        elif isinstance(self.cut, np.ndarray) or self.cut.ndim == 1:
+            mask = np.asarray(self.cut, dtype=bool)
+            arrays = {
+                name: self.library.select(self._array(output, docs.get(name)), mask)
+                for name, output in outputs.items()
+            }
+            index = np.arange(self.index.start, self.index.stop)[mask]
+        else:
+            arrays = {
+                name: self._cut_inside(name, output, docs.get(name)) for name, output in outputs.items()
+            }
+            index = self.index
+        return self.library.group(arrays, self.wish.how, index, docs, self.wish.doc(self.wish.source))
+
+    @cached_property
+    def cut(self) -> Any:
+        """The cut as an array of booleans: NumPy or Awkward, one per entry or (then Awkward) one per item."""
+        assert self.selection.cut is not None
+        value = self._evaluate(self.selection.cut) != 0
+        if isinstance(value, np.ndarray) and value.shape != (self.length,):
+            raise UsageError(f"the cut gives an array of shape {value.shape} for {self.length} entries")
+        return value
+
+    @cached_property
+    def use_awkward(self) -> bool:
+        """Whether expressions are Awkward's work: NumPy can compute with plain numbers only."""
+        if self.library.name == "ak":
+            return True
+        branches = [target for target in self.selection.names.values() if not isinstance(target, Expression)]
+        forms = [column_of(branch, self.columns).form for branch in branches]
+        needed = any(not is_flat(form) for form in forms) or any("$" in text for text in self._texts())
+        if needed:
+            library_named("ak")
+        return needed
+
+    def _array(self, output: Any, doc: Doc | None) -> Any:
+        if isinstance(output, Expression):
+            value = self._evaluate(output)
+            return self.library.computed(value, self.index[: len(value)])
+        return self.library.array(output, self.index[: output.length], doc)
+
+    def _cut_inside(self, name: str, output: Any, doc: Doc | None) -> Any:
+        """An output after a cut that keeps parts of lists."""
+        if isinstance(output, Expression):
+            array = self._evaluate(output)
+        else:
+            array = _awkward.column_to_awkward(output, doc)
+        _awkward.check_cut(name, array, self.cut)
+        return self.library.computed(array[self.cut], self.index)
+
+    def _evaluate(self, expression: Expression) -> Any:
+        value = expression.evaluate(self._value)
+        return np.full(self.length, value) if np.isscalar(value) else value
+
+    def _value(self, name: str) -> Any:
+        if name not in self.values:
+            target = self.selection.names[name]
+            if isinstance(target, Expression):
+                self.values[name] = self._evaluate(target)
+            else:
+                convert = _awkward.column_to_awkward if self.use_awkward else _numpy.column_to_numpy
+                self.values[name] = convert(column_of(target, self.columns))
+        return self.values[name]
+
+    def _texts(self) -> list[str]:
+        everything = [*self.selection.outputs.values(), *self.selection.names.values(), self.selection.cut]
+        return [one.text for one in everything if isinstance(one, Expression)]
+
+    def _docs(self, outputs: Mapping[str, Any]) -> dict[str, Doc]:
+        docs = {}
+        for name in outputs:
+            branch = self.selection.outputs[name]
+            doc = self.wish.doc(branch) if not isinstance(branch, Expression) else None
+            if doc:
+                docs[name] = doc
+        return docs
+
+    def _of_full_length(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        """The outputs that can stand in one table: a branch may have fewer entries than its tree."""
+        needed = [target for target in self.selection.names.values() if not isinstance(target, Expression)]
+        if self.selection.explicit:
+            needed += [
+                output for output in self.selection.outputs.values() if not isinstance(output, Expression)
+            ]
+        short = [b.path for b in needed if column_of(b, self.columns).length != self.length]
+        if short:
+            raise UsageError(
+                f"these branches have fewer entries than their tree, and cannot stand in one table with "
+                f"others or be cut: {short}; how=dict returns them as they are"
+            )
+        fits = {
+            name: output
+            for name, output in outputs.items()
+            if isinstance(output, Expression) or output.length == self.length
+        }
+        left_out = [self.selection.outputs[name] for name in outputs if name not in fits]
+        warn_skipped(
+            [branch for branch in left_out if not isinstance(branch, Expression)],
+            "they have fewer entries than their tree (how=dict returns them)",
+        )
+        return fits

@@ -1,0 +1,263 @@
+"""Branches of a tree."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ._column import Form, type_string
+from ._libraries import library_named
+from ._reading import read_arrays
+from ._select import Selection, require_readable
+from ._wish import Wish
+from .branches import HasBranches
+from .compression import Compression
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from . import _core
+    from .file import File
+    from .tree import Tree
+
+
+class Branch(HasBranches):
+    """A branch: a column of the tree, a group of sub-branches, or both.
+
+    It is a mapping of its sub-branches. :meth:`array` reads it.
+    """
+
+    def __init__(self, tree: Tree, core: _core.Branch) -> None:
+        self._tree = tree
+        self._core = core
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self._tree
+
+    @property
+    def file(self) -> File:
+        """The file."""
+        return self._tree.file
+
+    @property
+    def parent(self) -> HasBranches:
+        """The branch that this is a sub-branch of, or the tree."""
+        return self._tree if self._core.parent is None else self._tree.branch_at(self._core.parent)
+
+    @property
+    def index(self) -> int:
+        """The position among all branches of the tree, depth first."""
+        return self._core.index
+
+    @property
+    def name(self) -> str:
+        """The name, as in the file."""
+        return self._core.name
+
+    @property
+    def path(self) -> str:
+        """The names from the tree down, joined with "/". No two branches of a tree have the same."""
+        return self._core.path
+
+    @property
+    def title(self) -> str:
+        """The title: often a description, or the list of leaves."""
+        return self._core.title
+
+    @property
+    def object_path(self) -> str:
+        """Where the branch is in its file."""
+        return f"{self._tree.object_path}:{self.path}"
+
+    @property
+    def class_name(self) -> str:
+        """The C++ class of the branch itself: ``TBranch``, ``TBranchElement``, …."""
+        return self._core.class_name
+
+    classname = class_name
+
+    @property
+    def typename(self) -> str:
+        """The C++ type of one entry, such as ``float``, ``int32_t[]``, ``std::vector<float>``."""
+        return self._core.typename
+
+    @cached_property
+    def form(self) -> Form | None:
+        """The shape of the data as nested tuples, or None if it cannot be read or is a group."""
+        form: Form | None = self._core.form
+        return form
+
+    @cached_property
+    def unsupported(self) -> str | None:
+        """Why the branch cannot be read, or None if it can."""
+        return self._core.unsupported
+
+    @cached_property
+    def is_group(self) -> bool:
+        """Whether it has no data of its own: its array is a record of its sub-branches."""
+        return self._core.is_group
+
+    @cached_property
+    def interpretation(self) -> Interpretation:
+        """What an entry becomes in memory."""
+        return Interpretation(self)
+
+    @property
+    def num_entries(self) -> int:
+        """Entries of this branch. They may be fewer than the tree's."""
+        return self._core.num_entries
+
+    @property
+    def num_baskets(self) -> int:
+        """Baskets of this branch, not those of its sub-branches."""
+        return self._core.num_baskets
+
+    @property
+    def compressed_bytes(self) -> int:
+        """Bytes of the baskets in the file, with their headers."""
+        return self._core.compressed_bytes
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """Bytes of the baskets before compression, with their headers."""
+        return self._core.uncompressed_bytes
+
+    @property
+    def compression_ratio(self) -> float:
+        """Uncompressed over compressed bytes; 1 if there are none."""
+        return self.uncompressed_bytes / self.compressed_bytes if self.compressed_bytes else 1.0
+
+    @property
+    def compression(self) -> Compression:
+        """How baskets were compressed when the file was written."""
+        return Compression(self._core.compression)
+
+    @property
+    def count_branch(self) -> Branch | None:
+        """The branch that holds the lengths of the lists in this one, if there is one."""
+        index = self._core.count_branch
+        return None if index is None else self._tree.branch_at(index)
+
+    @cached_property
+    def baskets(self) -> list[tuple[int, int, int, int, bool]]:
+        """(first entry, entries, byte offset in the file, bytes in the file, embedded) of each basket.
+
+        An embedded basket lies in the tree's own record: it costs no read of its own.
+        """
+        return self._core.baskets()
+
+    @property
+    def entry_offsets(self) -> list[int]:
+        """First entries of the baskets, and one after the last entry; ``[0]`` if there are no baskets."""
+        baskets = self.baskets
+        if not baskets:
+            return [0]
+        return [*(first for first, *_ in baskets), baskets[-1][0] + baskets[-1][1]]
+
+    def basket_entry_start_stop(self, basket: int) -> tuple[int, int]:
+        """First entry of a basket, and one after its last."""
+        first, entries, *_ = self.baskets[basket]
+        return first, first + entries
+
+    @property
+    def basket_sizes(self) -> list[tuple[int, bool]]:
+        """(bytes in the file, embedded) of each basket. An embedded basket's size is estimated."""
+        known = [size for _, _, _, size, embedded in self.baskets if not embedded]
+        rest = max(self.compressed_bytes - sum(known), 0)
+        entries = sum(count for _, count, _, _, embedded in self.baskets if embedded)
+        share = rest / entries if entries else 0.0
+        return [
+            (int(share * count) if embedded else size, embedded)
+            for _, count, _, size, embedded in self.baskets
+        ]
+
+    def array(
+        self,
+        interpretation: None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        *,
+        library: str = "ak",
+        ak_add_doc: bool | dict[str, str] = False,
+        threads: int | None = None,
+        deadline: float | None = None,
+        decompression_executor: Any = None,
+        interpretation_executor: Any = None,
+        array_cache: Any = None,
+    ) -> Any:
+        """The data of the branch as one array.
+
+        Args:
+            interpretation: has no meaning here; it stands first because uproot's users expect it there.
+            entry_start: first entry; negative counts from the end. Default: 0.
+            entry_stop: one after the last entry; negative counts from the end. Default: all.
+            library: ``"ak"``, ``"np"``, ``"pd"`` or ``"arrow"``.
+            ak_add_doc: True to attach the title as ``__doc__``; a dict of names and attributes for more.
+            threads: threads that decompress and decode. Default: as the file was opened.
+            deadline: seconds that it may take. Default: as the file was opened.
+            decompression_executor: accepted for uproot's sake, without effect; so are the next two.
+            interpretation_executor: see above.
+            array_cache: see above.
+
+        Returns:
+            An ``ak.Array``, ``numpy.ndarray``, ``pandas.Series`` or ``pyarrow.Array`` of
+            ``entry_stop - entry_start`` items (fewer if the branch has fewer entries than its tree). That of
+            a group is one of records.
+
+        Raises:
+            UnsupportedTypeError: if the branch has a type that sapwood cannot read.
+        """
+        if interpretation is not None:
+            raise UsageError("sapwood reads a branch as what the file says it is: leave 'interpretation' out")
+        selection = Selection({self.name: require_readable(self)}, None, {}, True)
+        wish = Wish(self, selection, library_named(library), tuple, ak_add_doc)
+        (array,) = read_arrays(wish, entry_start, entry_stop, threads=threads, deadline=deadline)
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.array(library="np")
+        return array if dtype is None else array.astype(dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopen, (self._tree, self.index, self.path))
+
+    def __repr__(self) -> str:
+        inside = f" ({len(self)} sub-branches)" if len(self) else ""
+        return f"<Branch {self.path!r}: {self.typename or 'group'}{inside} of tree {self._tree.name!r}>"
+
+
+class Interpretation:
+    """What an entry of a branch becomes in memory. Its ``repr`` is the type of an entry."""
+
+    def __init__(self, branch: Branch) -> None:
+        self._branch = branch
+
+    @cached_property
+    def form(self) -> Form | None:
+        """The shape of the data as nested tuples; a group's is a record; None if it cannot be read."""
+        branch = self._branch
+        if not branch.is_group:
+            return branch.form
+        fields = [(child.name, child.interpretation.form) for child in branch.branches]
+        readable = [(name, form) for name, form in fields if form is not None]
+        return ("record", readable) if readable else None
+
+    def awkward_form(self, file: Any = None) -> Any:
+        """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns."""
+        from ._awkward import awkward_form
+
+        require_readable(self._branch)
+        return awkward_form(self.form or ("record", []))
+
+    def __repr__(self) -> str:
+        if self._branch.is_group:
+            return "group"
+        if self.form is None:
+            return f"unsupported: {self._branch.unsupported}"
+        return type_string(self.form)
+
+
+def _reopen(tree: Tree, index: int, path: str) -> Branch:
+    branch = tree.branch_at(index)
+    return branch if branch.path == path else tree[path]

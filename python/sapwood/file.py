@@ -1,0 +1,184 @@
+"""Open files."""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._border import core_errors
+from ._paths import check_exists, is_url
+from .compression import Compression
+from .directory import Directory, SubDirectory
+from .errors import ClosedFileError, UsageError
+from .options import OpenOptions
+from .report import ReadReport
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class File(Directory):
+    """An open file: its top directory, and what concerns the file as a whole.
+
+    It closes itself at the end of a ``with`` block. It can be pickled if it was opened by path or URL: the
+    copy opens it again. It may be used by several threads at once.
+    """
+
+    def __init__(self, where: Any, options: OpenOptions) -> None:
+        super().__init__(())
+        self._options = options
+        self._closed = False
+        self._reopen_by: str | None = where if isinstance(where, str) else None
+        with core_errors():
+            if isinstance(where, str):
+                check_exists(where)
+                self._core = _core.File.open(where, deadline=options.deadline)
+            else:
+                self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
+
+    @property
+    def file(self) -> File:
+        """This file."""
+        return self
+
+    @property
+    def options(self) -> OpenOptions:
+        """What the file was opened with; every read follows it."""
+        return self._options
+
+    @property
+    def file_path(self) -> str:
+        """The path or URL, without passwords, tokens and query values."""
+        by = self._reopen_by
+        return by if by is not None and not is_url(by) else self._core.url
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._core.size
+
+    @cached_property
+    def uuid(self) -> uuid.UUID:
+        """The identity that the writer gave to the file."""
+        return uuid.UUID(self._core.uuid)
+
+    @property
+    def hex_uuid(self) -> str:
+        """The same, as 36 characters."""
+        return str(self.uuid)
+
+    @property
+    def root_version(self) -> str:
+        """The version of ROOT that wrote the file, such as "6.28/08"."""
+        code = self._core.root_version
+        return f"{code // 10000}.{code // 100 % 100:02d}/{code % 100:02d}"
+
+    @property
+    def root_version_tuple(self) -> tuple[int, int, int]:
+        """The same, as numbers."""
+        code = self._core.root_version
+        return code // 10000, code // 100 % 100, code % 100
+
+    @property
+    def compression(self) -> Compression:
+        """The file's setting; branches may have others."""
+        return Compression(self._core.compression)
+
+    @cached_property
+    def streamers(self) -> list[dict[str, Any]]:
+        """The file's description of its C++ classes: name, version, checksum and elements of each."""
+        with core_errors():
+            return list(self._core.streamers())
+
+    @cached_property
+    def top_keys(self) -> list[_core.Key]:
+        """The keys of the top directory."""
+        with core_errors():
+            return self._core.keys(recursive=False, deadline=self._options.deadline)
+
+    @cached_property
+    def all_keys(self) -> list[_core.Key]:
+        """The keys of all directories."""
+        with core_errors():
+            return self._core.keys(recursive=True, deadline=self._options.deadline)
+
+    def tree_at(self, path: str, cycle: int | None = None) -> Tree:
+        """The tree of a path from the top, in its highest or the given cycle."""
+        self._require_open()
+        with core_errors():
+            core = self._core.tree(path, cycle, deadline=self._options.deadline)
+        if cycle is None:
+            cycle = self._cycle_of(path)
+        directory = tuple(path.split("/")[:-1])
+        parent = SubDirectory(self, directory) if directory else self
+        return Tree(parent, f"/{path};{cycle}" if cycle is not None else f"/{path}", core)
+
+    def object_of(self, key: _core.Key) -> Tree | Directory:
+        """The directory or tree of a key."""
+        self._require_open()
+        if key.is_directory:
+            return SubDirectory(self, tuple(key.path.split("/")))
+        return self.tree_at(key.path, key.cycle)
+
+    def report(self) -> ReadReport:
+        """What reading this file has cost so far."""
+        return ReadReport.from_counters(self.file_path, self._core.counters())
+
+    def trace(self) -> list[tuple[float, float, int, int]]:
+        """Every range fetched so far: seconds since opening when asked and when answered, offset, bytes."""
+        return list(self._core.trace())
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Closes the file. Arrays that were read stay; trees and branches cannot be read any more."""
+        self._closed = True
+        self._core.close()
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        by = self._reopen_by
+        if by is None:
+            raise UsageError(
+                "a file that was opened from a Python object cannot be pickled: open it by its path"
+            )
+        if is_url(by) and by != self._core.url:
+            raise UsageError(
+                f"{self.file_path} was opened by a URL that holds a password, token or query; these "
+                "are never pickled: open it where it is needed"
+            )
+        return (File, (by, self._options))
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<File {self.file_path!r}{state}>"
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ClosedFileError(f"{self.file_path!r} is closed", url=self.file_path)
+
+    def _cycle_of(self, path: str) -> int | None:
+        """The highest cycle of a key, if that can be told without reading more of the file."""
+        known = self.top_keys if "/" not in path else self.__dict__.get("all_keys", [])
+        return max((key.cycle for key in known if key.path == path), key=abs, default=None)
+
+
+def _object_name(candidate: Any) -> str:
+    name = getattr(candidate, "name", None)
+    return name if isinstance(name, str) else f"<{type(candidate).__name__}>"

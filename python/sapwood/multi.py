@@ -1,0 +1,243 @@
+"""Reading many files as one: iterate, concatenate, num_entries."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from ._filters import Filter
+from ._libraries import library_named
+from ._paths import FileSpec, several_files
+from ._reading import read_arrays, read_steps
+from ._select import select
+from ._steps import entry_range, entry_steps
+from ._wish import Wish
+from .branch import Branch
+from .branches import BranchFilter, HasBranches
+from .directory import TREE_CLASSES
+from .errors import KeyInFileError, UsageError
+from .file import File
+from .opening import open_spec
+from .options import OpenOptions, open_options
+from .tree import Tree
+
+# Opening waits for the network, not for the processor: while one file is read, the next ones open.
+_OPEN_AHEAD = 4
+
+
+def iterate(
+    files: Any,
+    expressions: Any = None,
+    cut: str | None = None,
+    *,
+    filter_name: Filter = None,
+    filter_typename: Filter = None,
+    filter_branch: BranchFilter | None = None,
+    aliases: Mapping[str, str] | None = None,
+    step_size: int | str = "100 MB",
+    library: str = "ak",
+    how: Any = None,
+    ak_add_doc: bool | Mapping[str, str] = False,
+    report: bool = False,
+    allow_missing: bool = False,
+    deadline: float | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Iterator[Any]:
+    """Reads many files in steps: while one step is handed out, the next is fetched, and the next file opened.
+
+    Args:
+        files: a path or URL with a tree, ``"dir/*.root:Events"`` (globs for local files, sorted), a dict
+            ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``, a file object, an
+            open tree, or a list of these. Where no tree is named, the file must have exactly one.
+        allow_missing: True to pass over files without the tree or without a branch that was asked for.
+        deadline: seconds that opening a file or reading a step may take.
+        threads, options: as in :func:`sapwood.open`.
+
+    The other arguments are those of :meth:`sapwood.Tree.iterate`.
+
+    Yields:
+        Arrays as :meth:`sapwood.Tree.arrays` returns them, of one step in one file; with ``report=True``,
+        pairs of these and a :class:`sapwood.Report`.
+    """
+    specs = several_files(files)
+    settings = open_options(deadline, threads, options)
+    chosen = library_named(library)
+
+    def steps() -> Iterator[Any]:
+        offset = 0
+        for spec, source in _opened(specs, settings, allow_missing):
+            with _skipping(allow_missing):
+                selection = select(
+                    source,
+                    expressions,
+                    cut,
+                    filter_name=filter_name,
+                    filter_typename=filter_typename,
+                    filter_branch=filter_branch,
+                    aliases=aliases,
+                )
+                wish = Wish(source, selection, chosen, how, ak_add_doc)
+                ranges = [
+                    step
+                    for start, stop in _ranges(spec, source.tree)
+                    for step in entry_steps(source.tree, selection.leaf_branches, start, stop, step_size)
+                ]
+                yield from read_steps(wish, ranges, report=report, index_offset=offset)
+            offset += source.tree.num_entries
+
+    return steps()
+
+
+def concatenate(
+    files: Any,
+    expressions: Any = None,
+    cut: str | None = None,
+    *,
+    filter_name: Filter = None,
+    filter_typename: Filter = None,
+    filter_branch: BranchFilter | None = None,
+    aliases: Mapping[str, str] | None = None,
+    entry_start: int | None = None,
+    entry_stop: int | None = None,
+    library: str = "ak",
+    how: Any = None,
+    ak_add_doc: bool | Mapping[str, str] = False,
+    allow_missing: bool = False,
+    deadline: float | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Any:
+    """Reads many files as if they were one.
+
+    ``files`` and what else is not in :meth:`sapwood.Tree.arrays` are explained in :func:`iterate`;
+    ``entry_start`` and ``entry_stop`` count through all files.
+    """
+    specs = several_files(files)
+    settings = open_options(deadline, threads, options)
+    chosen = library_named(library)
+    start: int = 0
+    stop: int | None = None
+    if entry_start is not None or entry_stop is not None:
+        start, stop = entry_range(_total_entries(specs, settings, allow_missing), entry_start, entry_stop)
+    parts: list[Any] = []
+    offset = 0
+    for spec, source in _opened(specs, settings, allow_missing):
+        entries = source.tree.num_entries
+        with _skipping(allow_missing):
+            selection = select(
+                source,
+                expressions,
+                cut,
+                filter_name=filter_name,
+                filter_typename=filter_typename,
+                filter_branch=filter_branch,
+                aliases=aliases,
+            )
+            wish = Wish(source, selection, chosen, how, ak_add_doc)
+            for first, last in _ranges(spec, source.tree):
+                here = max(first, start - offset), last if stop is None else min(last, stop - offset)
+                if here[0] < here[1] or (not parts and here[0] == here[1]):
+                    parts.append(read_arrays(wish, *here, index_offset=offset))
+        offset += entries
+        if stop is not None and offset >= stop and parts:
+            break
+    if not parts:
+        raise UsageError("no file has what was asked for, so there is nothing to concatenate")
+    return chosen.concatenate(parts)
+
+
+def num_entries(
+    files: Any, *, deadline: float | None = None, **options: Any
+) -> Iterator[tuple[str, str, int]]:
+    """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
+    settings = open_options(deadline, None, options)
+    for _, source in _opened(several_files(files), settings, False):
+        yield source.file.file_path, source.object_path, source.tree.num_entries
+
+
+def _total_entries(specs: list[FileSpec], options: OpenOptions, allow_missing: bool) -> int:
+    return sum(source.tree.num_entries for _, source in _opened(specs, options, allow_missing))
+
+
+def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
+    if spec.steps is None:
+        return [(0, tree.num_entries)]
+    return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
+
+
+@contextmanager
+def _skipping(allow_missing: bool) -> Iterator[None]:
+    """Passes over a file without the tree or branch that was asked for, if that is allowed."""
+    try:
+        yield
+    except KeyInFileError:
+        if not allow_missing:
+            raise
+
+
+def _opened(
+    specs: list[FileSpec], options: OpenOptions, allow_missing: bool
+) -> Iterator[tuple[FileSpec, HasBranches]]:
+    """The trees of some files, in order; the next ones open while one is used. Closes what it opened."""
+    waiting: deque[tuple[FileSpec, Future[HasBranches] | HasBranches]] = deque()
+    remaining = iter(specs)
+    with ThreadPoolExecutor(_OPEN_AHEAD, thread_name_prefix="sapwood-open") as pool:
+        try:
+            while True:
+                for spec in remaining:
+                    already = isinstance(spec.file, HasBranches)
+                    waiting.append((spec, spec.file if already else pool.submit(_open_tree, spec, options)))
+                    if len(waiting) > _OPEN_AHEAD:
+                        break
+                if not waiting:
+                    return
+                spec, pending = waiting.popleft()
+                if isinstance(pending, HasBranches):
+                    yield spec, pending
+                    continue
+                with _skipping(allow_missing):
+                    source = pending.result()
+                    try:
+                        yield spec, source
+                    finally:
+                        source.file.close()
+        finally:
+            for _, pending in waiting:
+                if isinstance(pending, Future):
+                    pending.cancel()
+                    pending.add_done_callback(_close_result)
+
+
+def _close_result(future: Future[HasBranches]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        future.result().file.close()
+
+
+def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
+    opened = open_spec(spec, options)
+    if isinstance(opened, (Tree, Branch)):
+        return opened
+    try:
+        if spec.object_path is None and isinstance(opened, File):
+            return _only_tree(opened)
+        raise UsageError(f"{spec.object_path!r} in {opened.file_path} is no tree")
+    except BaseException:
+        opened.file.close()
+        raise
+
+
+def _only_tree(file: File) -> Tree:
+    """The one tree of a file for which no tree was named."""
+    trees = list(dict.fromkeys(key.path for key in file.all_keys if key.class_name in TREE_CLASSES))
+    if len(trees) != 1:
+        found = ", ".join(map(repr, trees)) or "none"
+        raise UsageError(
+            f"{file.file_path} has {len(trees)} trees ({found}): name one, as in "
+            f'{{"{file.file_path}": "{trees[0] if trees else "tree"}"}}',
+            url=file.file_path,
+        )
+    return file.tree_at(trees[0])

@@ -1,0 +1,57 @@
+"""Opening one file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._paths import FileSpec, is_url, single_file
+from .branch import Branch
+from .directory import Directory
+from .file import File
+from .options import OpenOptions, open_options
+from .tree import Tree
+
+
+def open(
+    path: Any, *, deadline: float | None = None, threads: int | None = None, **options: Any
+) -> File | Directory | Tree | Branch:
+    """Opens a ROOT file, or an object in it.
+
+    Args:
+        path: a path or URL, with the path of an object in the file after a colon: ``"file.root:dir/Tree"``.
+            (Only ``.root:`` or ``.root.1:`` ends the name of a file.) A ``pathlib.Path`` is never split. Also
+            ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes.
+        deadline: seconds that this call, and each later read of the file, may take. Default: no limit of your
+            own (a server that does not answer is given up after a while in any case).
+        threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
+            else all cores.
+        options: options of uproot that tune its caches are accepted, without effect; ``timeout`` is taken for
+            ``deadline``.
+
+    Returns:
+        A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch` or directory that the
+        object path leads to.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        KeyInFileError: if there is no such object in it; it names the nearest.
+        NotRootError, CorruptFileError: if it is not a (sound) ROOT file.
+        DeadlineError: if it takes too long.
+    """
+    return open_spec(single_file(path), open_options(deadline, threads, options))
+
+
+def open_spec(spec: FileSpec, options: OpenOptions) -> File | Directory | Tree | Branch:
+    """Opens what a :class:`FileSpec` describes."""
+    where = spec.file
+    if isinstance(where, str) and not is_url(where):
+        where = os.path.expanduser(where)
+    file = File(where, options)
+    if spec.object_path is None:
+        return file
+    try:
+        return file[spec.object_path]
+    except BaseException:
+        file.close()
+        raise

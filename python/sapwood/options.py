@@ -1,0 +1,93 @@
+"""Options of opening and reading, with their defaults."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import UsageError, nearest
+
+# Options of uproot that tune its caches and threads. Scripts that set them work here too; sapwood has nothing
+# to tune by them. What would change a result ("custom_classes", "handler") is refused instead.
+_WITHOUT_EFFECT = frozenset(
+    {
+        "object_cache",
+        "array_cache",
+        "decompression_executor",
+        "interpretation_executor",
+        "num_workers",
+        "use_threads",
+        "num_fallback_workers",
+        "begin_chunk_size",
+        "minimal_ttree_metadata",
+        "max_num_elements",
+        "http_max_header_bytes",
+    }
+)
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """What :func:`sapwood.open` was told; every later read of the file follows it.
+
+    Attributes:
+        deadline: seconds that one call may take (open, arrays, or one step of iterate), or None.
+        threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
+    """
+
+    deadline: float | None = None
+    threads: int | None = None
+
+    def deadline_or(self, deadline: float | None) -> float | None:
+        """The deadline of one call: its own, if it has one."""
+        return self.deadline if deadline is None else check_deadline(deadline)
+
+    def threads_or(self, threads: int | None) -> int | None:
+        """The threads of one call: its own number, if it has one."""
+        return self.threads if threads is None else check_threads(threads)
+
+
+def open_options(deadline: float | None, threads: int | None, options: Mapping[str, Any]) -> OpenOptions:
+    """Checks the arguments of :func:`sapwood.open`."""
+    for name, value in options.items():
+        if name in _WITHOUT_EFFECT:
+            continue
+        if name == "timeout":
+            deadline = value if deadline is None else deadline
+        else:
+            near = nearest(name, ["deadline", "threads", "timeout", *_WITHOUT_EFFECT])
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"open has no option {name!r}{hint}")
+    if deadline is not None:
+        deadline = check_deadline(deadline)
+    if threads is None and os.environ.get("SAPWOOD_THREADS"):
+        threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
+    return OpenOptions(deadline, None if threads is None else check_threads(threads))
+
+
+def check_deadline(deadline: float) -> float:
+    """Seconds, as a positive number."""
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)):
+        raise TypeError(f"a deadline is a number of seconds, not {deadline!r}")
+    if not deadline > 0 or math.isinf(deadline):
+        raise UsageError(f"a deadline is a positive number of seconds, not {deadline!r}")
+    return float(deadline)
+
+
+def check_threads(threads: int) -> int:
+    """A number of threads, at least one."""
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise TypeError(f"'threads' is a whole number, not {threads!r}")
+    if threads < 1:
+        raise UsageError(f"'threads' is at least 1, not {threads}")
+    return threads
+
+
+def _environment_threads(text: str) -> int:
+    try:
+        return check_threads(int(text))
+    except ValueError:
+        raise UsageError(f"SAPWOOD_THREADS is a number of threads, at least 1, not {text!r}") from None

@@ -1,0 +1,189 @@
+"""Trees."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .branch import Branch
+from .branches import HasBranches
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from . import _core
+    from .directory import Directory
+    from .file import File
+
+
+class Tree(HasBranches):
+    """A tree: a mapping of branches, which are read by :meth:`arrays` and :meth:`iterate`.
+
+    It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
+    """
+
+    def __init__(self, parent: Directory, object_path: str, core: _core.Tree) -> None:
+        self._parent = parent
+        self._object_path = object_path
+        self._core = core
+
+    @property
+    def core(self) -> _core.Tree:
+        """The tree of the compiled core."""
+        return self._core
+
+    @property
+    def tree(self) -> Tree:
+        """This tree."""
+        return self
+
+    @property
+    def file(self) -> File:
+        """The file."""
+        return self._parent.file
+
+    @property
+    def parent(self) -> Directory:
+        """The directory that holds the tree."""
+        return self._parent
+
+    @property
+    def name(self) -> str:
+        """The name, without the cycle."""
+        return self._core.name
+
+    @property
+    def title(self) -> str:
+        """The title."""
+        return self._core.title
+
+    @property
+    def object_path(self) -> str:
+        """Where the tree is in its file, with the cycle: "/dir/name;1"."""
+        return self._object_path
+
+    @property
+    def class_name(self) -> str:
+        """The C++ class: ``TTree``, ``TNtuple``, ``TNtupleD``."""
+        return self._core.class_name
+
+    classname = class_name
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries."""
+        return self._core.num_entries
+
+    @property
+    def compressed_bytes(self) -> int:
+        """Bytes of all baskets in the file."""
+        return self._core.compressed_bytes
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """Bytes of all baskets before compression."""
+        return self._core.uncompressed_bytes
+
+    @property
+    def compression_ratio(self) -> float:
+        """Uncompressed over compressed bytes; 1 if there are none."""
+        return self.uncompressed_bytes / self.compressed_bytes if self.compressed_bytes else 1.0
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Expressions by name that the writer stored with the tree."""
+        return dict(self._core.aliases)
+
+    @cached_property
+    def cluster_starts(self) -> list[int]:
+        """First entries of the clusters, and the number of entries."""
+        return list(self._core.cluster_starts)
+
+    def branch_at(self, index: int) -> Branch:
+        """The branch of a :attr:`Branch.index`."""
+        return self._branches[index]
+
+    def children_of(self, source: HasBranches) -> list[Branch]:
+        """The branches directly under the tree or under one of its branches."""
+        if isinstance(source, Branch):
+            return [self._branches[index] for index in self._cores[source.index].children]
+        return [
+            branch for branch, core in zip(self._branches, self._cores, strict=True) if core.parent is None
+        ]
+
+    def find(self, source: HasBranches, name: str) -> Branch | None:
+        """The branch under ``source`` that a name or a path means, or None.
+
+        The first that exists of: the path from ``source`` down; a branch of that name at any depth, the
+        topmost and first; such a branch and a path below it; the path with dots in place of slashes.
+        """
+        prefix = source.path + "/" if isinstance(source, Branch) else ""
+        path = name.strip("/")
+        found = self._by_path.get(prefix + path)
+        if found is None and not name.startswith("/"):
+            found = self._by_name(prefix, path)
+            if found is None and "/" in path:
+                head, tail = path.split("/", 1)
+                first = self._by_name(prefix, head)
+                found = None if first is None else self.find(first, "/" + tail)
+            if found is None:
+                found = self._by_dots.get((prefix + path).replace("/", "."))
+        return found
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopen, (self.file, self._object_path))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Tree {self._object_path!r}: {self.num_entries} entries, {len(self)} branches, "
+            f"in {self.file.file_path!r}>"
+        )
+
+    @cached_property
+    def _cores(self) -> list[_core.Branch]:
+        return list(self._core.branches)
+
+    @cached_property
+    def _branches(self) -> list[Branch]:
+        return [Branch(self, core) for core in self._cores]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Branch]:
+        return {branch.path: branch for branch in self._branches}
+
+    @cached_property
+    def _by_dots(self) -> dict[str, Branch]:
+        return {path.replace("/", "."): branch for path, branch in reversed(self._by_path.items())}
+
+    @cached_property
+    def _named(self) -> dict[str, list[Branch]]:
+        named: dict[str, list[Branch]] = defaultdict(list)
+        for branch in self._branches:
+            named[branch.name].append(branch)
+        return dict(named)
+
+    def _by_name(self, prefix: str, name: str) -> Branch | None:
+        inside = [branch for branch in self._named.get(name, []) if branch.path.startswith(prefix)]
+        return min(inside, key=lambda branch: branch.path.count("/"), default=None)
+
+
+def _reopen(file: File, object_path: str) -> Tree:
+    tree = file[object_path]
+    assert isinstance(tree, Tree)
+    return tree
