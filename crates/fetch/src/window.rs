@@ -48,24 +48,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The windows as pairs of start and stop.
+    fn cut(
+        budget: u64,
+        starts: &[u64],
+        bytes: impl Fn(usize) -> u64,
+        entries: Range<u64>,
+    ) -> Vec<(u64, u64)> {
+        windows(starts, bytes, budget, entries).into_iter().map(|window| (window.start, window.end)).collect()
+    }
+
     #[test]
     fn a_large_cluster_is_a_window_of_its_own() {
         let bytes = [5, 50, 5, 5];
-        assert_eq!(windows(&[0, 10, 20, 30, 40], |i| bytes[i], 12, 0..40), [0..10, 10..20, 20..40]);
+        assert_eq!(cut(12, &[0, 10, 20, 30, 40], |i| bytes[i], 0..40), [(0, 10), (10, 20), (20, 40)]);
     }
 
     #[test]
     fn only_clusters_of_the_asked_entries_count() {
         let bytes = |i| if i == 0 { panic!("cluster 0 was not asked for") } else { 10 };
-        assert_eq!(windows(&[0, 10, 20, 30], bytes, 20, 10..30), [10..30]);
-        assert_eq!(windows(&[0, 10, 20, 30], |_| 10, 20, 12..13), [12..13]);
+        assert_eq!(cut(20, &[0, 10, 20, 30], bytes, 10..30), [(10, 30)]);
+        assert_eq!(cut(20, &[0, 10, 20, 30], |_| 10, 12..13), [(12, 13)]);
     }
 
     #[test]
     fn no_entries_are_no_windows_and_no_clusters_are_one() {
-        assert!(windows(&[0, 10], |_| 1, 1, 5..5).is_empty());
-        assert_eq!(windows(&[], |_| 1, 1, 0..7), [0..7]);
-        assert_eq!(windows(&[0, 5], |_| 1, 1, 0..7), [0..7]);
+        assert!(cut(1, &[0, 10], |_| 1, 5..5).is_empty());
+        assert_eq!(cut(1, &[], |_| 1, 0..7), [(0, 7)]);
+        assert_eq!(cut(1, &[0, 5], |_| 1, 0..7), [(0, 7)]);
     }
 
     proptest! {
