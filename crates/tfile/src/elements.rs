@@ -159,10 +159,11 @@ fn bound(text: &str) -> f64 {
     if text.contains('-') { -value } else { value }
 }
 
-/// The number at the start of a text, as C's `sscanf` reads it.
+/// The number at the start of a text, as C's `sscanf` reads it; at most 40 characters, so that a long text
+/// cannot take long.
 fn leading_number<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim_start();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(text.len()).min(40);
     (1..=end).rev().find_map(|end| text[..end].parse().ok())
 }
 
@@ -223,16 +224,7 @@ fn element_with_tail(
     header: &ObjectHeader,
     body: &mut Cursor<'_>,
 ) -> Result<StreamerElement> {
-    let is_basic = class_name == "TStreamerBasicType";
-    let mut element = read_object(body, |base_header, body| {
-        let mut element = base(base_header, body)?;
-        if is_basic && base_header.version <= 2 && element.array_length > 0 {
-            // The size was that of one item then.
-            element.size =
-                element.size.saturating_mul(i32::try_from(element.array_length).unwrap_or(i32::MAX));
-        }
-        Ok(element)
-    })?;
+    let mut element = read_object(body, base)?;
     element.kind = match class_name {
         "TStreamerBase" => ElementKind::Base {
             version: if header.version > 2 { body.i32()? } else { -1 },

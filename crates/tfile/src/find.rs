@@ -28,24 +28,25 @@ impl TFile {
     /// a directory on the way is broken.
     pub fn find(&self, known: &Segments, path: &str) -> Result<Step<Key>> {
         let mut reader = self.reader(known);
-        let mut directory = self.root.clone();
+        let mut reached: Option<Directory> = None;
         let mut rest = path.trim_matches('/');
         let mut depth = 0;
         loop {
-            if let Some(key) = lookup(&directory, rest) {
+            let directory = reached.as_ref().unwrap_or(&self.root);
+            if let Some(key) = lookup(directory, rest) {
                 return Ok(Step::Done(key.clone()));
             }
             let below = rest.match_indices('/').find_map(|(slash, _)| {
-                let key = lookup(&directory, &rest[..slash]).filter(|key| key.is_directory())?;
+                let key = lookup(directory, &rest[..slash]).filter(|key| key.is_directory())?;
                 Some((key.clone(), rest[slash..].trim_start_matches('/')))
             });
-            let Some((key, remainder)) = below else { return Err(missing(path, rest, &directory)) };
+            let Some((key, remainder)) = below else { return Err(missing(path, rest, directory)) };
             depth += 1;
             if depth > MAX_DEPTH {
                 return Err(too_deep(&key));
             }
             match Directory::read(&mut reader, key.offset, key.key_len)? {
-                Some(next) => directory = next,
+                Some(directory) => reached = Some(directory),
                 None => return Ok(reader.finish(None)),
             }
             rest = remainder;
