@@ -128,7 +128,7 @@ def _with_read(
 def draw(layout: TreeLayout) -> str:
     """The picture as an SVG document, complete in itself.
 
-    Entries go downwards, branches across, one rectangle per basket. A branch is as wide as its compressed bytes,
+    Entries go downwards, branches across, one rectangle per basket. The width of a branch is its bytes,
     so area is bytes. Baskets that were read are filled; those that were only fetched because they lie between
     two of these are filled otherwise.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..errors import KeyInFileError, UsageError
+TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 
 
 def open_target(text: str, deadline: float | None, threads: int | None) -> Any:
@@ -21,6 +21,8 @@ def open_tree(text: str, deadline: float | None, threads: int | None) -> Any:
     Raises:
         UsageError: if there are several, or what was named is no tree.
     """
+    from ..errors import KeyInFileError, UsageError
+
     found = open_target(text, deadline, threads)
     if hasattr(found, "num_entries"):
         return found
@@ -39,9 +41,6 @@ def trees_in(directory: Any) -> list[str]:
     """The paths of the trees in a directory and those below it, highest cycles only."""
     classes = directory.classnames(recursive=True, cycle=False)
     return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
-
-
-TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 
 
 def _split(text: str) -> Any:

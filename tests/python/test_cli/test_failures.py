@@ -1,0 +1,93 @@
+"""Failures are one line on standard error and an exit code that scripts can use."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sapwood import errors
+from sapwood.cli import _run
+
+
+@pytest.fixture
+def damaged(path: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "damaged.root"
+    copy.write_bytes(path.read_bytes()[:200])
+    return copy
+
+
+def test_each_kind_of_error_has_its_code() -> None:
+    codes = {code: _run.exit_code(cls("x")) for code, cls in errors.by_code().items()}
+    assert codes["missing"] == codes["not-found"] == 3
+    assert codes["corrupt"] == codes["unsupported"] == codes["truncated"] == 4
+    assert codes["timeout"] == codes["network"] == codes["server"] == 5
+    assert codes["usage"] == 2
+    assert codes["limit"] == codes["io"] == 1
+
+
+def test_no_such_file(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    done = sapwood("ls", tmp_path / "none.root")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("sapwood: ") and "none.root" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_no_such_branch_names_the_nearest(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("head", f"{path}:Events", "Muon_tp")
+    assert done.code == 3
+    assert "'Muon_pt'" in done.err
+
+
+def test_no_such_tree(sapwood: Callable[..., Any], path: Path) -> None:
+    assert sapwood("show", f"{path}:Evens").code == 3
+
+
+def test_damaged_and_foreign_files(sapwood: Callable[..., Any], damaged: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.root"
+    foreign.write_text("not a ROOT file\n" * 100)
+    for file in (damaged, foreign):
+        done = sapwood("ls", file)
+        assert done.code == 4, done.err
+        assert file.name in done.err
+
+
+def test_nobody_listens(sapwood: Callable[..., Any]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = sapwood("ls", f"http://127.0.0.1:{port}/a.root", "--deadline", "5")
+    assert done.code == 5, done.err
+
+
+def test_the_deadline_passes(sapwood: Callable[..., Any]) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        done = sapwood("ls", f"http://127.0.0.1:{silent.getsockname()[1]}/a.root", "--deadline", "0.3")
+    assert done.code == 5, done.err
+
+
+def test_usage(sapwood: Callable[..., Any], path: Path, tmp_path: Path) -> None:
+    assert sapwood("show").code == 2
+    assert sapwood("show", path, "--sort", "colour").code == 2
+    assert sapwood("convert", f"{path}:Events", tmp_path / "a.parquet", "--entries", "ten").code == 2
+    assert sapwood("convert", f"{path}:Events", tmp_path / "a.unknown").code == 2
+
+
+def test_several_trees_must_be_chosen_from(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("show", path)
+    assert done.code == 2
+    assert "Events" in done.err and "dir/small" in done.err
+
+
+def test_with_json_the_error_is_a_document(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("show", f"{path}:Evens", "--json")
+    assert done.code == 3
+    error = json.loads(done.out)["error"]
+    assert error["code"] == "missing" and "Evens" in error["message"]
+    assert set(error) == {"message", "code", "url", "offset", "branch", "hint"}
