@@ -67,9 +67,9 @@ def _text(offsets: NDArray[Any], text: NDArray[Any], length: int) -> Any:
     import pyarrow as pa
 
     parts = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    strings = pa.LargeStringArray.from_buffers(pa.large_utf8(), length, parts)
+    strings = pa.Array.from_buffers(pa.large_utf8(), length, parts)
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid:
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), length, parts)
+        return pa.Array.from_buffers(pa.large_binary(), length, parts)
     return strings

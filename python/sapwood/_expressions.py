@@ -71,7 +71,7 @@ _OPERATORS = (
     ast.Tuple,
 )
 _GETTER = "get"
-_TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|&&|\|\||!(?!=)|\b(?:Sum|Min|Max|Length|Any|All)\$|\s+|.", re.DOTALL)
+_TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|&&|\|\||!=|!|\b(?:Sum|Min|Max|Length|Any|All)\$|\s+|.", re.DOTALL)
 _LONGEST = 10_000  # characters; Python's parser recurses on what it is given
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from .errors import UsageError
 
@@ -26,4 +27,4 @@ def memory_size(size: int | str) -> int:
     number, prefix, binary = match.groups()
     base = 1024 if binary else 1000
     power = _PREFIXES.index(prefix.lower()) + 1 if prefix else 0
-    return int(float(number) * base**power)
+    return int(Decimal(number) * base**power)

@@ -23,6 +23,7 @@ def read_arrays(
 ) -> Any:
     """The result for a range of entries."""
     tree = wish.source.tree
+    tree.file.require_open()
     options = tree.file.options
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     with core_errors():
@@ -47,6 +48,7 @@ def read_steps(
 ) -> Iterator[Any]:
     """The results for ranges of entries, in order; while one is handed out, the next is fetched."""
     tree = wish.source.tree
+    tree.file.require_open()
     options = tree.file.options
     with core_errors():
         scan = tree.core.scan(

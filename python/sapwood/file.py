@@ -35,7 +35,8 @@ class File(Directory):
         with core_errors():
             if isinstance(where, str):
                 check_exists(where)
-                self._core = _core.File.open(where, deadline=options.deadline)
+                extra = {"headers": dict(options.headers)} if options.headers else None
+                self._core = _core.File.open(where, deadline=options.deadline, options=extra)
             else:
                 self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
 
@@ -107,7 +108,7 @@ class File(Directory):
 
     def tree_at(self, path: str, cycle: int | None = None) -> Tree:
         """The tree of a path from the top, in its highest or the given cycle."""
-        self._require_open()
+        self.require_open()
         with core_errors():
             core = self._core.tree(path, cycle, deadline=self._options.deadline)
         if cycle is None:
@@ -118,7 +119,7 @@ class File(Directory):
 
     def object_of(self, key: _core.Key) -> Tree | Directory:
         """The directory or tree of a key."""
-        self._require_open()
+        self.require_open()
         if key.is_directory:
             return SubDirectory(self, tuple(key.path.split("/")))
         return self.tree_at(key.path, key.cycle)
@@ -158,10 +159,10 @@ class File(Directory):
             raise UsageError(
                 "a file that was opened from a Python object cannot be pickled: open it by its path"
             )
-        if is_url(by) and by != self._core.url:
+        if self._options.headers or (is_url(by) and by != self._core.url):
             raise UsageError(
-                f"{self.file_path} was opened by a URL that holds a password, token or query; these "
-                "are never pickled: open it where it is needed"
+                f"{self.file_path} was opened with headers, or by a URL that holds a password, token or "
+                "query; these are never pickled: open it where it is needed"
             )
         return (File, (by, self._options))
 
@@ -169,7 +170,8 @@ class File(Directory):
         state = ", closed" if self._closed else ""
         return f"<File {self.file_path!r}{state}>"
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
+        """Raises a ClosedFileError if the file was closed."""
         if self._closed:
             raise ClosedFileError(f"{self.file_path!r} is closed", url=self.file_path)
 

@@ -26,8 +26,8 @@ def open(
             own (a server that does not answer is given up after a while in any case).
         threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
             else all cores.
-        options: options of uproot that tune its caches are accepted, without effect; ``timeout`` is taken for
-            ``deadline``.
+        options: ``headers={name: value}`` are sent with every HTTP request. Options of uproot that tune its
+            caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
 
     Returns:
         A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch` or directory that the

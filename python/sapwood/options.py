@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import UsageError, nearest
@@ -36,10 +36,12 @@ class OpenOptions:
     Attributes:
         deadline: seconds that one call may take (open, arrays, or one step of iterate), or None.
         threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
+        headers: sent with every HTTP request. They may be secret: they are not shown, and never pickled.
     """
 
     deadline: float | None = None
     threads: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def deadline_or(self, deadline: float | None) -> float | None:
         """The deadline of one call: its own, if it has one."""
@@ -52,20 +54,23 @@ class OpenOptions:
 
 def open_options(deadline: float | None, threads: int | None, options: Mapping[str, Any]) -> OpenOptions:
     """Checks the arguments of :func:`sapwood.open`."""
+    headers: dict[str, str] = {}
     for name, value in options.items():
         if name in _WITHOUT_EFFECT:
             continue
         if name == "timeout":
             deadline = value if deadline is None else deadline
+        elif name == "headers":
+            headers = {str(header): str(text) for header, text in value.items()}
         else:
-            near = nearest(name, ["deadline", "threads", "timeout", *_WITHOUT_EFFECT])
+            near = nearest(name, ["deadline", "headers", "threads", "timeout", *_WITHOUT_EFFECT])
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"open has no option {name!r}{hint}")
     if deadline is not None:
         deadline = check_deadline(deadline)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
-    return OpenOptions(deadline, None if threads is None else check_threads(threads))
+    return OpenOptions(deadline, None if threads is None else check_threads(threads), headers)
 
 
 def check_deadline(deadline: float) -> float:

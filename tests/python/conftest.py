@@ -1,0 +1,66 @@
+"""Inputs of the Python tests: small files that uproot writes, and real files, if the corpus is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", REPOSITORY.parent / "shared" / "corpus"))
+
+
+@pytest.fixture(scope="session")
+def events_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,000 entries in four clusters: flat, jagged, fixed-size and text branches, and a directory."""
+    ak = pytest.importorskip("awkward")
+    uproot = pytest.importorskip("uproot")
+    random = np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("files") / "events.root"
+    with uproot.recreate(path, compression=uproot.ZSTD(3)) as file:
+        types = {
+            "run": "uint32",
+            "met": "float32",
+            "weight": "float64",
+            "isGood": "bool",
+            "Muon": "var * {pt: float32, eta: float32, charge: int32}",
+            "Jet_pt": "var * float64",
+            "vertex": ("f8", (3,)),
+            "name": "string",
+        }
+        tree = file.mktree("Events", types, title="the events")
+        small = file.mktree("dir/sub/Runs", {"run": "int64"}, title="the runs")
+        for cluster in range(4):
+            counts, jets = random.integers(0, 4, 250), random.integers(0, 3, 250)
+            total = int(counts.sum())
+            muons = ak.zip(
+                {
+                    "pt": random.exponential(20, total).astype("f4"),
+                    "eta": random.normal(0, 1.5, total).astype("f4"),
+                    "charge": random.choice(np.array([-1, 1], dtype="i4"), total),
+                }
+            )
+            tree.extend(
+                {
+                    "run": np.arange(250, dtype="u4") + 250 * cluster,
+                    "met": random.exponential(30, 250).astype("f4"),
+                    "weight": random.normal(1, 0.1, 250),
+                    "isGood": random.random(250) < 0.5,
+                    "Muon": ak.unflatten(muons, counts),
+                    "Jet_pt": ak.unflatten(random.exponential(50, int(jets.sum())), jets),
+                    "vertex": random.normal(0, 1, (250, 3)),
+                    "name": [f"event {i % 7}{'é' * (i % 3)}" for i in range(250)],
+                }
+            )
+        small.extend({"run": np.arange(5)})
+    return path
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of the corpus of real files."""
+    if not (CORPUS / "files").is_dir():
+        pytest.skip(f"no corpus in {CORPUS} (set SAPWOOD_CORPUS)")
+    return CORPUS / "files"

@@ -1,0 +1,144 @@
+"""Expressions over branches: Python's syntax, ROOT's spelling, nothing dangerous."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sapwood import errors
+from sapwood._expressions import parse
+
+VALUES: dict[str, Any] = {
+    "x": np.array([1.0, 2.0, 3.0]),
+    "n": np.array([0, 1, 2]),
+    "ok": np.array([True, False, True]),
+    "jet.pt": np.array([10.0, 20.0, 30.0]),
+    "weird name": np.array([5, 6, 7]),
+}
+
+
+def value(text: str) -> Any:
+    return parse(text, VALUES.__contains__).evaluate(VALUES.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x", [1, 2, 3]),
+        ("x**2 + 1", [2, 5, 10]),
+        ("-x // 2", [-1, -1, -2]),
+        ("sqrt(x*x)", [1, 2, 3]),
+        ("arctan2(x, x) == atan2(x, x)", [True, True, True]),
+        ("(x > 1) & ok", [False, False, True]),
+        ("(x > 1) | ~ok", [False, True, True]),
+        ("x > 1 && ok", [False, False, True]),
+        ("x > 2 || n == 0", [True, False, True]),
+        ("!ok", [False, True, False]),
+        ("!ok == ok", [False, False, False]),
+        ("!(x > 1) && n != 5", [True, False, False]),
+        ("x > 1 and not ok", [False, True, False]),
+        ("1 < x < 3", [False, True, False]),
+        ("jet.pt / 10", [1, 2, 3]),
+        ("get('jet.pt') + get(\"weird name\")", [15, 26, 37]),
+        ("where(ok, x, -x)", [1, -2, 3]),
+        ("x if ok else -x", [1, -2, 3]),
+        ("n[1]", 1),
+        ("x[::-1]", [3, 2, 1]),
+        ("abs(-x)", [1, 2, 3]),
+        ("pow(x, 2)", [1, 4, 9]),
+        ("factorial(n + 2)", [2, 6, 24]),
+        ("round(erf(x), 3)", [0.843, 0.995, 1.0]),
+        ("n ^ 1", [1, 0, 3]),
+        ("2**3", 8),
+        ("x\n + 1", [2, 3, 4]),
+    ],
+)
+def test_value(text: str, expected: Any) -> None:
+    np.testing.assert_allclose(value(text), expected)
+
+
+def test_names_are_those_of_branches_with_dots_and_quotes() -> None:
+    expression = parse("jet.pt + x*x - get('weird name') + nowhere", VALUES.__contains__)
+    assert expression.names == ("jet.pt", "x", "weird name", "nowhere")
+
+
+def test_a_dot_after_a_branch_is_a_field() -> None:
+    record = np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])
+    expression = parse("p.b * 2", {"p"}.__contains__)
+    assert expression.names == ("p",)
+    assert expression.evaluate({"p": record}.__getitem__).tolist() == [4.0]
+
+
+def test_the_operators_of_root_in_quotes_are_text() -> None:
+    assert parse('get("a&&b!c")', {"a&&b!c"}.__contains__).names == ("a&&b!c",)
+
+
+def test_per_entry_functions_of_root() -> None:
+    ak = pytest.importorskip("awkward")
+    jagged = ak.Array([[1.0, 2.0], [], [3.0]])
+    get = {"pt": jagged}.__getitem__
+
+    def of(text: str) -> list[Any]:
+        return parse(text, {"pt"}.__contains__).evaluate(get).to_list()
+
+    assert of("Sum$(pt)") == [3.0, 0.0, 3.0]
+    assert of("Length$(pt)") == [2, 0, 1]
+    assert of("Max$(pt)") == [2.0, None, 3.0]
+    assert of("Any$(pt > 2)") == [False, False, True]
+    assert of("Sum$(pt > 1 && pt < 3) == 1") == [True, False, False]
+    assert of("erf(pt) > 0.9") == [[False, True], [], [True]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "x.__class__",
+        "(lambda: x)()",
+        "[i for i in x]",
+        "open('f')",
+        "x.tofile('f')",
+        "get(x)",
+        "get('x', 1)",
+        "sqrt(x, out=x)",
+        "f'{x}'",
+        "'a' * 1000000000",
+        "1 << 1000000000",
+        "1j * x",
+        "x @ x",
+        "x in n",
+        "x is n",
+        "{1: 2}",
+        "-" * 20_000 + "x",
+        "(" * 5_000 + "x" + ")" * 5_000,
+        "+".join(["x"] * 4_000),
+    ],
+)
+def test_what_is_not_arithmetic_is_refused(text: str) -> None:
+    with pytest.raises((errors.UsageError, SyntaxError)):
+        value(text)
+
+
+@pytest.mark.parametrize("text", ["", "x +", "x; n", "x = 1", "import os", "sqrt(", "x ? 1 : 2"])
+def test_what_is_no_expression_is_a_syntax_error(text: str) -> None:
+    with pytest.raises(SyntaxError):
+        value(text)
+
+
+def test_huge_powers_of_plain_numbers_end_at_once() -> None:
+    with pytest.raises(errors.UsageError):
+        value("9**9**9**9")
+
+
+def test_an_unknown_function_names_the_nearest() -> None:
+    with pytest.raises(errors.UsageError, match="sqrt"):
+        value("sqrtt(x)")
+
+
+def test_uproots_functions_are_all_there() -> None:
+    language = pytest.importorskip("uproot").language.python.PythonLanguage
+    from sapwood._functions import FUNCTIONS
+
+    assert set(language.default_functions) <= set(FUNCTIONS)
