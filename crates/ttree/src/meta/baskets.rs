@@ -33,7 +33,9 @@ impl<'a> Array<'a> {
             Array::Int(bytes) => {
                 bytes.get(index.checked_mul(4)?..)?.first_chunk().map(|b| i64::from(i32::from_be_bytes(*b)))
             }
-            Array::Long(bytes) => bytes.get(index.checked_mul(8)?..)?.first_chunk().map(|b| i64::from_be_bytes(*b)),
+            Array::Long(bytes) => {
+                bytes.get(index.checked_mul(8)?..)?.first_chunk().map(|b| i64::from_be_bytes(*b))
+            }
         }
     }
 }
@@ -59,8 +61,9 @@ impl BasketTable<'_> {
     /// The baskets that hold entries, checked to rise in entries and to lie inside a file of `file_size`
     /// bytes (not checked if it is not known).
     pub(super) fn baskets(&self, file_size: Option<u64>) -> Result<Vec<BasketRef>> {
-        let count = usize::try_from(self.write_basket)
-            .map_err(|_| Error::corrupt(format!("the branch says that it has {} baskets", self.write_basket)))?;
+        let count = usize::try_from(self.write_basket).map_err(|_| {
+            Error::corrupt(format!("the branch says that it has {} baskets", self.write_basket))
+        })?;
         let mut embedded = self.embedded.iter().peekable();
         let mut baskets: Vec<BasketRef> = Vec::new();
         // Slot `count` holds the basket that was not closed, if any; slots above it mean nothing (TBranch §5).
@@ -70,7 +73,13 @@ impl BasketTable<'_> {
                 break;
             }
             let first_entry = self.first_entry(index)?;
-            let basket = match stored {
+            if index == count && first_entry >= self.entry_number {
+                break; // the open basket holds nothing yet
+            }
+            // A basket that was closed and has a place was read back before the tree was written (TBranch §5.1),
+            // or only its header stands here. For the open one, the place means nothing (TBranch §13.4).
+            let on_file = index < count && self.seek.get(index).is_some_and(|seek| seek > 0);
+            let basket = match stored.filter(|_| !on_file) {
                 Some(stored) => embedded_basket(first_entry, stored)?,
                 None => self.basket_on_file(index, first_entry, file_size)?,
             };
@@ -89,14 +98,18 @@ impl BasketTable<'_> {
     }
 
     fn first_entry(&self, index: usize) -> Result<u64> {
-        let entry = self.entry.get(index).ok_or_else(|| Error::corrupt(format!("basket {index} is not in the table")))?;
+        let entry = self
+            .entry
+            .get(index)
+            .ok_or_else(|| Error::corrupt(format!("basket {index} is not in the table")))?;
         u64::try_from(entry).map_err(|_| Error::corrupt(format!("basket {index} begins at entry {entry}")))
     }
 
     fn basket_on_file(&self, index: usize, first_entry: u64, file_size: Option<u64>) -> Result<BasketRef> {
         let end = self.end_entry(index, first_entry)?;
         let missing = || Error::corrupt(format!("the table of baskets has no place for basket {index}"));
-        let mut basket = BasketRef { first_entry, entries: end - first_entry, offset: 0, len: 0, embedded: None };
+        let mut basket =
+            BasketRef { first_entry, entries: end - first_entry, offset: 0, len: 0, embedded: None };
         if basket.entries == 0 {
             return Ok(basket);
         }
@@ -107,7 +120,9 @@ impl BasketTable<'_> {
         }
         let range = ByteRange::new(seek, bytes)?;
         if file_size.is_some_and(|size| range.end() > size) {
-            return Err(Error::corrupt(format!("basket {index} ({range}) lies behind the end of the file")).at(seek));
+            return Err(
+                Error::corrupt(format!("basket {index} ({range}) lies behind the end of the file")).at(seek)
+            );
         }
         (basket.offset, basket.len) = (range.start, range.len);
         Ok(basket)
@@ -122,7 +137,9 @@ impl BasketTable<'_> {
             _ if i64::from(self.write_basket) == index as i64 + 1 && self.entry_number >= first_entry => {
                 Ok(self.entry_number)
             }
-            _ => Err(Error::corrupt(format!("basket {index} begins at entry {first_entry}, behind the next one"))),
+            _ => Err(Error::corrupt(format!(
+                "basket {index} begins at entry {first_entry}, behind the next one"
+            ))),
         }
     }
 }

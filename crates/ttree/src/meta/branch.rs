@@ -177,7 +177,12 @@ impl Parser<'_> {
     }
 
     /// The members between the bases and `fFileName` below class version 6 (TBranch §13).
-    fn first_layout<'a>(&mut self, node: usize, version: i16, cursor: &mut Cursor<'a>) -> Result<BasketTable<'a>> {
+    fn first_layout<'a>(
+        &mut self,
+        node: usize,
+        version: i16,
+        cursor: &mut Cursor<'a>,
+    ) -> Result<BasketTable<'a>> {
         let mut table = BasketTable::default();
         let branch = &mut self.node(node)?.branch;
         branch.compression = cursor.i32()?;
@@ -220,7 +225,9 @@ impl Parser<'_> {
                 table.embedded.push((index, payload.slice(body.position()..body.end())));
                 Ok(())
             }
-            ObjectSlot::Object { .. } => Err(cursor.corrupt("a basket inside the tree's record has no byte count")),
+            ObjectSlot::Object { .. } => {
+                Err(cursor.corrupt("a basket inside the tree's record has no byte count"))
+            }
             ObjectSlot::Null | ObjectSlot::Reference(_) => Ok(()),
         })
     }
@@ -263,5 +270,6 @@ fn entry_number(cursor: &mut Cursor<'_>, long: bool) -> Result<u64> {
 fn max_baskets(cursor: &mut Cursor<'_>) -> Result<usize> {
     let at = cursor.position();
     let value = cursor.i32()?;
-    usize::try_from(value).map_err(|_| cursor.corrupt_at(at, format!("the branch has room for {value} baskets")))
+    usize::try_from(value)
+        .map_err(|_| cursor.corrupt_at(at, format!("the branch has room for {value} baskets")))
 }

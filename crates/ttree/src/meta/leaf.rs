@@ -15,7 +15,11 @@ pub(super) struct LeafRecord {
 
 impl Parser<'_> {
     /// Reads the slot of a leaf: what references name it, if there is one.
-    pub(super) fn leaf_slot<'a>(&mut self, cursor: &mut Cursor<'a>, slot: ObjectSlot<'a>) -> Result<Option<u64>> {
+    pub(super) fn leaf_slot<'a>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        slot: ObjectSlot<'a>,
+    ) -> Result<Option<u64>> {
         match slot {
             ObjectSlot::Null => Ok(None),
             ObjectSlot::Reference(id) => Ok(Some(id)),

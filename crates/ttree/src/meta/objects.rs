@@ -23,7 +23,8 @@ pub(super) fn obj_array<'a>(
     let count = cursor.i32()?;
     cursor.i32()?; // fLowerBound
     let count = usize::try_from(count).ok().filter(|n| n.saturating_mul(SLOT) <= cursor.remaining());
-    let count = count.ok_or_else(|| cursor.corrupt_at(at, "an array announces more objects than can follow"))?;
+    let count =
+        count.ok_or_else(|| cursor.corrupt_at(at, "an array announces more objects than can follow"))?;
     for index in 0..count {
         let slot = cursor.read_object_any()?;
         each(cursor, index, slot)?;
@@ -84,7 +85,11 @@ pub(super) fn count(cursor: &mut Cursor<'_>, is_double: bool) -> Result<u64> {
     let at = cursor.position();
     let value = cursor.f64()?;
     if value.is_finite() && value < 2f64.powi(53) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to lie below 2^53")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to lie below 2^53"
+        )]
         return Ok(value.max(0.0) as u64);
     }
     Err(cursor.corrupt_at(at, format!("{value} is not a number of entries or bytes")))

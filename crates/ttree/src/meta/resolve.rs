@@ -11,7 +11,8 @@ impl Parser<'_> {
     /// All branches below `roots`, depth first, with leaves, paths and indices filled in.
     pub(super) fn resolve(mut self, roots: &[usize]) -> Vec<Branch> {
         let order = self.order(roots);
-        let index_of: HashMap<usize, usize> = order.iter().enumerate().map(|(i, &(node, _))| (node, i)).collect();
+        let index_of: HashMap<usize, usize> =
+            order.iter().enumerate().map(|(i, &(node, _))| (node, i)).collect();
         let places = self.leaf_places(&order);
         let mut nodes: Vec<Option<Node>> = std::mem::take(&mut self.nodes).into_iter().map(Some).collect();
         let mut branches: Vec<Branch> = Vec::with_capacity(order.len());

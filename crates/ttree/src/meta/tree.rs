@@ -105,7 +105,11 @@ fn members(parser: &mut Parser<'_>, version: i16, cursor: &mut Cursor<'_>) -> Re
     }
     let branches = parser.branch_array(cursor)?;
     // What follows is not needed to read entries: damage there does no harm.
-    let aliases = if version > 9 { leaves(cursor).and_then(|()| named_list(cursor)).unwrap_or_default() } else { Vec::new() };
+    let aliases = if version > 9 {
+        leaves(cursor).and_then(|()| named_list(cursor)).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
     Ok(Members { entries, total_bytes, zip_bytes, clusters, branches, aliases })
 }
 
