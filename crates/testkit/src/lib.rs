@@ -1,1 +1,24 @@
 //! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.
+//!
+//! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
+//! - [`Proxy`] puts distance between a client and a server: see [`Link`].
+//! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`.
+//!
+//! The program `sapwood-testkit serve` offers server and proxy to other languages.
+
+mod behaviour;
+mod conformance;
+mod objects;
+mod proxy;
+mod request;
+mod respond;
+mod server;
+mod stats;
+
+pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
+pub use conformance::{conformance, sample};
+pub use objects::Objects;
+pub use proxy::{Link, LinkFault, Proxy};
+pub use request::Request;
+pub use server::Server;
+pub use stats::{Stats, StatsSnapshot};

@@ -1,0 +1,97 @@
+//! How ranges travel: packed, learned about, in parallel, over connections that are kept.
+
+use super::Zoo;
+use sapwood_testkit::{Behaviour, Link, Proxy, Refusal};
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn several_ranges_travel_together() {
+    let zoo = Zoo::new(Behaviour::default()).await;
+    let opened = zoo.open().await.unwrap();
+    zoo.read(&opened, &zoo.scattered(200)).await.unwrap();
+    let counts = zoo.counts();
+    assert_eq!((counts.requests, counts.ranges, counts.turnarounds), (2, 202, 2));
+    zoo.read(&opened, &zoo.scattered(1000)).await.unwrap();
+    assert_eq!(zoo.counts().requests, 2 + 4);
+    assert_eq!(zoo.server.stats().snapshot().requests, 6);
+}
+
+#[tokio::test]
+async fn single_ranges_travel_in_parallel() {
+    let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
+    let opened = zoo.open().await.unwrap();
+    assert_eq!(opened.source.physics().ranges_per_request, 1);
+    let before = zoo.counts();
+    zoo.read(&opened, &zoo.scattered(100)).await.unwrap();
+    let after = zoo.counts();
+    assert_eq!(after.requests - before.requests, 100);
+    assert!(after.turnarounds - before.turnarounds < 100);
+    let connections = zoo.server.stats().snapshot().connections;
+    assert!(connections <= 10, "{connections} connections");
+}
+
+#[tokio::test]
+async fn limits_are_learned_once() {
+    for too_many in [Refusal::Status(400), Refusal::Status(500), Refusal::Close] {
+        let zoo = Zoo::new(Behaviour { max_ranges: 70, too_many, ..Behaviour::default() }).await;
+        let opened = zoo.open().await.unwrap();
+        zoo.read(&opened, &zoo.scattered(256)).await.unwrap();
+        assert_eq!(opened.source.physics().ranges_per_request, 64);
+        let before = zoo.counts();
+        zoo.read(&opened, &zoo.scattered(128)).await.unwrap();
+        assert_eq!(zoo.counts().requests - before.requests, 2);
+    }
+}
+
+#[tokio::test]
+async fn header_limits_are_learned_once() {
+    let zoo = Zoo::new(Behaviour { max_header_bytes: 2000, ..Behaviour::default() }).await;
+    let opened = zoo.open().await.unwrap();
+    zoo.read(&opened, &zoo.scattered(256)).await.unwrap();
+    assert_eq!(opened.source.physics().ranges_per_request, 256);
+    let before = zoo.counts();
+    zoo.read(&opened, &zoo.scattered(256)).await.unwrap();
+    assert!(zoo.server.requests().iter().all(|request| request.header_bytes < 8000));
+    assert!((2..8).contains(&(zoo.counts().requests - before.requests)));
+}
+
+#[tokio::test]
+async fn large_reads_are_split() {
+    let zoo = Zoo::sized(Behaviour::default(), 40 << 20).await;
+    let opened = zoo.open().await.unwrap();
+    let ranges: Vec<_> =
+        (0..39).map(|i| sapwood_core::ByteRange { start: i << 20, len: (1 << 20) - 100_000 }).collect();
+    zoo.read(&opened, &ranges).await.unwrap();
+    assert_eq!(zoo.counts().requests, 1 + 3);
+}
+
+#[tokio::test]
+async fn what_is_counted_is_what_travels() {
+    let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
+    let proxy = Proxy::start(zoo.server.address(), Link::default()).await.unwrap();
+    let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
+    for _ in 0..3 {
+        zoo.read(&opened, &zoo.scattered(5)).await.unwrap();
+    }
+    let counts = zoo.counts();
+    let stats = zoo.server.stats().snapshot();
+    assert_eq!((counts.requests, counts.ranges), (stats.requests, stats.ranges));
+    assert_eq!(counts.turnarounds, proxy.stats().snapshot().turnarounds);
+    assert_eq!(counts.turnarounds, 2 + 3);
+}
+
+#[tokio::test]
+async fn a_distant_server_costs_one_round_trip_per_read() {
+    let zoo = Zoo::new(Behaviour::default()).await;
+    let link = Link { round_trip: Duration::from_millis(100), ..Link::default() };
+    let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
+    let begin = Instant::now();
+    let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
+    zoo.read(&opened, &zoo.scattered(200)).await.unwrap();
+    // One to connect, one to open, one to read.
+    let elapsed = begin.elapsed();
+    assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
+    assert!(elapsed < Duration::from_millis(800), "{elapsed:?}");
+    assert_eq!(proxy.stats().snapshot().turnarounds, 2);
+    assert_eq!(proxy.stats().snapshot().connections, 1);
+}

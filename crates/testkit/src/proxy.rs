@@ -1,0 +1,282 @@
+//! A TCP proxy that puts distance between a client and a server.
+//!
+//! Each direction is a delay line: what arrives is passed on half a round trip later, however much is on
+//! its way already, so that the delay does not reduce the bandwidth. Before the first byte of a
+//! connection passes, one more round trip goes by, for the handshake that the proxy cannot delay.
+//!
+//! # Turnarounds
+//! A wait begins on a connection when bytes come from the client, and the last thing that passed before
+//! was bytes to the client (or nothing). It is answered when the next bytes are handed to the client. The
+//! count over all connections is the longest chain of waits of which each began after the one before was
+//! answered: see [`Turnarounds`](sapwood_source::Turnarounds). Requests that are sent together over many connections count once.
+//! The handshake is not counted; `connections` tells how many there were.
+
+use crate::stats::{Stats, add};
+use bytes::{Bytes, BytesMut};
+use sapwood_source::Wait;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+/// Most bytes that are passed on as one.
+const CHUNK: usize = 64 << 10;
+
+/// Chunks on their way in one direction of a connection; enough for a second at 500 MB/s.
+const IN_FLIGHT: usize = 8 << 10;
+
+/// The distance between client and server.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Link {
+    /// Time that a byte takes to the server and one back.
+    pub round_trip: Duration,
+    /// Bandwidth in each direction, shared by all connections, in 10⁶ bits per second; `None` for no limit.
+    pub megabits: Option<f64>,
+    /// What goes wrong.
+    pub fault: Option<LinkFault>,
+    /// Number of connections that it still goes wrong with.
+    pub faulty_connections: u64,
+}
+
+/// What goes wrong with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkFault {
+    /// It is closed as soon as it is made.
+    Refuse,
+    /// It is closed after this number of bytes to the client.
+    CloseAfter(u64),
+    /// Nothing passes any more after this number of bytes to the client.
+    StallAfter(u64),
+}
+
+/// A proxy on the loopback interface; dropping it stops it and closes its connections.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: SocketAddr,
+    link: Mutex<Link>,
+    stats: Stats,
+    up: Pacer,
+    down: Pacer,
+}
+
+impl Proxy {
+    /// Starts a proxy for a server, on a free port.
+    ///
+    /// # Errors
+    /// Those of binding a socket.
+    pub async fn start(server: SocketAddr, link: Link) -> io::Result<Proxy> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            server,
+            link: Mutex::new(link),
+            stats: Stats::default(),
+            up: Pacer::default(),
+            down: Pacer::default(),
+        });
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
+        Ok(Proxy { address, shared, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of a path, which begins with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Changes the link for connections made from now on.
+    pub fn change(&self, change: impl FnOnce(&mut Link)) {
+        change(&mut self.shared.link.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What it counted.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Says when bytes have passed a link of limited bandwidth.
+#[derive(Debug, Default)]
+struct Pacer {
+    free: Mutex<Option<Instant>>,
+}
+
+impl Pacer {
+    /// The moment when `bytes` that arrive now have passed, after all that arrived before.
+    fn pass(&self, bytes: usize, megabits: Option<f64>) -> Instant {
+        let now = Instant::now();
+        let Some(megabits) = megabits.filter(|&megabits| megabits > 0.0) else { return now };
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = free.map_or(now, |free| free.max(now));
+        let end = begin + Duration::from_secs_f64(bytes as f64 * 8.0 / (megabits * 1e6));
+        *free = Some(end);
+        end
+    }
+}
+
+/// What both directions of a connection share.
+struct Connection {
+    shared: Arc<Shared>,
+    link: Link,
+    accepted: Instant,
+    wait: Mutex<Option<Wait>>,
+    to_client: AtomicU64,
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        add(&shared.stats.connections, 1);
+        let link = {
+            let mut link = shared.link.lock().unwrap_or_else(PoisonError::into_inner);
+            let fault = link.fault.filter(|_| link.faulty_connections > 0);
+            link.faulty_connections = link.faulty_connections.saturating_sub(1);
+            Link { fault, ..*link }
+        };
+        if link.fault != Some(LinkFault::Refuse) {
+            connections.spawn(connect(client, Arc::clone(&shared), link));
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Serves one connection until either side ends it; that is no error.
+async fn connect(client: TcpStream, shared: Arc<Shared>, link: Link) -> io::Result<()> {
+    let accepted = Instant::now();
+    let server = TcpStream::connect(shared.server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let connection =
+        Connection { shared, link, accepted, wait: Mutex::new(None), to_client: AtomicU64::new(0) };
+    let up = connection.pass(from_client, to_server, Direction::Up);
+    let down = connection.pass(from_server, to_client, Direction::Down);
+    // A client that has said all may still want the rest of the answer, so both must end; but an error in
+    // one, such as a fault of the link, ends both.
+    futures::try_join!(up, down).map(|_| ())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+impl Connection {
+    async fn pass(
+        &self,
+        from: impl AsyncRead + Unpin,
+        to: impl AsyncWrite + Unpin,
+        direction: Direction,
+    ) -> io::Result<()> {
+        let (sender, receiver) = mpsc::channel(IN_FLIGHT);
+        futures::try_join!(self.receive(from, sender, direction), self.release(receiver, to, direction))?;
+        Ok(())
+    }
+
+    /// Notes when each chunk is to be passed on.
+    async fn receive(
+        &self,
+        mut from: impl AsyncRead + Unpin,
+        sender: mpsc::Sender<(Instant, Bytes)>,
+        direction: Direction,
+    ) -> io::Result<()> {
+        loop {
+            let mut chunk = BytesMut::with_capacity(CHUNK);
+            let len = from.read_buf(&mut chunk).await?;
+            let passed = match direction {
+                Direction::Up => {
+                    self.asked(len);
+                    // The handshake of a real link would have ended one round trip after it began.
+                    let connected = self.accepted + self.link.round_trip;
+                    self.shared.up.pass(len, self.link.megabits).max(connected)
+                }
+                Direction::Down => self.shared.down.pass(len, self.link.megabits),
+            };
+            // An empty chunk is the end.
+            let sent = sender.send((passed + self.link.round_trip / 2, chunk.freeze())).await;
+            if len == 0 || sent.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes each chunk on when its time has come.
+    async fn release(
+        &self,
+        mut receiver: mpsc::Receiver<(Instant, Bytes)>,
+        mut to: impl AsyncWrite + Unpin,
+        direction: Direction,
+    ) -> io::Result<()> {
+        while let Some((moment, mut chunk)) = receiver.recv().await {
+            sleep_until(moment).await;
+            if direction == Direction::Down {
+                chunk = self.faulty(chunk, &mut to).await?;
+                self.answered(chunk.len());
+            }
+            if chunk.is_empty() {
+                break;
+            }
+            to.write_all(&chunk).await?;
+        }
+        to.shutdown().await
+    }
+
+    fn asked(&self, len: usize) {
+        add(&self.shared.stats.bytes_received, len);
+        let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        if len > 0 && wait.is_none() {
+            *wait = Some(self.shared.stats.turnarounds.asked());
+        }
+    }
+
+    fn answered(&self, len: usize) {
+        add(&self.shared.stats.bytes_sent, len);
+        let mut wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait) = wait.take_if(|_| len > 0) {
+            self.shared.stats.turnarounds.answered(wait);
+        }
+    }
+
+    /// Lets a chunk to the client pass, or does what the link's fault says.
+    async fn faulty(&self, chunk: Bytes, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<Bytes> {
+        let before = self.to_client.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        let (Some(LinkFault::CloseAfter(limit)) | Some(LinkFault::StallAfter(limit))) = self.link.fault
+        else {
+            return Ok(chunk);
+        };
+        let left = usize::try_from(limit.saturating_sub(before)).unwrap_or(usize::MAX);
+        if chunk.len() <= left {
+            return Ok(chunk);
+        }
+        to.write_all(&chunk.slice(..left)).await?;
+        if matches!(self.link.fault, Some(LinkFault::StallAfter(_))) {
+            std::future::pending::<()>().await;
+        }
+        Err(io::Error::other("closed as told"))
+    }
+}

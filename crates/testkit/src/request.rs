@@ -1,0 +1,69 @@
+//! Reading requests off a connection.
+
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Longest request that is read at all.
+const LONGEST: usize = 1 << 20;
+
+/// Most headers of a request.
+const MOST_HEADERS: usize = 100;
+
+/// A request without a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `HEAD`, …
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// Bytes of the request line and the headers.
+    pub header_bytes: usize,
+}
+
+impl Request {
+    /// The value of a header (its name in lower case).
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Reads the next request; `None` if the client closed the connection. `buffer` keeps what was read
+    /// too far.
+    ///
+    /// # Errors
+    /// Those of the connection; `InvalidData` if what comes is no request.
+    pub async fn read(
+        stream: &mut (impl AsyncRead + Unpin),
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Option<Request>> {
+        loop {
+            if let Some(request) = Request::parse(buffer)? {
+                buffer.drain(..request.header_bytes);
+                return Ok(Some(request));
+            }
+            if buffer.len() > LONGEST {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the request does not end"));
+            }
+            if stream.read_buf(buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn parse(text: &[u8]) -> io::Result<Option<Request>> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let httparse::Status::Complete(header_bytes) = request.parse(text).map_err(invalid)? else {
+            return Ok(None);
+        };
+        let value = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        Ok(Some(Request {
+            method: request.method.unwrap_or_default().to_owned(),
+            path: request.path.unwrap_or_default().to_owned(),
+            headers: request.headers.iter().map(|h| (h.name.to_ascii_lowercase(), value(h.value))).collect(),
+            header_bytes,
+        }))
+    }
+}
