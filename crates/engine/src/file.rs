@@ -99,6 +99,12 @@ impl File {
         self.0.parse(deadline, interrupt, |known| self.0.tfile.list(known))
     }
 
+    /// The keys of the root directory.
+    pub fn root_keys(&self) -> Vec<KeyEntry> {
+        let keys = self.0.tfile.root.keys.iter().cloned();
+        keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()
+    }
+
     /// The descriptions of the classes in the file; read once.
     ///
     /// # Errors

@@ -1,1 +1,29 @@
 //! The Python module `sapwood._core`: arguments, the GIL, errors and buffers. No decisions.
+
+mod column;
+mod error;
+mod file;
+mod object;
+mod tree;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::column::Column;
+    #[pymodule_export]
+    use crate::error::CoreError;
+    #[pymodule_export]
+    use crate::file::{File, Key};
+    #[pymodule_export]
+    use crate::tree::{Branch, Scan, Tree};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("error_codes", crate::error::codes())
+    }
+}

@@ -1,0 +1,73 @@
+//! Columns as NumPy arrays that share the core's memory.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PySlice, PyString, PyTuple};
+use sapwood::{Buffer, Form};
+
+/// A column of data: its form, and its buffers as NumPy arrays.
+#[pyclass(module = "sapwood._core", frozen, get_all)]
+pub(crate) struct Column {
+    form: Py<PyAny>,
+    length: usize,
+    buffers: Vec<Py<PyAny>>,
+}
+
+impl Column {
+    pub(crate) fn new(py: Python<'_>, column: sapwood::Column) -> PyResult<Column> {
+        let mut dtypes = Vec::with_capacity(column.buffers.len());
+        buffer_dtypes(&column.form, &mut dtypes);
+        let buffers = dtypes
+            .into_iter()
+            .zip(column.buffers)
+            .map(|((dtype, size), buffer)| array(py, buffer, dtype, size))
+            .collect::<PyResult<_>>()?;
+        Ok(Column { form: form_tuple(py, &column.form)?, length: column.length, buffers })
+    }
+}
+
+/// The dtype of each buffer of a form and its bytes per item, depth first.
+fn buffer_dtypes(form: &Form, out: &mut Vec<(&'static str, usize)>) {
+    match form {
+        Form::Primitive(primitive) => out.push((primitive.numpy_name(), primitive.size())),
+        Form::Fixed { content, .. } => buffer_dtypes(content, out),
+        Form::List(content) => {
+            out.push(("int64", 8));
+            buffer_dtypes(content, out);
+        }
+        Form::String => out.extend([("int64", 8), ("uint8", 1)]),
+        Form::Record(fields) => fields.iter().for_each(|(_, form)| buffer_dtypes(form, out)),
+    }
+}
+
+fn array(py: Python<'_>, buffer: Buffer, dtype: &str, size: usize) -> PyResult<Py<PyAny>> {
+    let (words, len) = buffer.into_words();
+    let padded = words.len() * 8 != len;
+    let array = PyArray1::from_vec(py, words).into_any();
+    let array = if dtype == "uint64" { array } else { array.call_method1("view", (dtype,))? };
+    if padded {
+        let items = isize::try_from(len / size).unwrap_or(isize::MAX);
+        return array.get_item(PySlice::new(py, 0, items, 1)).map(Bound::unbind);
+    }
+    Ok(array.unbind())
+}
+
+/// A form as nested tuples.
+pub(crate) fn form_tuple(py: Python<'_>, form: &Form) -> PyResult<Py<PyAny>> {
+    let tuple = match form {
+        Form::Primitive(primitive) => ("primitive", primitive.numpy_name()).into_pyobject(py)?.into_any(),
+        Form::Fixed { size, content } => {
+            ("fixed", *size, form_tuple(py, content)?).into_pyobject(py)?.into_any()
+        }
+        Form::List(content) => ("list", form_tuple(py, content)?).into_pyobject(py)?.into_any(),
+        Form::String => PyTuple::new(py, [PyString::new(py, "string")])?.into_any(),
+        Form::Record(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, form)| Ok((name, form_tuple(py, form)?)))
+                .collect::<PyResult<Vec<_>>>()?;
+            ("record", fields).into_pyobject(py)?.into_any()
+        }
+    };
+    Ok(tuple.unbind())
+}

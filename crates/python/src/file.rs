@@ -1,0 +1,230 @@
+//! `File` and `Key`.
+
+use crate::error::{detached, exception};
+use crate::object::ObjectSource;
+use crate::tree::Tree;
+use bytes::Bytes;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyDict, PyList};
+use sapwood::{Deadline, Error, ErrorKind, OpenOptions, Source, StreamerElement};
+use sapwood_source::MemorySource;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The deadline that lies `seconds` from now; the default if none is given.
+pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
+    match seconds {
+        None => Ok(Deadline::default()),
+        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
+            Ok(time) => Ok(Deadline::after(time)),
+            Err(_) => Err(exception(&Error::usage(format!("a deadline of {seconds} seconds makes no sense")))),
+        },
+    }
+}
+
+/// One key of a directory.
+#[pyclass(module = "sapwood._core", frozen, get_all)]
+pub(crate) struct Key {
+    name: String,
+    cycle: u16,
+    class_name: String,
+    title: String,
+    path: String,
+    offset: u64,
+    nbytes: u32,
+    object_bytes: u32,
+    datime: u32,
+    is_directory: bool,
+}
+
+/// An open ROOT file.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct File {
+    file: Mutex<Option<sapwood::File>>,
+    #[pyo3(get)]
+    url: String,
+    #[pyo3(get)]
+    size: u64,
+}
+
+impl File {
+    fn new(file: sapwood::File) -> File {
+        File { url: file.url().to_owned(), size: file.size(), file: Mutex::new(Some(file)) }
+    }
+
+    fn get(&self) -> PyResult<sapwood::File> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.clone().ok_or_else(|| {
+            exception(&Error::new(ErrorKind::Closed, "the file is closed").url(&self.url).hint("open it again"))
+        })
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Opens a path or URL.
+    #[staticmethod]
+    #[pyo3(signature = (url, *, deadline=None, options=None))]
+    fn open(
+        py: Python<'_>,
+        url: &str,
+        deadline: Option<f64>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<File> {
+        let options = open_options(deadline, options)?;
+        detached(py, |interrupt| sapwood::File::open(url, options, interrupt)).map(File::new)
+    }
+
+    /// Opens a Python object that holds bytes, or that can `read` and `seek`.
+    #[staticmethod]
+    #[pyo3(signature = (obj, name, *, deadline=None))]
+    fn open_object(
+        py: Python<'_>,
+        obj: &Bound<'_, PyAny>,
+        name: String,
+        deadline: Option<f64>,
+    ) -> PyResult<File> {
+        let deadline = self::deadline(deadline)?;
+        let source: Arc<dyn Source> = match obj.extract::<PyBackedBytes>() {
+            Ok(bytes) => Arc::new(MemorySource::named(name, None, Bytes::from_owner(bytes))),
+            Err(_) => Arc::new(ObjectSource::new(obj, name)?),
+        };
+        detached(py, |interrupt| sapwood::File::from_source(source, deadline, interrupt)).map(File::new)
+    }
+
+    #[getter]
+    fn uuid(&self) -> PyResult<String> {
+        let hex: String = self.get()?.header().uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
+    }
+
+    #[getter]
+    fn root_version(&self) -> PyResult<u32> {
+        Ok(self.get()?.header().version % 1_000_000)
+    }
+
+    #[getter]
+    fn compression(&self) -> PyResult<i64> {
+        Ok(self.get()?.header().compression.into())
+    }
+
+    /// All keys; without `recursive`, those of the root directory.
+    #[pyo3(signature = (recursive=true, deadline=None))]
+    fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
+        let (file, deadline) = (self.get()?, self::deadline(deadline)?);
+        let keys = detached(py, |interrupt| {
+            if recursive { file.keys(deadline, interrupt) } else { Ok(file.root_keys()) }
+        })?;
+        Ok(keys
+            .into_iter()
+            .map(|entry| Key {
+                cycle: entry.key.cycle,
+                title: entry.key.title.clone(),
+                path: entry.path,
+                offset: entry.key.offset,
+                nbytes: entry.key.nbytes,
+                object_bytes: entry.key.object_len,
+                datime: entry.key.datime,
+                is_directory: entry.key.is_directory(),
+                name: entry.key.name,
+                class_name: entry.key.class_name,
+            })
+            .collect())
+    }
+
+    /// The tree at a path.
+    #[pyo3(signature = (path, cycle=None, deadline=None))]
+    fn tree(&self, py: Python<'_>, path: &str, cycle: Option<u16>, deadline: Option<f64>) -> PyResult<Tree> {
+        let (file, deadline) = (self.get()?, self::deadline(deadline)?);
+        detached(py, |interrupt| file.tree(path, cycle, deadline, interrupt)).map(Tree::new)
+    }
+
+    /// The descriptions of the classes in the file.
+    fn streamers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let (file, deadline) = (self.get()?, Deadline::default());
+        let streamers = detached(py, |interrupt| file.streamers(deadline, interrupt))?;
+        let infos = streamers.iter().map(|info| {
+            let dict = PyDict::new(py);
+            dict.set_item("name", &info.name)?;
+            dict.set_item("version", info.version)?;
+            dict.set_item("checksum", info.checksum)?;
+            let elements = info.elements.iter().map(|element| element_dict(py, element));
+            dict.set_item("elements", elements.collect::<PyResult<Vec<_>>>()?)?;
+            Ok(dict)
+        });
+        PyList::new(py, infos.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// What reading the file has cost so far.
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, value) in self.get()?.counters().snapshot().entries() {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+
+    /// Every range that was fetched: seconds since the file was opened at question and answer, offset, bytes.
+    fn trace(&self) -> PyResult<Vec<(f64, f64, u64, u64)>> {
+        let records = self.get()?.trace();
+        Ok(records
+            .iter()
+            .filter_map(|record| {
+                let answered = record.answered?;
+                Some((
+                    record.asked.as_secs_f64(),
+                    answered.as_secs_f64(),
+                    record.range.start,
+                    record.range.len,
+                ))
+            })
+            .collect())
+    }
+
+    /// Lets go of the file. Trees that are in use stay readable.
+    fn close(&self) {
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn open_options(seconds: Option<f64>, options: Option<&Bound<'_, PyDict>>) -> PyResult<OpenOptions> {
+    let mut result = OpenOptions { deadline: deadline(seconds)?, ..OpenOptions::default() };
+    for (name, value) in options.into_iter().flat_map(|options| options.iter()) {
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "headers" => {
+                for (header, value) in value.cast::<PyDict>()?.iter() {
+                    result.headers.push((header.extract()?, value.extract()?));
+                }
+            }
+            "tail" => result.tail = value.extract()?,
+            "stall" => {
+                let seconds: f64 = value.extract()?;
+                result.stall = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                    exception(&Error::usage(format!("the option stall={seconds} makes no sense")))
+                })?;
+            }
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "unknown option '{name}': known are headers, stall, tail"
+                )));
+            }
+        }
+    }
+    Ok(result)
+}
+
+fn element_dict<'py>(py: Python<'py>, element: &StreamerElement) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &element.name)?;
+    dict.set_item("title", &element.title)?;
+    dict.set_item("type", element.type_code)?;
+    dict.set_item("type_name", &element.type_name)?;
+    dict.set_item("array_dims", &element.array_dims)?;
+    let kind = format!("{:?}", element.kind);
+    let kind = kind.split([' ', '(', '{']).next().unwrap_or_default();
+    dict.set_item("class", format!("TStreamer{kind}"))?;
+    Ok(dict)
+}

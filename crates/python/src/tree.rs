@@ -1,0 +1,258 @@
+//! `Tree`, `Branch` and `Scan`.
+
+use crate::column::{Column, form_tuple};
+use crate::error::detached;
+use crate::file::deadline;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use sapwood::{BranchKind, Meaning, ReadOptions};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// A tree of an open file.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Tree(sapwood::Tree);
+
+impl Tree {
+    pub(crate) fn new(tree: sapwood::Tree) -> Tree {
+        Tree(tree)
+    }
+}
+
+fn read_options(threads: Option<usize>, seconds: Option<f64>) -> PyResult<ReadOptions> {
+    Ok(ReadOptions { threads, deadline: deadline(seconds)? })
+}
+
+fn columns<'py>(py: Python<'py>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'py, PyList>> {
+    let columns = columns.into_iter().map(|column| Column::new(py, column));
+    PyList::new(py, columns.collect::<PyResult<Vec<_>>>()?)
+}
+
+#[pymethods]
+impl Tree {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.metadata().name
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.metadata().title
+    }
+
+    #[getter]
+    fn class_name(&self) -> &str {
+        &self.0.metadata().class_name
+    }
+
+    #[getter]
+    fn num_entries(&self) -> u64 {
+        self.0.entries()
+    }
+
+    #[getter]
+    fn branches(&self) -> Vec<Branch> {
+        (0..self.0.branches().len()).map(|index| Branch { tree: self.0.clone(), index }).collect()
+    }
+
+    #[getter]
+    fn aliases(&self) -> std::collections::HashMap<String, String> {
+        self.0.metadata().aliases.iter().cloned().collect()
+    }
+
+    #[getter]
+    fn cluster_starts(&self) -> Vec<u64> {
+        self.0.metadata().cluster_starts.clone()
+    }
+
+    #[getter]
+    fn compressed_bytes(&self) -> u64 {
+        self.0.metadata().zip_bytes
+    }
+
+    #[getter]
+    fn uncompressed_bytes(&self) -> u64 {
+        self.0.metadata().total_bytes
+    }
+
+    /// The entries of branches, by their index.
+    #[pyo3(signature = (branches, entry_start, entry_stop, *, threads=None, deadline=None))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        branches: Vec<usize>,
+        entry_start: u64,
+        entry_stop: u64,
+        threads: Option<usize>,
+        deadline: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let options = read_options(threads, deadline)?;
+        let read = detached(py, |interrupt| {
+            self.0.read(&branches, entry_start..entry_stop, &options, interrupt)
+        })?;
+        columns(py, read)
+    }
+
+    /// The entries of branches, range by range.
+    #[pyo3(signature = (branches, entry_ranges, *, threads=None, deadline=None))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        branches: Vec<usize>,
+        entry_ranges: Vec<(u64, u64)>,
+        threads: Option<usize>,
+        deadline: Option<f64>,
+    ) -> PyResult<Scan> {
+        let options = read_options(threads, deadline)?;
+        let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
+        let scan = detached(py, |_| self.0.scan(&branches, ranges, options))?;
+        Ok(Scan(Mutex::new(scan)))
+    }
+}
+
+/// What a tree says of one branch.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Branch {
+    tree: sapwood::Tree,
+    #[pyo3(get)]
+    index: usize,
+}
+
+impl Branch {
+    fn branch(&self) -> &sapwood::Branch {
+        &self.tree.branches()[self.index]
+    }
+
+    fn outcome(&self) -> &sapwood::Outcome {
+        &self.tree.outcomes()[self.index]
+    }
+}
+
+#[pymethods]
+impl Branch {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.branch().name
+    }
+
+    #[getter]
+    fn path(&self) -> &str {
+        &self.branch().path
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.branch().title
+    }
+
+    #[getter]
+    fn class_name(&self) -> &str {
+        match &self.branch().kind {
+            BranchKind::Plain => "TBranch",
+            BranchKind::Element(_) => "TBranchElement",
+            BranchKind::Object { .. } => "TBranchObject",
+            BranchKind::Other(class) => class,
+        }
+    }
+
+    #[getter]
+    fn parent(&self) -> Option<usize> {
+        self.branch().parent
+    }
+
+    #[getter]
+    fn children(&self) -> Vec<usize> {
+        self.branch().children.clone()
+    }
+
+    #[getter]
+    fn num_entries(&self) -> u64 {
+        self.branch().entries
+    }
+
+    #[getter]
+    fn typename(&self) -> &str {
+        &self.outcome().typename
+    }
+
+    #[getter]
+    fn form(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match &self.outcome().meaning {
+            Meaning::Column(interpretation) => form_tuple(py, &interpretation.form).map(Some),
+            Meaning::Group | Meaning::Unsupported(_) => Ok(None),
+        }
+    }
+
+    #[getter]
+    fn unsupported(&self) -> Option<&str> {
+        match &self.outcome().meaning {
+            Meaning::Unsupported(why) => Some(why),
+            Meaning::Group | Meaning::Column(_) => None,
+        }
+    }
+
+    #[getter]
+    fn is_group(&self) -> bool {
+        matches!(self.outcome().meaning, Meaning::Group)
+    }
+
+    #[getter]
+    fn count_branch(&self) -> Option<usize> {
+        match &self.outcome().meaning {
+            Meaning::Column(interpretation) => interpretation.count_branch,
+            Meaning::Group | Meaning::Unsupported(_) => None,
+        }
+    }
+
+    #[getter]
+    fn compressed_bytes(&self) -> u64 {
+        self.branch().zip_bytes
+    }
+
+    #[getter]
+    fn uncompressed_bytes(&self) -> u64 {
+        self.branch().total_bytes
+    }
+
+    #[getter]
+    fn compression(&self) -> i64 {
+        match self.branch().compression {
+            -1 => self.tree.file().header().compression.into(),
+            own => own.into(),
+        }
+    }
+
+    #[getter]
+    fn num_baskets(&self) -> usize {
+        self.branch().baskets.len()
+    }
+
+    /// First entry, entries, byte offset, bytes on file, whether it is stored in the tree's record.
+    fn baskets(&self) -> Vec<(u64, u64, u64, u64, bool)> {
+        let baskets = self.branch().baskets.iter();
+        baskets
+            .map(|basket| {
+                (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
+            })
+            .collect()
+    }
+}
+
+/// An iterator over entry ranges.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Scan(Mutex<sapwood::Scan>);
+
+#[pymethods]
+impl Scan {
+    fn __iter__(scan: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        scan
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let next = detached(py, |interrupt| {
+            let mut scan = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            scan.next(interrupt).transpose()
+        })?;
+        next.map(|read| columns(py, read)).transpose()
+    }
+}
