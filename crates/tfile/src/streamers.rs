@@ -42,12 +42,11 @@ impl StreamerInfos {
         let infos = parse_list(&mut record.cursor(), file_version);
         let infos = infos.map_err(|error| record.locate("the streamer information", &error))?;
         let mut classes: BTreeMap<String, Vec<StreamerInfo>> = BTreeMap::new();
+        let mut met = HashSet::new();
         for info in infos {
-            let versions = classes.entry(info.name.clone()).or_default();
             // ROOT can write one twice, with other bits: SchemaEvolution §8.1.
-            if !versions.iter().any(|known| (known.version, known.checksum) == (info.version, info.checksum))
-            {
-                versions.push(info);
+            if met.insert((info.name.clone(), info.version, info.checksum)) {
+                classes.entry(info.name.clone()).or_default().push(info);
             }
         }
         Ok(StreamerInfos { classes: Arc::new(classes) })
