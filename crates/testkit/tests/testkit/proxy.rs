@@ -1,0 +1,89 @@
+//! The proxy delays without slowing down, limits bandwidth, fails as told, and counts.
+
+use super::{exchange, split};
+use sapwood_testkit::{Behaviour, Link, LinkFault, Objects, Proxy, Server, sample};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const TRIP: Duration = Duration::from_millis(100);
+
+async fn start(size: usize, link: Link) -> (Server, Proxy) {
+    let server = Server::start(Objects::one("/f", sample(size)), Behaviour::default()).await.unwrap();
+    let proxy = Proxy::start(server.address(), link).await.unwrap();
+    (server, proxy)
+}
+
+/// Time that reading the whole object takes.
+async fn time(proxy: &Proxy, size: usize) -> Duration {
+    let begin = Instant::now();
+    let answer = exchange(proxy.address(), "GET /f", "").await;
+    assert_eq!(split(&answer).1.len(), size);
+    begin.elapsed()
+}
+
+#[tokio::test]
+async fn delay_leaves_the_bandwidth_alone() {
+    let size = 20 << 20;
+    let (_server, proxy) = start(size, Link { round_trip: TRIP, ..Link::default() }).await;
+    let elapsed = time(&proxy, size).await;
+    // The handshake and the request; were each chunk of 64 kB to wait for the one before, 32 s.
+    assert!(elapsed >= 2 * TRIP, "{elapsed:?}");
+    assert!(elapsed < 20 * TRIP, "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn bandwidth_is_shared() {
+    let size = 1 << 20;
+    let (_server, proxy) = start(size, Link { megabits: Some(80.0), ..Link::default() }).await;
+    let begin = Instant::now();
+    futures::join!(time(&proxy, size), time(&proxy, size));
+    // 2 MiB at 10 MB/s.
+    let elapsed = begin.elapsed();
+    assert!(elapsed >= Duration::from_millis(200), "{elapsed:?}");
+    assert!(elapsed < Duration::from_millis(1000), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn turnarounds_are_the_longest_chain() {
+    let (_server, proxy) = start(10, Link { round_trip: TRIP, ..Link::default() }).await;
+    futures::join!(time(&proxy, 10), time(&proxy, 10), time(&proxy, 10));
+    assert_eq!(proxy.stats().snapshot().turnarounds, 1);
+    assert_eq!(proxy.stats().snapshot().connections, 3);
+
+    let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
+    let mut answer = [0; 1000];
+    for turnarounds in 2..5 {
+        // In two pieces, which are one request.
+        stream.write_all(b"GET /f HTTP/1.1\r\n").await.unwrap();
+        tokio::time::sleep(TRIP / 4).await;
+        stream.write_all(b"Host: zoo\r\n\r\n").await.unwrap();
+        assert!(stream.read(&mut answer).await.unwrap() > 10);
+        assert_eq!(proxy.stats().snapshot().turnarounds, turnarounds);
+        tokio::time::sleep(TRIP / 4).await;
+    }
+    proxy.stats().reset();
+    time(&proxy, 10).await;
+    assert_eq!(proxy.stats().snapshot().turnarounds, 1);
+}
+
+#[tokio::test]
+async fn faults_happen_and_end() {
+    let size = 10_000;
+    let link = |fault| Link { fault: Some(fault), faulty_connections: 1, ..Link::default() };
+    for (fault, most) in [(LinkFault::Refuse, 0), (LinkFault::CloseAfter(1000), 1000)] {
+        let (_server, proxy) = start(size, link(fault)).await;
+        let request = async {
+            let mut stream = TcpStream::connect(proxy.address()).await?;
+            stream.write_all(b"GET /f HTTP/1.1\r\n\r\n").await?;
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer).await;
+            std::io::Result::Ok(answer.len())
+        };
+        assert_eq!(request.await.unwrap_or(0), most, "{fault:?}");
+        time(&proxy, size).await;
+    }
+    let (_server, proxy) = start(size, link(LinkFault::StallAfter(1000))).await;
+    assert!(tokio::time::timeout(TRIP, time(&proxy, size)).await.is_err());
+    time(&proxy, size).await;
+}
