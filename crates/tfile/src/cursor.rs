@@ -16,6 +16,8 @@ const MEMBER_WISE: i16 = 0x4000;
 const IS_REFERENCED: u32 = 0x10;
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: u32 = 200;
+/// Longer class names are not real; this bounds the search for a name's end.
+const MAX_CLASS_NAME: usize = 16 * 1024;
 
 /// A reader of big-endian values that cannot leave its bytes.
 ///
@@ -460,7 +462,10 @@ impl<'a> Cursor<'a> {
             return Err(self.corrupt_at(tag_at, "a byte count is too small for a class tag"));
         }
         let class_name = if tag == NEW_CLASS_TAG {
-            self.nested(end)?.class_name(self)?
+            let mut body = self.nested(end)?;
+            let name = body.class_name()?;
+            self.position = body.position;
+            name
         } else if tag & CLASS_MASK != 0 {
             self.class_at(tag & !CLASS_MASK, tag_at)?
         } else {
@@ -476,11 +481,12 @@ impl<'a> Cursor<'a> {
         Ok(ObjectSlot::Object { class_name, id, body, bounded: end.is_some() })
     }
 
-    /// Reads a class name with this cursor and moves `outer` behind it.
-    fn class_name(mut self, outer: &mut Cursor<'a>) -> Result<&'a str> {
+    /// Reads a class name.
+    fn class_name(&mut self) -> Result<&'a str> {
         let at = self.position;
-        let name = std::str::from_utf8(self.cstring_bytes()?).ok().filter(|name| !name.is_empty());
-        outer.position = self.position;
+        let mut ahead = Cursor { end: self.end.min(at + MAX_CLASS_NAME), ..self.clone() };
+        let name = std::str::from_utf8(ahead.cstring_bytes()?).ok().filter(|name| !name.is_empty());
+        self.position = ahead.position;
         name.ok_or_else(|| self.corrupt_at(at, "a class name is not text"))
     }
 
@@ -495,7 +501,7 @@ impl<'a> Cursor<'a> {
         if earlier.u32().map_err(|_| wrong())? != NEW_CLASS_TAG {
             return Err(wrong());
         }
-        std::str::from_utf8(earlier.cstring_bytes()?).map_err(|_| wrong())
+        earlier.class_name().map_err(|_| wrong())
     }
 
     /// What references call an object whose byte count stands at `position`.

@@ -31,7 +31,7 @@ impl Parser<'_> {
             ObjectSlot::Reference(id) => return Ok(self.node_of.get(&id).copied()),
             ObjectSlot::Object { class_name, id, body, bounded } => (class_name, id, body, bounded),
         };
-        let node = self.add_node(id, class_name);
+        let node = self.add_node(id, class_name)?;
         match self.branch(node, class_name, &mut body) {
             Ok(()) => {}
             Err(error) if bounded => self.node(node)?.branch.broken = Some(error.to_string()),
@@ -70,19 +70,30 @@ impl Parser<'_> {
 
     /// The members of `TBranchElement` (root-io-spec TBranchElement §2, §12).
     fn element(&mut self, node: usize, version: i16, cursor: &mut Cursor<'_>) -> Result<BranchElement> {
-        let first = version < 2;
-        let class_name = cursor.tstring()?;
-        let parent_name = if first { String::new() } else { cursor.tstring()? };
-        let clones_name = if first { String::new() } else { cursor.tstring()? };
-        let checksum = if version < 8 { 0 } else { cursor.u32()? };
-        let class_version = if version < 10 { cursor.i32()? } else { i32::from(cursor.i16()?) };
-        let (id, element_type, streamer_type) = (cursor.i32()?, cursor.i32()?, cursor.i32()?);
-        let maximum = if first { 0 } else { cursor.i32()? };
-        for which in 0..2 {
-            // Versions below 7 do not have both counts.
-            if first || (version < 7 && cursor.remaining() < 4) {
-                break;
-            }
+        // Versions 2 to 6 were written for a few months of 2001: the file itself says what they have.
+        let info = self.streamers.get("TBranchElement", i32::from(version)).filter(|_| version < 7);
+        let has = |name: &str, since: i16| match info {
+            Some(info) => info.elements.iter().any(|element| element.name == name),
+            None => version >= since,
+        };
+        let text =
+            |cursor: &mut Cursor<'_>, there: bool| if there { cursor.tstring() } else { Ok(String::new()) };
+        let mut element = BranchElement {
+            class_name: cursor.tstring()?,
+            parent_name: text(cursor, has("fParentName", 2))?,
+            clones_name: text(cursor, has("fClonesName", 2))?,
+            checksum: if has("fCheckSum", 8) { cursor.u32()? } else { 0 },
+            class_version: if version < 10 { cursor.i32()? } else { i32::from(cursor.i16()?) },
+            id: cursor.i32()?,
+            element_type: cursor.i32()?,
+            streamer_type: cursor.i32()?,
+            maximum: 0,
+            branch_count: None,
+            branch_count2: None,
+        };
+        element.maximum = if has("fMaximum", 2) { cursor.i32()? } else { 0 };
+        let counts = [has("fBranchCount", 2), has("fBranchCount2", 7)];
+        for (which, _) in counts.into_iter().enumerate().filter(|(_, there)| *there) {
             let slot = cursor.read_object_any()?;
             let id = match slot {
                 ObjectSlot::Null => None,
@@ -91,19 +102,7 @@ impl Parser<'_> {
             self.branch_slot(cursor, slot)?;
             self.node(node)?.counts[which] = id;
         }
-        Ok(BranchElement {
-            class_name,
-            parent_name,
-            clones_name,
-            checksum,
-            class_version,
-            id,
-            element_type,
-            streamer_type,
-            maximum,
-            branch_count: None,
-            branch_count2: None,
-        })
+        Ok(element)
     }
 
     /// The members of `TBranch` (root-io-spec TBranch §2, §13).

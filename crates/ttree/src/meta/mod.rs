@@ -202,8 +202,8 @@ impl Tree {
     /// Parses the payload of a tree's record (decompressed).
     ///
     /// `key_len` is the length of the key before it: references inside the payload count from the key.
-    /// `file_size` bounds every offset and count. `streamers` tells where base classes and members of
-    /// unusual classes end.
+    /// `file_size` bounds every offset and count. `streamers` tells the members of
+    /// classes whose old versions are not known here.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Unsupported`, with the offset inside the payload.
@@ -214,7 +214,6 @@ impl Tree {
         file_size: u64,
         streamers: &StreamerInfos,
     ) -> Result<Tree> {
-        let _ = streamers;
-        tree::parse(class_name, payload, key_len, file_size)
+        tree::parse(class_name, payload, key_len, file_size, streamers)
     }
 }

@@ -3,7 +3,12 @@
 use super::leaf::LeafRecord;
 use super::{Branch, BranchKind};
 use bytes::Bytes;
+use sapwood_core::{Error, Result};
+use sapwood_tfile::StreamerInfos;
 use std::collections::HashMap;
+
+/// No branch has fewer bytes than this.
+const SMALLEST_BRANCH: usize = 64;
 
 /// The branches and leaves of a record, in the order in which they were met: an object may be met inside
 /// another one that refers to it, before the branch that owns it.
@@ -13,6 +18,8 @@ pub(super) struct Parser<'a> {
     pub(super) payload: &'a Bytes,
     /// Bounds all offsets.
     pub(super) file_size: u64,
+    /// The members of classes whose layout is not written here.
+    pub(super) streamers: &'a StreamerInfos,
     /// All branches met.
     pub(super) nodes: Vec<Node>,
     /// What references name a branch, and its place in `nodes`.
@@ -36,12 +43,22 @@ pub(super) struct Node {
 
 impl<'a> Parser<'a> {
     /// A parser that has met nothing.
-    pub(super) fn new(payload: &'a Bytes, file_size: u64) -> Self {
-        Parser { payload, file_size, nodes: Vec::new(), node_of: HashMap::new(), leaves: HashMap::new() }
+    pub(super) fn new(payload: &'a Bytes, file_size: u64, streamers: &'a StreamerInfos) -> Self {
+        Parser {
+            payload,
+            file_size,
+            streamers,
+            nodes: Vec::new(),
+            node_of: HashMap::new(),
+            leaves: HashMap::new(),
+        }
     }
 
     /// Adds a branch of which only the class is known.
-    pub(super) fn add_node(&mut self, id: u64, class_name: &str) -> usize {
+    pub(super) fn add_node(&mut self, id: u64, class_name: &str) -> Result<usize> {
+        if self.nodes.len() > self.payload.len() / SMALLEST_BRANCH {
+            return Err(Error::corrupt("the record announces more branches than it can hold"));
+        }
         let kind = match class_name {
             "TBranch" => BranchKind::Plain,
             other => BranchKind::Other(other.to_owned()),
@@ -74,6 +91,6 @@ impl<'a> Parser<'a> {
         });
         let node = self.nodes.len() - 1;
         self.node_of.insert(id, node);
-        node
+        Ok(node)
     }
 }

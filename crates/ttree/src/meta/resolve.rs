@@ -1,7 +1,7 @@
 //! From references to indices: the order of branches, their paths, the leaves and branches that count.
 
 use super::parser::{Node, Parser};
-use super::{Branch, BranchKind, Leaf, LeafKind};
+use super::{Branch, BranchKind, LeafKind};
 use std::collections::{HashMap, HashSet};
 
 /// Where each leaf lies that references name: branch and place in it.
@@ -51,7 +51,8 @@ impl Parser<'_> {
     fn leaf_places(&self, order: &[(usize, Option<usize>)]) -> LeafPlaces {
         let mut places = LeafPlaces::new();
         for (index, (node, _)) in order.iter().enumerate() {
-            for (place, id) in self.nodes.get(*node).into_iter().flat_map(|node| &node.leaves).enumerate() {
+            let ids = self.nodes.get(*node).into_iter().flat_map(|node| &node.leaves);
+            for (place, id) in ids.filter(|id| self.leaves.contains_key(id)).enumerate() {
                 places.entry(*id).or_insert((index, place));
             }
         }
@@ -62,30 +63,29 @@ impl Parser<'_> {
     fn resolved(&self, node: Node, places: &LeafPlaces, branch_at: impl Fn(u64) -> Option<usize>) -> Branch {
         let Node { mut branch, leaves, counts, .. } = node;
         for id in leaves {
-            match self.counted_leaf(id, places) {
-                Ok(leaf) => branch.leaves.push(leaf),
-                Err(missing) => {
-                    branch.broken.get_or_insert(missing);
-                }
+            let Some(record) = self.leaves.get(&id) else {
+                branch.broken.get_or_insert_with(|| "a leaf of the branch is not in the record".to_owned());
+                continue;
+            };
+            let mut leaf = record.leaf.clone();
+            leaf.count = record.count.and_then(|count| places.get(&count).copied());
+            // What a TLeafElement holds, its branch and that one's count branch say.
+            let needs_count = record.count.is_some() && !matches!(leaf.kind, LeafKind::Element { .. });
+            if needs_count && leaf.count.is_none() {
+                let missing = format!("the leaf that counts '{}' is not in the record", leaf.name);
+                branch.broken.get_or_insert(missing);
             }
+            branch.leaves.push(leaf);
         }
         if let BranchKind::Element(element) = &mut branch.kind {
             let [first, second] = counts;
             element.branch_count = first.and_then(&branch_at);
             element.branch_count2 = second.and_then(&branch_at);
         }
-        branch
-    }
-
-    fn counted_leaf(&self, id: u64, places: &LeafPlaces) -> Result<Leaf, String> {
-        let record = self.leaves.get(&id).ok_or("a leaf of the branch is not in the record")?;
-        let mut leaf = record.leaf.clone();
-        leaf.count = record.count.and_then(|count| places.get(&count).copied());
-        // What a TLeafElement holds, its branch and that one's count branch say.
-        if record.count.is_some() && leaf.count.is_none() && !matches!(leaf.kind, LeafKind::Element { .. }) {
-            return Err(format!("the leaf that counts '{}' is not in the record", leaf.name));
+        if branch.broken.is_some() {
+            branch.baskets.clear();
         }
-        Ok(leaf)
+        branch
     }
 }
 

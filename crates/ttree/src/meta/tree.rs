@@ -6,7 +6,7 @@ use super::objects::{count, io_features, named_list, obj_array, skip_attributes}
 use super::parser::Parser;
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Cursor, ObjectHeader};
+use sapwood_tfile::{Cursor, ObjectHeader, StreamerInfos};
 
 /// The newest class version of `TTree` that is known.
 const NEWEST: i16 = 20;
@@ -22,8 +22,14 @@ struct Members {
 }
 
 /// Parses a tree's record; see [`Tree::parse`].
-pub(super) fn parse(class_name: &str, payload: &Bytes, key_len: u32, file_size: u64) -> Result<Tree> {
-    let mut parser = Parser::new(payload, file_size);
+pub(super) fn parse(
+    class_name: &str,
+    payload: &Bytes,
+    key_len: u32,
+    file_size: u64,
+    streamers: &StreamerInfos,
+) -> Result<Tree> {
+    let mut parser = Parser::new(payload, file_size, streamers);
     let mut cursor = Cursor::new(payload, key_len);
     let header = tree_header(&mut cursor, class_name)?;
     let named = cursor.tnamed()?;
