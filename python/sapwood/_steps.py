@@ -52,8 +52,8 @@ def entry_steps(
     target = memory_size(step_size)
     if target < 1:
         raise UsageError(f"step_size is a positive size, not {step_size!r}")
-    grid = _grid(tree, start, stop)
-    clusters = np.asarray(grid[1:-1])
+    clusters = _boundaries(tree, branches, start, stop)
+    grid = np.asarray([start, *clusters, stop])
     cumulative = _cumulative_bytes(branches, grid)
     steps = []
     while start < stop:
@@ -77,9 +77,15 @@ def num_entries_for(branches: Sequence[Branch], start: int, stop: int, size: int
     return max(1, round(target * (stop - start) / total))
 
 
-def _grid(tree: Tree, start: int, stop: int) -> NDArray[np.int64]:
-    inside = [first for first in tree.cluster_starts if start < first < stop]
-    return np.asarray([start, *inside, stop], dtype=np.int64)
+def _boundaries(tree: Tree, branches: Sequence[Branch], start: int, stop: int) -> NDArray[np.int64]:
+    """Entries inside a range at which baskets of all the branches begin, or else the tree's clusters."""
+    common: set[int] | None = None
+    for branch in branches:
+        offsets = {first for first in branch.entry_offsets if start < first < stop}
+        common = offsets if common is None else common & offsets
+        if not common:
+            break
+    return np.asarray(sorted(common or (first for first in tree.cluster_starts if start < first < stop)), int)
 
 
 def _at_cluster(clusters: NDArray[np.int64], start: int, end: int) -> int:
@@ -116,8 +122,8 @@ def _growth(form: Any, typename: str) -> tuple[float, float]:
         growth = 2.5
     offsets = 0.0
     if form[0] in ("list", "string"):
-        # 64-bit offsets; what the file stores of them (a length, or a table of 32 bits) is counted already.
-        offsets = 8.0
+        # Offsets of 64 bits in memory; on file it is a table of 32 bits, which is counted already.
+        offsets = 4.0
         if form[0] == "list" and _has_offsets(form[1]):
             # Inner lists have lengths of 1 to 4 bytes on file, offsets of 8 in memory.
             growth *= 2.0

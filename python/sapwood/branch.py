@@ -130,8 +130,10 @@ class Branch(HasBranches):
 
     @property
     def compression(self) -> Compression:
-        """How baskets were compressed when the file was written."""
-        return Compression(self._core.compression)
+        """How the baskets were compressed, as far as the file says; the file's setting if the branch has none."""
+        own = Compression(self._core.compression)
+        says_none_but_is = own.level == 0 and self.compressed_bytes < self.uncompressed_bytes
+        return self.file.compression if says_none_but_is else own
 
     @property
     def count_branch(self) -> Branch | None:

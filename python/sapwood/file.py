@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -111,11 +112,8 @@ class File(Directory):
         self.require_open()
         with core_errors():
             core = self._core.tree(path, cycle, deadline=self._options.deadline)
-        if cycle is None:
-            cycle = self._cycle_of(path)
         directory = tuple(path.split("/")[:-1])
-        parent = SubDirectory(self, directory) if directory else self
-        return Tree(parent, f"/{path};{cycle}" if cycle is not None else f"/{path}", core)
+        return Tree(SubDirectory(self, directory) if directory else self, path, cycle, core)
 
     def object_of(self, key: _core.Key) -> Tree | Directory:
         """The directory or tree of a key."""
@@ -164,7 +162,7 @@ class File(Directory):
                 f"{self.file_path} was opened with headers, or by a URL that holds a password, token or "
                 "query; these are never pickled: open it where it is needed"
             )
-        return (File, (by, self._options))
+        return (File, (by if is_url(by) else os.path.abspath(by), self._options))
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
@@ -175,10 +173,12 @@ class File(Directory):
         if self._closed:
             raise ClosedFileError(f"{self.file_path!r} is closed", url=self.file_path)
 
-    def _cycle_of(self, path: str) -> int | None:
-        """The highest cycle of a key, if that can be told without reading more of the file."""
-        known = self.top_keys if "/" not in path else self.__dict__.get("all_keys", [])
-        return max((key.cycle for key in known if key.path == path), key=abs, default=None)
+    def highest_cycle(self, path: str) -> int | None:
+        """The highest cycle of a key, or None if it cannot be told any more because the file was closed."""
+        if self._closed and "all_keys" not in self.__dict__:
+            return None
+        keys = self.all_keys if "/" in path else self.top_keys
+        return max((key.cycle for key in keys if key.path == path), key=abs, default=None)
 
 
 def _object_name(candidate: Any) -> str:

@@ -23,9 +23,10 @@ class Tree(HasBranches):
     It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
     """
 
-    def __init__(self, parent: Directory, object_path: str, core: _core.Tree) -> None:
+    def __init__(self, parent: Directory, path: str, cycle: int | None, core: _core.Tree) -> None:
         self._parent = parent
-        self._object_path = object_path
+        self._path = path
+        self._cycle = cycle
         self._core = core
 
     @property
@@ -58,10 +59,11 @@ class Tree(HasBranches):
         """The title."""
         return self._core.title
 
-    @property
+    @cached_property
     def object_path(self) -> str:
         """Where the tree is in its file, with the cycle: "/dir/name;1"."""
-        return self._object_path
+        cycle = self.file.highest_cycle(self._path) if self._cycle is None else self._cycle
+        return f"/{self._path}" if cycle is None else f"/{self._path};{cycle}"
 
     @property
     def class_name(self) -> str:
@@ -147,11 +149,11 @@ class Tree(HasBranches):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_reopen, (self.file, self._object_path))
+        return (_reopen, (self.file, self._path, self._cycle))
 
     def __repr__(self) -> str:
         return (
-            f"<Tree {self._object_path!r}: {self.num_entries} entries, {len(self)} branches, "
+            f"<Tree {self.object_path!r}: {self.num_entries} entries, {len(self)} branches, "
             f"in {self.file.file_path!r}>"
         )
 
@@ -183,7 +185,5 @@ class Tree(HasBranches):
         return min(inside, key=lambda branch: branch.path.count("/"), default=None)
 
 
-def _reopen(file: File, object_path: str) -> Tree:
-    tree = file[object_path]
-    assert isinstance(tree, Tree)
-    return tree
+def _reopen(file: File, path: str, cycle: int | None) -> Tree:
+    return file.tree_at(path, cycle)

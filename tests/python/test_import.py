@@ -1,0 +1,66 @@
+"""Importing is light, and NumPy is the only hard dependency."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+OPTIONAL = ["awkward", "pandas", "pyarrow", "typer", "rich", "uproot"]
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_reading_imports_no_optional_package(events_file: object) -> None:
+    code = f"""
+import sys, sapwood
+tree = sapwood.open({str(events_file)!r} + ":Events")
+tree.arrays(["met", "Jet_pt"], "met > 10", library="np")
+print([name for name in {OPTIONAL!r} if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
+def test_without_the_optional_packages_numpy_still_works(events_file: object) -> None:
+    code = f"""
+import sys
+for name in {OPTIONAL!r}:
+    sys.modules[name] = None
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in {OPTIONAL!r} else real(name, *rest)
+import sapwood
+tree = sapwood.open({str(events_file)!r} + ":Events")
+print(len(tree.arrays(["met * 2", "Jet_pt"], "met > 0", library="np")["Jet_pt"]))
+for library in ("ak", "pd", "arrow"):
+    try:
+        tree.arrays(library=library)
+    except ImportError as error:
+        print("pip install" in str(error))
+try:
+    tree.arrays("Jet_pt * 2", library="np")
+except ImportError as error:
+    print("pip install awkward" in str(error))
+"""
+    assert run(code).split() == ["1000", "True", "True", "True", "True"]
+
+
+def test_the_package_alone_does_not_even_import_numpy() -> None:
+    assert run("import sys, sapwood; print('numpy' in sys.modules)").strip() == "False"
+
+
+def test_names_are_all_there() -> None:
+    code = """
+import sapwood
+for name in sapwood.__all__:
+    assert getattr(sapwood, name) is not None, name
+assert set(sapwood.__all__) <= set(dir(sapwood))
+try:
+    sapwood.nothing
+except AttributeError:
+    print("ok")
+"""
+    assert run(code).strip() == "ok"

@@ -1,0 +1,225 @@
+"""Reading in steps, and many files as one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood import errors
+
+ak = pytest.importorskip("awkward")
+uproot = pytest.importorskip("uproot")
+
+
+@pytest.fixture
+def tree(events_file: Path) -> sapwood.Tree:
+    return sapwood.open(f"{events_file}:Events")
+
+
+@pytest.fixture(scope="module")
+def three_files(events_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copies of one file; the second has another tree in addition, the third lacks the branch "met"."""
+    folder = tmp_path_factory.mktemp("many")
+    shutil.copy(events_file, folder / "a.root")
+    for name, branches in (("b", {"run": "u4", "met": "f4"}), ("c", {"run": "u4"})):
+        with uproot.recreate(folder / f"{name}.root") as file:
+            tree = file.mktree("Events", branches)
+            tree.extend({branch: np.arange(100, dtype=dtype) for branch, dtype in branches.items()})
+            if name == "b":
+                file.mktree("Runs", {"x": "i4"}).extend({"x": np.arange(3, dtype="i4")})
+    return folder
+
+
+@pytest.mark.parametrize("step_size", [1, 100, 250, 333, 1000, 5000])
+def test_a_number_of_entries_is_taken_at_its_word(tree: sapwood.Tree, step_size: int) -> None:
+    if step_size == 1:
+        steps = list(tree.iterate("run", step_size=1, entry_stop=5, library="np"))
+        assert [step["run"].tolist() for step in steps] == [[0], [1], [2], [3], [4]]
+        return
+    theirs = uproot.open(f"{tree.file.file_path}:Events")
+    steps = zip(
+        tree.iterate(["run", "Muon_pt"], step_size=step_size, report=True),
+        theirs.iterate(["run", "Muon_pt"], step_size=step_size, report=True),
+        strict=True,
+    )
+    for (array, report), (expected, other) in steps:
+        assert ak.array_equal(array, expected) and str(array.type) == str(expected.type)
+        for attribute in (
+            "tree_entry_start",
+            "tree_entry_stop",
+            "start",
+            "stop",
+            "file_path",
+            "global_offset",
+        ):
+            assert getattr(report, attribute) == getattr(other, attribute)
+        assert repr(report) == repr(other) and report.tree is report.source is tree
+
+
+@pytest.mark.parametrize("library", ["ak", "np", "pd", "arrow"])
+@pytest.mark.parametrize("step_size", ["3 kB", "20 kB", "1 GB", 170])
+def test_steps_together_are_the_whole(tree: sapwood.Tree, library: str, step_size: int | str) -> None:
+    whole = tree.arrays(["run", "Jet_pt"], "met > 20", library="np", entry_start=10, entry_stop=-10)
+    got: list[int] = []
+    for step in tree.iterate(
+        ["run", "Jet_pt"], "met > 20", library=library, step_size=step_size, entry_start=10, entry_stop=-10
+    ):
+        runs = step["run"]
+        got += runs.to_pylist() if library == "arrow" else list(runs)
+    assert got == whole["run"].tolist()
+
+
+def test_steps_by_memory_are_about_that_large(tree: sapwood.Tree) -> None:
+    sizes = [array.nbytes for array in tree.iterate(["Muon_pt", "met", "weight"], step_size="8 kB")]
+    assert len(sizes) > 2
+    assert max(sizes) <= 8000 * 1.2 and sum(sizes[:-1]) / len(sizes[:-1]) > 8000 * 0.3
+
+
+def test_steps_by_memory_end_at_clusters_where_that_is_near(tree: sapwood.Tree) -> None:
+    entries = tree.num_entries_for("6 kB", ["Muon_pt", "weight"])
+    assert 250 < entries < 500
+    reports = [report for _, report in tree.iterate(["Muon_pt", "weight"], step_size="6 kB", report=True)]
+    assert [report.stop for report in reports] == [250, 500, 750, 1000]
+
+
+@pytest.mark.parametrize("step_size", [0, -1, "0 kB", "-1 MB", "fast"])
+def test_a_step_size_that_makes_no_sense(tree: sapwood.Tree, step_size: int | str) -> None:
+    with pytest.raises(ValueError, match="size"):
+        tree.iterate("run", step_size=step_size)
+
+
+def test_arguments_are_checked_at_once(tree: sapwood.Tree) -> None:
+    with pytest.raises(errors.KeyInFileError):
+        tree.iterate("nothing")
+    with pytest.raises(TypeError):
+        tree.iterate("run", step_size=None)
+    with pytest.raises(errors.UsageError):
+        tree.iterate("run", library="xx")
+
+
+def test_an_empty_range_has_one_or_no_step(tree: sapwood.Tree) -> None:
+    assert [len(array) for array in tree.iterate("run", entry_start=5, entry_stop=5)] in ([], [0])
+
+
+def test_an_iteration_may_be_left(tree: sapwood.Tree) -> None:
+    for array in tree.iterate("run", step_size=10):
+        assert len(array) == 10
+        break
+    assert len(tree.arrays("run")) == 1000
+
+
+def test_many_files_in_steps(three_files: Path) -> None:
+    theirs = uproot.iterate(f"{three_files}/[ab].root:Events", ["run"], step_size=300, report=True)
+    for (array, report), (expected, other) in zip(
+        sapwood.iterate(f"{three_files}/[ab].root:Events", ["run"], step_size=300, report=True),
+        theirs,
+        strict=True,
+    ):
+        assert ak.array_equal(array, expected)
+        assert (report.start, report.stop, report.file_path) == (other.start, other.stop, other.file_path)
+        assert (report.tree_entry_start, report.tree_entry_stop) == (
+            other.tree_entry_start,
+            other.tree_entry_stop,
+        )
+
+
+def test_pandas_counts_through_all_files(three_files: Path) -> None:
+    pytest.importorskip("pandas")
+    frames = list(sapwood.iterate(f"{three_files}/[ab].root:Events", ["run"], step_size=600, library="pd"))
+    assert [(frame.index[0], frame.index[-1]) for frame in frames] == [(0, 599), (600, 999), (1000, 1099)]
+    whole = sapwood.concatenate(f"{three_files}/[ab].root:Events", ["run"], library="pd")
+    assert whole.index.tolist() == list(range(1100))
+
+
+@pytest.mark.parametrize("library", ["ak", "np", "pd", "arrow"])
+@pytest.mark.parametrize("how", [None, dict, tuple, list])
+def test_concatenate(three_files: Path, library: str, how: Any) -> None:
+    whole = sapwood.concatenate(f"{three_files}/*.root:Events", "run", library=library, how=how)
+    runs = whole["run"] if how in (None, dict) else whole[0]
+    got = runs.to_pylist() if library == "arrow" else list(runs)
+    assert got == [*range(1000), *range(100), *range(100)]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"), [(None, 10), (990, 1010), (-150, None), (1050, -20), (5, 5), (2000, None)]
+)
+def test_concatenate_counts_entries_through_all_files(
+    three_files: Path, start: int | None, stop: int | None
+) -> None:
+    files = f"{three_files}/*.root:Events"
+    expected = [*range(1000), *range(100), *range(100)][start:stop]
+    got = sapwood.concatenate(files, "run", entry_start=start, entry_stop=stop)
+    assert got.run.to_list() == expected
+
+
+def test_every_way_to_say_which_files(three_files: Path) -> None:
+    a, b = f"{three_files}/a.root", f"{three_files}/b.root"
+    with sapwood.open(a) as opened:
+        for files in (
+            [f"{a}:Events", f"{b}:Events"],
+            {a: "Events", b: "Events"},
+            [{a: "Events"}, {Path(b): "Events"}],
+            [opened["Events"], f"{b}:Events"],
+            [f"{b}:Events", {a: "Events;1"}],
+            {f"{three_files}/[ab].root": "Events"},
+        ):
+            assert len(sapwood.concatenate(files, "run")) == 1100
+        assert not opened.closed
+    assert list(sapwood.num_entries({a: "Events", b: "Runs"})) == [(a, "/Events;1", 1000), (b, "/Runs;1", 3)]
+
+
+def test_entry_ranges_can_come_with_the_files(three_files: Path) -> None:
+    files = {f"{three_files}/a.root": {"object_path": "Events", "steps": [[10, 20], [500, 2000]]}}
+    expected = [*range(10, 20), *range(500, 1000)]
+    assert sapwood.concatenate(files, "run").run.to_list() == expected
+    steps = [array.run.to_list() for array in sapwood.iterate(files, "run", step_size=300)]
+    assert [len(step) for step in steps] == [10, 300, 200] and [
+        run for step in steps for run in step
+    ] == expected
+
+
+def test_the_only_tree_of_a_file_needs_no_name(three_files: Path) -> None:
+    assert len(sapwood.concatenate(f"{three_files}/c.root", "run")) == 100
+    with pytest.raises(errors.UsageError, match="'Runs'"):
+        sapwood.concatenate(f"{three_files}/b.root", "run")
+
+
+def test_missing_trees_and_branches_are_errors_unless_allowed(three_files: Path) -> None:
+    for files, names in ((f"{three_files}/*.root:Events", ["met"]), (f"{three_files}/*.root:Runs", None)):
+        with pytest.raises(errors.KeyInFileError):
+            list(sapwood.iterate(files, names))
+        with pytest.raises(errors.KeyInFileError):
+            sapwood.concatenate(files, names)
+    assert len(sapwood.concatenate(f"{three_files}/*.root:Events", "met", allow_missing=True)) == 1100
+    assert len(sapwood.concatenate(f"{three_files}/*.root:Runs", allow_missing=True)) == 3
+    reports = [
+        report
+        for _, report in sapwood.iterate(
+            f"{three_files}/*.root:Runs", allow_missing=True, report=True, step_size="1 MB"
+        )
+    ]
+    assert [Path(report.file_path).name for report in reports] == ["b.root"]
+    with pytest.raises(errors.UsageError, match="nothing to concatenate"):
+        sapwood.concatenate(f"{three_files}/*.root:Nothing", allow_missing=True)
+
+
+def test_no_file_at_all(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        sapwood.iterate(f"{tmp_path}/*.root:Events")
+    with pytest.raises(FileNotFoundError):
+        list(sapwood.iterate(f"{tmp_path}/x.root:Events"))
+
+
+def test_files_are_closed_when_an_iteration_ends_or_is_left(three_files: Path) -> None:
+    trees = [report.tree for _, report in sapwood.iterate(f"{three_files}/*.root:Events", "run", report=True)]
+    assert len(trees) == 3 and all(tree.file.closed for tree in trees)
+    steps = sapwood.iterate(f"{three_files}/*.root:Events", "run", report=True)
+    _, report = next(steps)
+    assert not report.file.closed
+    steps.close()  # type: ignore[attr-defined]
+    assert report.file.closed
