@@ -40,8 +40,8 @@ build: .venv/.core ## the virtual environment .venv with sapwood in it
 
 .venv/.core: .venv/.tools pyproject.toml $(RUST_SOURCES)
 	@sh scripts/toolchain.sh
-	$(BIN)/maturin develop --release --locked --quiet
-	$(CARGO) build --release --quiet -p sapwood-testkit
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	@$(CARGO) build --release --quiet -p sapwood-testkit
 	@touch $@
 
 # --- checking ---------------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def main() -> int:
     rows = [(f"{library}, disk", measure(library, str(FILE))) for library in ("sapwood", "uproot")]
     with server(FOLDER) as (url, control):
         for library in ("sapwood", "uproot"):
-            rows.append((f"{library}, HTTP", measure(library, f"{url}{FILE.name}", lambda: counts(control))))
+            rows.append((f"{library}, HTTP", measure(library, f"{url}/{FILE.name}", lambda: counts(control))))
+        draw(f"{url}/{FILE.name}")
     print_table(rows)
 
     digests = [found["digests"] for _, found in rows]
@@ -45,8 +46,7 @@ def main() -> int:
         print("\nThe arrays differ: this is a bug.", file=sys.stderr)
         return 1
     print(f"\nAll {len(COLUMNS)} arrays are equal in all four.")
-    draw()
-    print(f"What was read, as a picture: {PICTURE.relative_to(ROOT)}")
+    print(f"What was read over HTTP, as a picture: {PICTURE.relative_to(ROOT)}")
     return 0
 
 
@@ -76,7 +76,7 @@ def server(folder: Path) -> Iterator[tuple[str, str]]:
         assert process.stdin is not None and process.stdout is not None
         try:
             ready = json.loads(process.stdout.readline())
-            yield ready["url"], ready["control"]
+            yield ready["url"].rstrip("/"), ready["control"].rstrip("/")
         finally:
             process.stdin.close()
             process.wait(timeout=10)
@@ -85,7 +85,7 @@ def server(folder: Path) -> Iterator[tuple[str, str]]:
 def counts(control: str) -> dict[str, int]:
     """What the server counted since it was last asked."""
     time.sleep(0.3)  # connections that a client just left are still being closed
-    with urllib.request.urlopen(f"{control.rstrip('/')}/__reset__", timeout=10) as answer:
+    with urllib.request.urlopen(f"{control}/__reset__", timeout=10) as answer:
         found: dict[str, int] = json.load(answer)
     return found
 
@@ -104,12 +104,14 @@ def print_table(rows: list[tuple[str, dict[str, Any]]]) -> None:
     print("Disk: the counts that each library keeps. Each read is cold, in its own process, best of three.")
 
 
-def draw() -> None:
+def draw(url: str) -> None:
     """The layout of the file, with the baskets that were read."""
     import sapwood
     from sapwood.layout import draw, layout_of
 
-    with sapwood.open(f"{FILE}:Events") as tree:
+    with sapwood.open(url).file as file:
+        tree = file["Events"]
+        assert isinstance(tree, sapwood.Tree)
         PICTURE.write_text(draw(layout_of(tree, COLUMNS)), encoding="utf-8")
 
 

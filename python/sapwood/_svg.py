@@ -18,7 +18,7 @@ THINNEST_READ = 2.0
 """Branches that were read are drawn at least this wide: they are what the picture is about."""
 THIN = 0.4
 """Neighbours thinner than this are drawn as one strip."""
-TOOLTIPS = 6000
+TOOLTIPS = 3000
 """Up to so many baskets, each has a tooltip of its own; above, only its branch has."""
 
 STYLE = """

@@ -89,12 +89,20 @@ def layout_of(
         if branch.num_baskets
     ]
     plain = TreeLayout(
-        title=f"{tree.file.file_path}:{tree.object_path}",
+        title=f"{tree.file.file_path.rpartition('/')[2]}:{tree.object_path.strip('/').partition(';')[0]}",
         num_entries=tree.num_entries,
-        cluster_starts=tree.cluster_starts,
+        cluster_starts=cluster_starts(tree),
         branches=branches,
     )
     return _with_read(plain, tree, columns, entry_start, entry_stop) if columns else plain
+
+
+def cluster_starts(tree: Tree) -> list[int]:
+    """First entries of the clusters, then the number of entries.
+
+    Some writers record no clusters; then it is where baskets of all branches begin together.
+    """
+    return tree.cluster_starts or tree.common_entry_offsets()
 
 
 def _with_read(
@@ -110,11 +118,11 @@ def _with_read(
     ):
         pass
     after = tree.file.report()
+    requests = after.requests - before.requests
     note = (
-        f"read: {len(chosen)} branches, entries {start:,} to {stop:,}: "
-        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in "
-        f"{after.requests - before.requests:,} requests, "
-        f"{human_bytes(after.overread_bytes - before.overread_bytes)} of them fetched on the way"
+        f"read: {_count(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
+        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {_count(requests, 'request', 'requests')}, "
+        f"{human_bytes(after.overread_bytes - before.overread_bytes)} more fetched on the way"
     )
     return replace(
         plain,
@@ -151,3 +159,7 @@ def human_bytes(count: float) -> str:
     if unit == 0:
         return f"{value:.0f} B"
     return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -96,13 +96,15 @@ def _row(name: str, key: Any) -> dict[str, Any]:
 
 
 def _tree(tree: Any) -> dict[str, Any]:
+    from ..layout import cluster_starts
+
     branches = tree.values()
     settings = collections.Counter(str(branch.compression) for branch in branches if branch.num_baskets)
     return {
         "entries": tree.num_entries,
         "branches": len(branches),
         "baskets": sum(branch.num_baskets for branch in branches),
-        "clusters": max(len(tree.cluster_starts) - 1, 0),
+        "clusters": len(cluster_starts(tree)) - 1,
         "compressed_bytes": tree.compressed_bytes,
         "uncompressed_bytes": tree.uncompressed_bytes,
         "compression": settings.most_common(1)[0][0] if settings else None,

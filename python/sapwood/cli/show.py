@@ -41,6 +41,7 @@ def show(
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
     """
+    from ..layout import cluster_starts
     from ._target import open_tree
 
     with open_tree(source, deadline, None) as tree:
@@ -50,7 +51,7 @@ def show(
             "tree": tree.object_path,
             "title": tree.title,
             "entries": tree.num_entries,
-            "clusters": max(len(tree.cluster_starts) - 1, 0),
+            "clusters": len(cluster_starts(tree)) - 1,
             "branches": _sorted(rows, sort),
             "total": _total(rows),
         }
