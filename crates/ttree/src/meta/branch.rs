@@ -112,7 +112,7 @@ impl Parser<'_> {
         let named = cursor.tnamed()?;
         let branch = &mut self.node(node)?.branch;
         (branch.name, branch.title) = (named.name, named.title);
-        let mut table = match version {
+        let table = match version {
             ..=0 => return Err(cursor.corrupt(format!("a branch has class version {version}"))),
             1..=5 => self.first_layout(node, version, cursor)?,
             _ => self.members(node, version, cursor)?,
@@ -132,11 +132,11 @@ impl Parser<'_> {
         if branch.split_level == 0 && !node.children.is_empty() {
             branch.split_level = 1; // TBranch §2: 0 means 1 if there are sub-branches
         }
-        // A parent of split branches has no baskets whatever its numbers say (TBranch §7).
-        if !node.children.is_empty() && table.embedded.is_empty() && table.write_basket == 0 {
-            table.entry_number = 0;
+        // The rest of the branch may still say what it would hold.
+        match table.baskets(branch.file_name.is_empty().then_some(file_size)) {
+            Ok(baskets) => branch.baskets = baskets,
+            Err(error) => branch.broken = Some(error.to_string()),
         }
-        branch.baskets = table.baskets(branch.file_name.is_empty().then_some(file_size))?;
         Ok(())
     }
 
@@ -164,14 +164,14 @@ impl Parser<'_> {
         branch.total_bytes = count(cursor, !long)?;
         branch.zip_bytes = count(cursor, !long)?;
         self.lists(node, cursor, &mut table)?;
-        for (array, wide) in [(&mut table.bytes, false), (&mut table.entry, true), (&mut table.seek, true)] {
-            let flag = cursor.u8()?;
-            // Below version 10 the array is there whatever the flag says, and 2 means eight bytes (TBranch §13).
-            if long && flag == 0 {
-                continue;
-            }
-            *array = Array::read(cursor, max_baskets, wide && (long || flag == 2))?;
-        }
+        // Below version 10 the arrays are there whatever the flag before each says (TBranch §13.1).
+        let mut array = |is_long: fn(bool, u8) -> bool| match cursor.u8()? {
+            0 if long => Ok(Array::Absent),
+            flag => Array::read(cursor, max_baskets, is_long(long, flag)),
+        };
+        table.bytes = array(|_, _| false)?;
+        table.entry = array(|long, _| long)?;
+        table.seek = array(|long, flag| long || flag == 2)?; // TBranch §13.3
         Ok(table)
     }
 

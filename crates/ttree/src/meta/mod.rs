@@ -202,8 +202,10 @@ impl Tree {
     /// Parses the payload of a tree's record (decompressed).
     ///
     /// `key_len` is the length of the key before it: references inside the payload count from the key.
-    /// `file_size` bounds every offset and count. `streamers` tells the members of
-    /// classes whose old versions are not known here.
+    /// `file_size` bounds every offset. `streamers` tells the members of classes in the few versions whose
+    /// layout is not known here.
+    ///
+    /// A branch that cannot be read is kept and says why in [`Branch::broken`]; the others stay readable.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Unsupported`, with the offset inside the payload.
