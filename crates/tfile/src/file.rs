@@ -16,6 +16,30 @@ pub const TAIL_LEN: u64 = 256 * 1024;
 ///
 /// No method does I/O: each takes the segments of the file that are known, and answers either its value or
 /// the ranges that it needs. The caller fetches those, adds them, and calls again.
+///
+/// ```
+/// use bytes::Bytes;
+/// use sapwood_core::{ErrorKind, Result, Segments, Step};
+/// use sapwood_tfile::TFile;
+///
+/// fn open(data: &Bytes) -> Result<TFile> {
+///     let mut known = Segments::default();
+///     loop {
+///         match TFile::open(&known, data.len() as u64)? {
+///             Step::Done(file) => return Ok(file),
+///             Step::Need(ranges) => {
+///                 for range in ranges {
+///                     let part = data.slice(range.start as usize..range.end() as usize);
+///                     known.insert(range.start, part);
+///                 }
+///             }
+///         }
+///     }
+/// }
+///
+/// let error = open(&Bytes::from_static(b"PAR1, another format")).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotRoot);
+/// ```
 #[derive(Debug, Clone)]
 pub struct TFile {
     /// The header.
@@ -95,8 +119,8 @@ impl TFile {
         self.extent().range(key.offset, u64::from(key.nbytes), &format!("'{}'", key.name))
     }
 
-    /// Reads which parts of the file are not used, in rising order. They can be marked as free and still
-    /// overlap with nothing: what is in them is garbage.
+    /// Reads which parts of the file are not used: nothing in them has a meaning. None if the file has no
+    /// list of them.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt`, with the offset.

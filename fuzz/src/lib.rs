@@ -1,0 +1,37 @@
+//! What the fuzz targets share: an input as a whole file, or as the payload of one record.
+
+use bytes::Bytes;
+use sapwood_core::{Result, Segments, Step};
+use sapwood_tfile::{Record, TFile};
+
+/// A file all of which is known.
+pub struct Whole {
+    /// The file.
+    pub file: TFile,
+    known: Segments,
+}
+
+impl Whole {
+    /// Opens an input as a file.
+    pub fn open(data: &[u8]) -> Option<Whole> {
+        let mut known = Segments::default();
+        known.insert(0, Bytes::copy_from_slice(data));
+        match TFile::open(&known, data.len() as u64).ok()? {
+            Step::Done(file) => Some(Whole { file, known }),
+            Step::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
+        }
+    }
+
+    /// What a parser answers. It has no reason to ask for more.
+    pub fn get<T>(&self, parse: impl Fn(&TFile, &Segments) -> Result<Step<T>>) -> Option<T> {
+        match parse(&self.file, &self.known).ok()? {
+            Step::Done(value) => Some(value),
+            Step::Need(ranges) => panic!("all is known, and yet {ranges:?} is asked for"),
+        }
+    }
+}
+
+/// An input as the payload of a record, behind a key of 60 bytes.
+pub fn as_record(data: &[u8]) -> Record {
+    Record { payload: Bytes::copy_from_slice(data), key_len: 60, offset: 0, compressed: false }
+}
