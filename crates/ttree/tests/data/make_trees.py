@@ -1,4 +1,4 @@
-"""Writes the *.tree files here with ROOT (6.40): the decompressed payloads of tree records, small and of every form.
+"""Writes the *.tree files here with ROOT (6.40): the payloads of small tree records, of every form.
 
 Each file is the length of the record's key (4 bytes, big-endian) and the payload. Run it in this folder.
 """
@@ -19,7 +19,12 @@ class Outer : public TNamed { public: int n = 0; Inner inner; std::vector<Inner>
 OLD_STYLE = """
 #include <TClonesArray.h>
 class Hit : public TObject { public: int i = 0; float x = 0; ClassDef(Hit, 1) };
-class Hits : public TObject { public: int n = 0; TClonesArray *hits = new TClonesArray("Hit"); ClassDef(Hits, 1) };
+class Hits : public TObject {
+public:
+   int n = 0;
+   TClonesArray *hits = new TClonesArray("Hit");
+   ClassDef(Hits, 1)
+};
 void fill_old_style(TFile &file) {
    auto event = new Hits;
    TTree tree("old_style", "Old style");
