@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// futures::executor::block_on(source.read_ranges(&ranges, Deadline::default()))?;
 /// let now = counters.snapshot();
 /// assert_eq!((now.requests, now.ranges, now.fetched_bytes), (1, 2, 3));
-/// # sapwood_core::Result::Ok(())
+/// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct CountingSource<S> {

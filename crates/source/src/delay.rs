@@ -20,7 +20,7 @@ use tokio::time::sleep_until;
 /// let ranges = [ByteRange { start: 0, len: 2 }];
 /// runtime.block_on(source.read_ranges(&ranges, Deadline::default()))?;
 /// assert!(begin.elapsed() >= Duration::from_millis(20));
-/// # sapwood_core::Result::Ok(())
+/// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct DelayedSource<S> {

@@ -29,7 +29,7 @@ pub enum Fault {
 /// assert_eq!(read().unwrap_err().kind(), ErrorKind::Network);
 /// assert_eq!(read()?[0], "abc");
 /// assert_eq!(read()?[0][1], !b'b');
-/// # sapwood_core::Result::Ok(())
+/// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct FaultySource<S> {

@@ -14,7 +14,7 @@ use std::fmt;
 /// let ranges = [ByteRange { start: 4, len: 2 }, ByteRange { start: 0, len: 1 }];
 /// let answers = futures::executor::block_on(source.read_ranges(&ranges, Deadline::default()))?;
 /// assert_eq!(answers, ["ef", "a"]);
-/// # sapwood_core::Result::Ok(())
+/// # Ok::<(), sapwood_core::Error>(())
 /// ```
 pub struct MemorySource {
     identity: Identity,

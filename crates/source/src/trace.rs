@@ -66,7 +66,7 @@ impl Trace {
 /// let records = trace.records();
 /// assert_eq!(records[1].range, ranges[1]);
 /// assert!(records[1].answered >= Some(records[1].asked));
-/// # sapwood_core::Result::Ok(())
+/// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct TracedSource<S> {

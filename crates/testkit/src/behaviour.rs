@@ -123,6 +123,11 @@ pub enum Refusal {
     Status(u16),
     /// By closing the connection.
     Close,
+    /// By answering the whole object, as Apache does.
+    Whole,
+    /// By answering only the first ranges, as lighttpd does. (Where there is no range to begin with,
+    /// the same as closing the connection.)
+    First,
 }
 
 /// How a server writes multipart bodies.

@@ -45,7 +45,7 @@ impl Response {
     pub(crate) fn refusal(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Status(status) => Response::status(status),
-            Refusal::Close => Response::Close,
+            Refusal::Close | Refusal::Whole | Refusal::First => Response::Close,
         }
     }
 
@@ -105,7 +105,11 @@ pub(crate) fn object(request: &Request, behaviour: &Behaviour, size: u64) -> Res
             Ranges::Ignored => whole(size),
             Ranges::OneElseWhole if ranges.len() > 1 => whole(size),
             Ranges::OneElseRefuse(refusal) if ranges.len() > 1 => Response::refusal(refusal),
-            Ranges::Several if ranges.len() > behaviour.max_ranges => Response::refusal(behaviour.too_many),
+            Ranges::Several if ranges.len() > behaviour.max_ranges => match behaviour.too_many {
+                Refusal::Whole => whole(size),
+                Refusal::First => parts(ranges.into_iter().take(behaviour.max_ranges), behaviour, size),
+                refusal => Response::refusal(refusal),
+            },
             Ranges::OneElseFirst => parts(ranges.into_iter().take(1), behaviour, size),
             _ => parts(ranges.into_iter(), behaviour, size),
         },

@@ -76,7 +76,9 @@ async fn begin_together(remote: &Remote, tail: u64, again: bool) -> Result<Optio
             Err(Failure::Network(error))
         }
         Ok(Answer::Parts(parts)) => {
-            if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
+            if parts.parts.len() > 1 {
+                remote.learn(|server| server.learn_several());
+            } else if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
                 remote.learn(|server| server.learn_single());
             }
             Ok(Some(Beginning::Parts(parts)))

@@ -99,11 +99,14 @@ fn accept(
     }
     let Answer::Parts(parts) = answer else {
         if ranges.len() > 1 {
-            remote.learn(|server| server.learn_single());
+            remote.learn(|server| server.learn_not_several(ranges.len()));
             return Ok(Some(Setback::Learned));
         }
         return Err(Error::new(ErrorKind::Server, "the server does not send parts of the file any more"));
     };
+    if parts.parts.len() > 1 {
+        remote.learn(|server| server.learn_several());
+    }
     for part in parts.parts {
         known.insert(part.start, part.bytes);
     }
@@ -112,7 +115,8 @@ fn accept(
         (_, None) => None,
         (Some(error), Some(_)) => Some(Setback::Transient(error, None)),
         (None, Some(_)) if ranges.len() > 1 => {
-            remote.learn(|server| server.learn_single());
+            let answered = ranges.iter().filter(|range| known.get(**range).is_some()).count();
+            remote.learn(|server| server.learn_most(answered));
             Some(Setback::Learned)
         }
         (None, Some(range)) => Some(Setback::Transient(other_bytes(*range), None)),
@@ -132,7 +136,7 @@ fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool)
             Ok(Setback::Learned)
         }
         Failure::Status(Status { code: 416, .. }) if several => {
-            remote.learn(|server| server.learn_single());
+            remote.learn(|server| server.learn_not_several(ranges.len()));
             Ok(Setback::Learned)
         }
         refused if several && (refused.refuses_form() || (again && refused.may_refuse_form())) => {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Ranges in one request, until a server refuses that many.
-const RANGES: usize = 256;
+/// Ranges in one request, until a server refuses that many. Apache's own limit is 200.
+const RANGES: usize = 200;
 
 /// Bytes of a `Range` header, until a server refuses that many. Common limits on all headers are 8 kB
 /// and more.
@@ -31,6 +31,7 @@ pub(super) struct Limits {
 pub(super) struct Server {
     ranges: AtomicUsize,
     header_bytes: AtomicUsize,
+    several: AtomicBool,
     suffix: AtomicBool,
 }
 
@@ -39,6 +40,7 @@ impl Server {
         Server {
             ranges: AtomicUsize::new(RANGES),
             header_bytes: AtomicUsize::new(HEADER_BYTES),
+            several: AtomicBool::new(false),
             suffix: AtomicBool::new(true),
         }
     }
@@ -65,12 +67,30 @@ impl Server {
 
     /// The server answers one range only.
     pub(super) fn learn_single(&self) {
-        self.ranges.fetch_min(1, Ordering::Relaxed);
+        self.learn_most(1);
+    }
+
+    /// The server answered several ranges at once.
+    pub(super) fn learn_several(&self) {
+        self.several.store(true, Ordering::Relaxed);
+    }
+
+    /// The server answered this number of ranges where more were asked for.
+    pub(super) fn learn_most(&self, ranges: usize) {
+        self.ranges.fetch_min(ranges.max(1), Ordering::Relaxed);
     }
 
     /// The server refused this number of ranges, perhaps because they are too many.
     pub(super) fn learn_too_many(&self, ranges: usize) {
-        self.ranges.fetch_min((ranges / 4).max(1), Ordering::Relaxed);
+        self.learn_most(ranges / 4);
+    }
+
+    /// The server refused this number of ranges in the way of those that answer one only.
+    pub(super) fn learn_not_several(&self, ranges: usize) {
+        match self.several.load(Ordering::Relaxed) {
+            true => self.learn_too_many(ranges),
+            false => self.learn_single(),
+        }
     }
 
     /// The server refused a header of this length.

@@ -59,7 +59,15 @@ async fn http_multipart_styles() {
 
 #[tokio::test]
 async fn http_limits() {
-    for too_many in [Refusal::Status(400), Refusal::Status(416), Refusal::Status(500), Refusal::Close] {
+    let refusals = [
+        Refusal::Status(400),
+        Refusal::Status(416),
+        Refusal::Status(500),
+        Refusal::Close,
+        Refusal::Whole,
+        Refusal::First,
+    ];
+    for too_many in refusals {
         for max_ranges in [1, 2, 50] {
             http(Behaviour { max_ranges, too_many, ..Behaviour::default() }).await;
         }

@@ -7,6 +7,7 @@ mod faults;
 mod local;
 mod opening;
 mod reading;
+mod real_server;
 mod versions;
 
 use bytes::Bytes;
