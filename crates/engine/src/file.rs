@@ -43,7 +43,11 @@ impl File {
     ///
     /// # Errors
     /// Those of the source; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
-    pub fn from_source(source: Arc<dyn Source>, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<File> {
+    pub fn from_source(
+        source: Arc<dyn Source>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
         File::from_opened(Opened { source, known: Segments::default() }, counters, deadline, interrupt)

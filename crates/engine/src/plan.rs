@@ -25,11 +25,7 @@ struct BranchPlan<'t> {
 }
 
 /// The plan of a column for the entries `entries` of a branch; fewer, if the branch has fewer.
-pub(crate) fn plan_column<'t>(
-    tree: &'t Tree,
-    branch: usize,
-    entries: &Range<u64>,
-) -> Result<ColumnPlan<'t>> {
+pub(crate) fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Result<ColumnPlan<'t>> {
     let values = BranchPlan::new(tree, branch, entries)?;
     let counts = match values.interpretation.count_branch {
         // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
@@ -64,19 +60,25 @@ impl<'t> BranchPlan<'t> {
         let end = branch.first_entry.saturating_add(branch.entries);
         let entries = entries.start.min(end).max(branch.first_entry)..entries.end.min(end);
         let entries = entries.start..entries.end.max(entries.start);
-        let from = branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
+        let from =
+            branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
         let to = branch.baskets.partition_point(|basket| basket.first_entry < entries.end);
         let baskets = branch.baskets.get(from..to).unwrap_or_default();
         Ok(BranchPlan { branch, interpretation, entries, baskets })
     }
 
-    fn decode(&self, bytes: &impl Fn(&BasketRef) -> Option<Bytes>, counts: Option<Counts<'_>>) -> Result<Column> {
+    fn decode(
+        &self,
+        bytes: &impl Fn(&BasketRef) -> Option<Bytes>,
+        counts: Option<Counts<'_>>,
+    ) -> Result<Column> {
         let baskets: Vec<BasketBytes<'_>> = self
             .baskets
             .iter()
             .map(|basket| {
                 let bytes = basket.embedded.clone().or_else(|| bytes(basket));
-                let bytes = bytes.ok_or_else(|| Error::corrupt("a basket was not fetched").at(basket.offset))?;
+                let bytes =
+                    bytes.ok_or_else(|| Error::corrupt("a basket was not fetched").at(basket.offset))?;
                 Ok(BasketBytes { basket, bytes })
             })
             .collect::<Result<_>>()?;
@@ -141,6 +143,10 @@ pub(crate) fn in_parallel<'t>(
 ) -> Result<Vec<Column>> {
     plans
         .par_iter()
-        .map(|plan| if cancelled.load(Ordering::Relaxed) { Err(crate::pool::interrupted()) } else { work(plan) })
+        .map(
+            |plan| {
+                if cancelled.load(Ordering::Relaxed) { Err(crate::pool::interrupted()) } else { work(plan) }
+            },
+        )
         .collect()
 }

@@ -17,8 +17,11 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Names the number of computing threads where the caller does not.
 const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";
 
-static RUNTIME: Mutex<Option<(u32, Runtime)>> = Mutex::new(None);
-static POOLS: Mutex<Option<(u32, HashMap<usize, Arc<ThreadPool>>)>> = Mutex::new(None);
+/// Threads, and the process that they live in.
+type Owned<T> = Mutex<Option<(u32, T)>>;
+
+static RUNTIME: Owned<Runtime> = Mutex::new(None);
+static POOLS: Owned<HashMap<usize, Arc<ThreadPool>>> = Mutex::new(None);
 
 /// The runtime that waits for bytes.
 pub(crate) fn runtime() -> Result<Handle> {

@@ -80,7 +80,11 @@ pub(crate) fn read_here(
     .map_err(|error| error.url(tree.file().url()))
 }
 
-pub(crate) fn plan<'t>(tree: &'t Tree, branches: &[usize], entries: &Range<u64>) -> Result<Vec<ColumnPlan<'t>>> {
+pub(crate) fn plan<'t>(
+    tree: &'t Tree,
+    branches: &[usize],
+    entries: &Range<u64>,
+) -> Result<Vec<ColumnPlan<'t>>> {
     let plans = branches.iter().map(|branch| plan_column(tree, *branch, entries));
     plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
 }

@@ -27,7 +27,7 @@ enum Reader {
     /// Of a source that never waits.
     Here { tree: Tree, branches: Vec<usize>, ranges: std::vec::IntoIter<Range<u64>> },
     /// Of a distant source.
-    Ahead(Windows),
+    Ahead(Box<Windows>),
 }
 
 impl Scan {
@@ -45,7 +45,7 @@ impl Scan {
         let reader = if tree.file().0.fetcher.source().physics().immediate {
             Reader::Here { tree, branches: branches.to_vec(), ranges: ranges.into_iter() }
         } else {
-            Reader::Ahead(Windows::new(tree, branches, ranges)?)
+            Reader::Ahead(Box::new(Windows::new(tree, branches, ranges)?))
         };
         Ok(Scan { reader, threads: options.threads, patience })
     }
@@ -95,11 +95,7 @@ struct Window {
 }
 
 impl Windows {
-    pub(crate) fn new(
-        tree: Tree,
-        branches: &[usize],
-        ranges: Vec<Range<u64>>,
-    ) -> Result<Windows> {
+    pub(crate) fn new(tree: Tree, branches: &[usize], ranges: Vec<Range<u64>>) -> Result<Windows> {
         let mut before = HashSet::new();
         let mut jobs: Vec<Job<Window>> = Vec::with_capacity(ranges.len());
         for entries in ranges {

@@ -99,12 +99,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Tree::read`].
-    pub fn scan(
-        &self,
-        branches: &[usize],
-        ranges: Vec<Range<u64>>,
-        options: ReadOptions,
-    ) -> Result<Scan> {
+    pub fn scan(&self, branches: &[usize], ranges: Vec<Range<u64>>, options: ReadOptions) -> Result<Scan> {
         Scan::new(self.clone(), branches, ranges, options)
     }
 }

@@ -19,7 +19,9 @@ pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
         None => Ok(Deadline::default()),
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
             Ok(time) => Ok(Deadline::after(time)),
-            Err(_) => Err(exception(&Error::usage(format!("a deadline of {seconds} seconds makes no sense")))),
+            Err(_) => {
+                Err(exception(&Error::usage(format!("a deadline of {seconds} seconds makes no sense"))))
+            }
         },
     }
 }
@@ -57,7 +59,9 @@ impl File {
     fn get(&self) -> PyResult<sapwood::File> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.clone().ok_or_else(|| {
-            exception(&Error::new(ErrorKind::Closed, "the file is closed").url(&self.url).hint("open it again"))
+            exception(
+                &Error::new(ErrorKind::Closed, "the file is closed").url(&self.url).hint("open it again"),
+            )
         })
     }
 }
@@ -114,9 +118,13 @@ impl File {
     #[pyo3(signature = (recursive=true, deadline=None))]
     fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
         let (file, deadline) = (self.get()?, self::deadline(deadline)?);
-        let keys = detached(py, |interrupt| {
-            if recursive { file.keys(deadline, interrupt) } else { Ok(file.root_keys()) }
-        })?;
+        let keys =
+            detached(
+                py,
+                |interrupt| {
+                    if recursive { file.keys(deadline, interrupt) } else { Ok(file.root_keys()) }
+                },
+            )?;
         Ok(keys
             .into_iter()
             .map(|entry| Key {

@@ -20,7 +20,8 @@ impl ObjectSource {
     pub(crate) fn new(object: &Bound<'_, PyAny>, name: String) -> PyResult<ObjectSource> {
         object.call_method1("seek", (0, 2))?;
         let size: i64 = object.call_method0("tell")?.extract()?;
-        let size = u64::try_from(size).map_err(|_| PyValueError::new_err("tell() of the object is negative"))?;
+        let size =
+            u64::try_from(size).map_err(|_| PyValueError::new_err("tell() of the object is negative"))?;
         let identity = Identity { url: name, size, version: None };
         Ok(ObjectSource { object: Mutex::new(object.clone().unbind()), identity })
     }

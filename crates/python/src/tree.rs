@@ -87,9 +87,8 @@ impl Tree {
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let options = read_options(threads, deadline)?;
-        let read = detached(py, |interrupt| {
-            self.0.read(&branches, entry_start..entry_stop, &options, interrupt)
-        })?;
+        let read =
+            detached(py, |interrupt| self.0.read(&branches, entry_start..entry_stop, &options, interrupt))?;
         columns(py, read)
     }
 

@@ -53,8 +53,10 @@ impl BasketHeader {
             entry_size = entry_size.saturating_neg();
             let features = at.u8()?;
             if features != GENERATE_OFFSETS {
-                return Err(Error::unsupported(format!("a basket asks for unknown features {features:#04x}"))
-                    .hint("it was written by a newer ROOT"));
+                return Err(Error::unsupported(format!(
+                    "a basket asks for unknown features {features:#04x}"
+                ))
+                .hint("it was written by a newer ROOT"));
             }
             holds_sizes = true;
         }
@@ -62,7 +64,9 @@ impl BasketHeader {
         let last = at.length("the entry data")?;
         let flag = at.u8()?;
         let Some(data_len) = last.checked_sub(key_len) else {
-            return Err(Error::corrupt(format!("a basket's data end at {last}, inside its key of {key_len} bytes")));
+            return Err(Error::corrupt(format!(
+                "a basket's data end at {last}, inside its key of {key_len} bytes"
+            )));
         };
         Ok(BasketHeader {
             record_len,
@@ -96,8 +100,11 @@ impl BasketHeader {
             )));
         }
         let payload = record.get(self.key_len..self.record_len).unwrap_or_default();
-        let available =
-            if is_compressed(self.object_len, payload.len()) { uncompressed_len(payload, self.object_len)? } else { payload.len() };
+        let available = if is_compressed(self.object_len, payload.len()) {
+            uncompressed_len(payload, self.object_len)?
+        } else {
+            payload.len()
+        };
         if self.object_len > available || self.data_len > self.object_len {
             return Err(Error::corrupt(format!(
                 "a basket announces {} bytes of entries and {} of content; its payload holds {available}",
@@ -109,9 +116,9 @@ impl BasketHeader {
 
     /// The content of a basket that is a record of its own, into `place`, which has `object_len` bytes.
     pub(crate) fn decompress_into(&self, record: &[u8], place: &mut [u8]) -> Result<()> {
-        let payload = record
-            .get(self.key_len..self.record_len)
-            .ok_or_else(|| Error::corrupt(format!("a basket of {} bytes has a key of {}", self.record_len, self.key_len)))?;
+        let payload = record.get(self.key_len..self.record_len).ok_or_else(|| {
+            Error::corrupt(format!("a basket of {} bytes has a key of {}", self.record_len, self.key_len))
+        })?;
         if is_compressed(self.object_len, payload.len()) {
             return with_decoder(|decoder| decoder.decode(payload, place));
         }
@@ -165,7 +172,8 @@ impl<'a> Content<'a> {
         scratch: &'a mut Vec<u8>,
     ) -> Result<Self> {
         let payload = record.get(header.key_len..header.record_len).unwrap_or_default();
-        let plain = if !is_compressed(header.object_len, payload.len()) && payload.len() >= header.object_len {
+        let plain = if !is_compressed(header.object_len, payload.len()) && payload.len() >= header.object_len
+        {
             &payload[..header.object_len]
         } else {
             if header.object_len > scratch.len() {

@@ -10,7 +10,6 @@ use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 
 /// `TBranchElement::fType` (root-io-spec TBranchElement §3).
 mod branch_type {
-    pub(super) const CUSTOM_STREAMER: i32 = -1;
     pub(super) const CLONES_MASTER: i32 = 3;
     pub(super) const COLLECTION_MASTER: i32 = 4;
     pub(super) const CLONES_MEMBER: i32 = 31;
@@ -21,6 +20,7 @@ mod branch_type {
 mod code {
     pub(super) const ARRAY: i32 = 20;
     pub(super) const COUNTED: i32 = 40;
+    pub(super) const COUNTER: i32 = 6;
     pub(super) const CHAR_STAR: i32 = 7;
     pub(super) const DOUBLE32: i32 = 9;
     pub(super) const BITS: i32 = 15;
@@ -34,19 +34,12 @@ mod code {
 
 /// The meaning of a `TBranchElement`.
 pub(super) fn interpret(branch: &Branch, element: &BranchElement, streamers: &StreamerInfos) -> Outcome {
-    let is_master =
-        matches!(element.element_type, branch_type::CLONES_MASTER | branch_type::COLLECTION_MASTER);
-    if !branch.children.is_empty() {
-        return Outcome::group(group_name(element, streamers));
-    }
-    if is_master {
-        return count_column("int32_t".into());
-    }
-    if element.element_type == branch_type::CUSTOM_STREAMER {
-        return Outcome::unsupported(&element.class_name, "its class has a hand-written streamer");
-    }
-    if element.id < 0 {
-        return whole(element);
+    match element.element_type {
+        branch_type::CLONES_MASTER => return count_column("int32_t".into()),
+        _ if !branch.children.is_empty() => return Outcome::group(group_name(element, streamers)),
+        branch_type::COLLECTION_MASTER => return count_column("int32_t".into()),
+        _ if element.id < 0 => return whole(element),
+        _ => {}
     }
     let Some(member) = member(element, streamers) else {
         let name = format!("{} of {}", branch.name, element.class_name);
@@ -155,7 +148,11 @@ fn number(member: &StreamerElement, code: i32) -> Option<(Number, &'static str)>
     match code {
         code::DOUBLE32 => Some((packed(member.range, true), "Double32_t")),
         code::FLOAT16 => Some((packed(member.range, false), "Float16_t")),
-        _ => basic(code).map(|(primitive, name): (Primitive, _)| (Number::Plain(primitive), name)),
+        // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
+        code::COUNTER if member.type_name.starts_with('u') || member.type_name.starts_with('U') => {
+            Some((Number::Plain(Primitive::U32), "uint32_t"))
+        }
+        _ => basic(code).map(|(primitive, name)| (Number::Plain(primitive), name)),
     }
 }
 
