@@ -1,0 +1,162 @@
+"""Iterates over 2 GB of decoded arrays in steps of 50 MB, and measures the memory that it takes at most.
+
+    python bench/memory.py --data DIR [--markdown FILE]
+
+The input, a tree of flat and jagged columns in ZSTD, is written once, by uproot. Each client reads it in a process
+of its own, adds up every column and compares with the sums noted when it was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STEP_SIZE = "50 MB"
+MOST_MB = 400
+CLIENTS = ["sapwood", "uproot"]
+
+BATCHES = 160
+ENTRIES_PER_BATCH = 62_500
+FLAT, JAGGED, MEAN_ITEMS = 24, 4, 6
+
+Row = dict[str, Any]
+
+
+def write_input(path: Path) -> None:
+    """Writes the tree, and beside it, as JSON, its decoded size and the sums of its columns."""
+    import awkward as ak
+    import numpy as np
+    import uproot
+
+    random = np.random.default_rng(2)
+
+    def values(count: int) -> Any:
+        # Twelve random bits each: sums are exact, and compression is about as good as on real data.
+        return random.integers(0, 4096, count).astype("f4")
+
+    def batch() -> dict[str, Any]:
+        columns: dict[str, Any] = {f"flat{i}": values(ENTRIES_PER_BATCH) for i in range(FLAT)}
+        counts = random.poisson(MEAN_ITEMS, ENTRIES_PER_BATCH)
+        items = {f"v{i}": ak.unflatten(values(counts.sum()), counts) for i in range(JAGGED)}
+        return {**columns, "jagged": ak.zip(items)}
+
+    sums: dict[str, float] = {}
+    decoded_bytes = 0
+    part = path.with_suffix(".part.root")
+    with uproot.recreate(part, compression=uproot.ZSTD(1)) as file:
+        for number in range(BATCHES):
+            columns = batch()
+            if number:
+                file["tree"].extend(columns)
+            else:
+                file["tree"] = columns
+            flat = {name: column for name, column in columns.items() if name != "jagged"}
+            flat |= {f"jagged_{name}": columns["jagged"][name] for name in ak.fields(columns["jagged"])}
+            for name, column in flat.items():
+                sums[name] = sums.get(name, 0) + column_sum(column)
+            decoded_bytes += sum(column.nbytes for column in flat.values())
+    noted = {"decoded_bytes": decoded_bytes, "entries": BATCHES * ENTRIES_PER_BATCH, "sums": sums}
+    path.with_suffix(".json").write_text(json.dumps(noted))
+    part.rename(path)
+
+
+def column_sum(column: Any) -> float:
+    """The exact sum of whole numbers, flat or jagged."""
+    import awkward as ak
+    import numpy as np
+
+    return float(np.sum(ak.to_numpy(ak.flatten(column, axis=None)), dtype="f8"))
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had resident."""
+    # Not getrusage: that starts from the peak of the process which started this one.
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise SystemExit("this system does not tell a process's peak memory")
+
+
+def iterate(client: str, path: Path) -> Row:
+    """Reads everything in steps, in this process."""
+    noted = json.loads(path.with_suffix(".json").read_text())
+    module: Any = __import__(client)
+    imported = peak_mb()
+    begin = time.perf_counter()
+    sums = dict.fromkeys(noted["sums"], 0.0)
+    steps = 0
+    for arrays in module.iterate(f"{path}:tree", list(sums), step_size=STEP_SIZE, how=dict):
+        steps += 1
+        for name, column in arrays.items():
+            sums[name] += column_sum(column)
+    seconds = time.perf_counter() - begin
+    if sums != noted["sums"]:
+        raise SystemExit(f"{client} read other values than were written")
+    return {
+        "client": client,
+        "decoded_gb": noted["decoded_bytes"] / 1e9,
+        "steps": steps,
+        "seconds": seconds,
+        "imported_mb": imported,
+        "peak_mb": peak_mb(),
+    }
+
+
+def measure(client: str, path: Path) -> Row:
+    """The same in a fresh process."""
+    command = [sys.executable, __file__, "--client", client, "--data", str(path.parent)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    row: Row = json.loads(run.stdout.splitlines()[-1])
+    return row
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        "| client | decoded GB | steps | seconds | MB after import | peak MB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        size = f"{row['decoded_gb']:.2f} | {row['steps']} | {row['seconds']:.1f}"
+        lines.append(f"| {row['client']} | {size} | {row['imported_mb']:.0f} | {row['peak_mb']:.0f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=default is None, help="inputs")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
+    parser.add_argument("--client", choices=CLIENTS, help="only read, in this process, and print JSON")
+    options = parser.parse_args()
+
+    path = options.data / "memory.root"
+    if options.client:
+        print(json.dumps(iterate(options.client, path)))
+        return
+    if not path.exists():
+        options.data.mkdir(parents=True, exist_ok=True)
+        write_input(path)
+    rows = [measure(client, path) for client in CLIENTS]
+    print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.markdown:
+        options.markdown.write_text(table(rows) + "\n")
+    if rows[0]["peak_mb"] >= MOST_MB:
+        print(f"{rows[0]['peak_mb']:.0f} MB at most, where less than {MOST_MB} MB is required")
+        if options.check:
+            raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
