@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uproot
 
-# After the key of a basket comes what TBasket adds: version, fBufferSize, fNevBufSize, fNevBuf, fLast, a flag.
+# A key of a basket ends with what TBasket adds: version, fBufferSize, fNevBufSize, fNevBuf, fLast, a flag.
 KEY = struct.Struct(">ihiIhh")
 BASKET = struct.Struct(">hiiiib")
 
@@ -21,7 +21,7 @@ def write_list(path: Path, tree_name: str, columns: list[str], out: Path) -> Non
         for name in columns:
             branch = tree[name]
             if branch.embedded_baskets:
-                raise ValueError(f"{name}: a basket lies in the tree's own record, which the limit does not read")
+                raise ValueError(f"{name}: a basket lies in the tree's record, where the limit does not look")
             interpretation = branch.interpretation
             jagged = isinstance(interpretation, uproot.interpretation.jagged.AsJagged)
             numbers = interpretation.content if jagged else interpretation

@@ -2,7 +2,7 @@
 //!
 //! `limit LIST THREADS [--sums]` reads the baskets that LIST names (see `list.rs`). It is told where everything
 //! is and how long it gets; it verifies no checksum and merges no reads. It prints one line of JSON: seconds of
-//! wall time and of processor time, bytes of output; with `--sums` then a line per column with the sums of its
+//! wall time and of processor time, bytes of memory at its peak and of output; with `--sums` then a line per column with the sums of its
 //! bytes.
 
 mod decompress;
@@ -49,10 +49,11 @@ fn main() -> Result<()> {
     let (wall, used) = (begin.elapsed(), processor_time());
 
     println!(
-        "{{\"wall\": {}, \"cpu_user\": {}, \"cpu_sys\": {}, \"bytes\": {}}}",
+        "{{\"open\": 0, \"wall\": {}, \"cpu\": {}, \"cpu_system\": {}, \"peak\": {}, \"bytes\": {}}}",
         wall.as_secs_f64(),
-        (used.0 - used_before.0).as_secs_f64(),
+        (used.0 + used.1 - used_before.0 - used_before.1).as_secs_f64(),
         (used.1 - used_before.1).as_secs_f64(),
+        peak_memory(),
         outputs.iter().map(|output| output.values.len() + 8 * output.offsets.len()).sum::<usize>(),
     );
     if rest.iter().any(|argument| argument == "--sums") {
@@ -140,4 +141,12 @@ fn processor_time() -> (Duration, Duration) {
         usage
     };
     (time(usage.ru_utime), time(usage.ru_stime))
+}
+
+/// The most memory that this process had, in bytes.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_ascii_whitespace().next()?.parse::<u64>().ok())
+        .map_or(0, |kib| 1024 * kib)
 }

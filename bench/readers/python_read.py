@@ -1,0 +1,53 @@
+"""Reads columns of a tree with sapwood or uproot, in a process of its own, and prints a line of JSON.
+
+    python python_read.py sapwood|uproot FILE TREE THREADS COLUMNS
+
+The clock starts when everything is imported. sapwood takes its number of threads from SAPWOOD_THREADS; for
+uproot, 0 means no executors, else they have that many threads.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import awkward as ak
+
+
+def main() -> None:
+    reader, path, tree_name, threads, list_of_columns = sys.argv[1:]
+    columns = Path(list_of_columns).read_text().split()
+    options = {}
+    if reader == "sapwood":
+        import sapwood as module
+    else:
+        import uproot as module
+
+        if threads != "0":
+            executor = ThreadPoolExecutor(int(threads))
+            options = {"decompression_executor": executor, "interpretation_executor": executor}
+
+    begin, used = time.perf_counter(), time.process_time()
+    tree = module.open(f"{path}:{tree_name}")
+    opened = time.perf_counter()
+    arrays = tree.arrays(columns, how=dict, **options)
+    end, used = time.perf_counter(), time.process_time() - used
+
+    if missing := set(columns) - set(arrays):
+        raise SystemExit(f"no column {', '.join(sorted(missing))}")
+    if wrong := [name for name, array in arrays.items() if not isinstance(array, ak.Array)]:
+        raise SystemExit(f"not an Awkward array: {', '.join(wrong)}")
+    print(json.dumps({"open": opened - begin, "wall": end - begin, "cpu": used, "peak": peak_memory()}))
+
+
+def peak_memory() -> int:
+    """The most memory that this process had, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Tables of what `local.py` measured: medians, ratios to the limit, and the figures that are asked for."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+Record = dict[str, Any]
+
+# Readers that give decoded values; bulk I/O, which hands out raw buffers, is judged by itself.
+PEERS = ["ROOT branch loop", "ROOT GetEntry", "RDataFrame", "uproot"]
+HEADINGS = {"one": "1 column", "ten": "10 columns", "all": "all columns"}
+
+
+class Group:
+    """The records of one selection of columns of one file."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.records = records
+
+    def value(self, reader: str, threads: int, quantity: str) -> float | None:
+        """The median of a quantity, if that reader ran."""
+        for record in self.records:
+            if (record["reader"], record["threads"]) == (reader, threads):
+                return float(median(run[quantity] for run in record["runs"]))
+        return None
+
+    def best_peer(self) -> float | None:
+        """The shortest wall time of all peers, with whatever threads."""
+        found = [self.value(r["reader"], r["threads"], "wall") for r in self.records if r["reader"] in PEERS]
+        return min((value for value in found if value is not None), default=None)
+
+
+def ratio(value: float | None, other: float | None) -> str:
+    """`value` in units of `other`."""
+    return f"{value / other:.2f}" if value is not None and other else "-"
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """A Markdown table, numbers to the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in [head, rule, *rows]]
+
+
+def readers_table(group: Group) -> list[str]:
+    """A row for each reader; times next to the limit's on as many threads."""
+    rows = []
+    for record in group.records:
+        reader, threads = record["reader"], record["threads"]
+        cpu, wall, opened, peak = (group.value(reader, threads, q) for q in ("cpu", "wall", "open", "peak"))
+        assert cpu is not None and wall is not None and opened is not None and peak is not None
+        limit_cpu, limit_wall = (group.value("limit", max(threads, 1), q) for q in ("cpu", "wall"))
+        name = f"{reader}, {threads} threads" if threads > 1 else reader
+        times = [f"{cpu:.3f}", ratio(cpu, limit_cpu), f"{wall:.3f}", ratio(wall, limit_wall)]
+        rows.append([name, *times, f"{1000 * opened:.0f}", f"{peak / 1e6:.0f}", str(len(record["runs"]))])
+    return table(["reader", "CPU s", "x limit", "wall s", "x limit", "open ms", "peak MB", "runs"], rows)
+
+
+def checks(name: str, columns: str, group: Group) -> list[list[str]]:
+    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
+    one, two = (group.value("sapwood", threads, "wall") for threads in (1, 2))
+    best = group.best_peer()
+    bulk = group.value("ROOT bulk I/O", 0, "wall")
+    rows = []
+
+    def add(what: str, measured: float, required: str, holds: bool) -> None:
+        label = f"{name}, {HEADINGS[columns]}: {what}"
+        rows.append([label, f"{measured:.2f}", required, "yes" if holds else "no"])
+
+    def at_most(what: str, value: float | None, other: float | None, most: float) -> None:
+        if value is not None and other:
+            add(what, value / other, f"at most {most:.2f}", value / other <= most)
+
+    def at_least(what: str, value: float | None, other: float | None, least: float) -> None:
+        if value is not None and other:
+            add(what, value / other, f"at least {least:.2f}", value / other >= least)
+
+    if columns == "all":
+        for threads in (1, 2):
+            cpu, limit = (group.value(reader, threads, "cpu") for reader in ("sapwood", "limit"))
+            at_most(f"CPU / limit, {threads} threads" if threads > 1 else "CPU / limit", cpu, limit, 1.25)
+        at_most("wall on 2 threads / on 1", two, one, 0.65)
+        at_least("best peer / 2 threads", best, two, 1.7 if "lzma" in name else 4)
+        at_least("bulk I/O / 1 thread", bulk, one, 0.85 if "lz4" in name else 1)
+        at_least("bulk I/O / 2 threads", bulk, two, 1.7)
+    if columns == "one":
+        opened = group.value("sapwood", 2, "open")
+        if two is not None and opened is not None:
+            at_most("ms from open to the first result / 30", 1000 * (two - opened), 30, 1)
+        fastest = min((each for each in (best, bulk) if each is not None), default=None)
+        at_least("fastest peer / sapwood, open and read", fastest, two, 1)
+    return rows
+
+
+def markdown(records: list[Record]) -> str:
+    """All tables, and before them the figures that are asked for."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record["input"], record["columns"]), []).append(record)
+    asked: list[list[str]] = []
+    tables: list[str] = []
+    for (name, columns), members in groups.items():
+        group = Group(members)
+        asked += checks(name, columns, group)
+        tables += [f"### {name}, {HEADINGS[columns]}", "", *readers_table(group), ""]
+    if asked:
+        tables = [*table(["asked for", "measured", "required", "holds"], asked), "", *tables]
+    return "\n".join(tables)
