@@ -5,6 +5,7 @@ if [ ! -x .venv/bin/zensical ]; then
     echo "documents: skipped, their tools need Python 3.11 or newer" >&2
     exit 0
 fi
+.venv/bin/python scripts/cli_reference.py
 case $1 in
 build) .venv/bin/zensical build --strict --clean ;;
 serve) .venv/bin/zensical serve ;;

@@ -121,7 +121,8 @@ def _with_read(
     requests = after.requests - before.requests
     note = (
         f"read: {_count(len(chosen), 'branch', 'branches')}, entries {start:,} to {stop:,}: "
-        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in {_count(requests, 'request', 'requests')}, "
+        f"{human_bytes(after.wanted_bytes - before.wanted_bytes)} in "
+        f"{_count(requests, 'request', 'requests')}, "
         f"{human_bytes(after.overread_bytes - before.overread_bytes)} more fetched on the way"
     )
     return replace(

@@ -27,10 +27,12 @@ def layout(
     deadline: Deadline = None,
     threads: Threads = None,
 ) -> None:
-    """Draw the baskets of a tree: entries downwards, branches across, as wide as they have bytes.
+    """Draw the baskets of a tree, and what a read touches.
 
     \b
     sapwood layout nano.root:Events nano.svg --read Muon_pt,Muon_eta --entries :50000
+
+    Entries go downwards, branches across, each as wide as its bytes; one rectangle is one basket.
     """
     from ..layout import draw, layout_of
     from ._target import open_tree

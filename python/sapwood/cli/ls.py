@@ -26,7 +26,7 @@ def ls(
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
-    """List the keys of a file or directory; trees with entries, branches, sizes and compression.
+    """List keys; of trees also entries, sizes, compression.
 
     \b
     sapwood ls -r https://example.org/nano.root

@@ -36,7 +36,7 @@ def show(
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
-    """List the branches of a tree: type, entries, bytes, ratio, baskets.
+    """List branches: type, entries, bytes, ratio, baskets.
 
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
