@@ -130,7 +130,7 @@ class Branch(HasBranches):
 
     @property
     def compression(self) -> Compression:
-        """How the baskets were compressed, as far as the file says; the file's setting if the branch has none."""
+        """How the baskets were compressed; what the file says if the branch says nothing."""
         own = Compression(self._core.compression)
         says_none_but_is = own.level == 0 and self.compressed_bytes < self.uncompressed_bytes
         return self.file.compression if says_none_but_is else own

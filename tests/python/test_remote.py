@@ -1,0 +1,163 @@
+"""Reading over HTTP: the same arrays, few turnarounds, deadlines that hold, and no secrets told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import sapwood
+from sapwood import errors
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve(events_file: Path) -> Iterator[Serve]:
+    """Serves the folder of the events over HTTP; takes the options of `sapwood-testkit serve`."""
+    if not TESTKIT.is_file():
+        pytest.skip(f"no test server in {TESTKIT} (make build)")
+    with contextlib.ExitStack() as stack:
+
+        def start(*options: str) -> str:
+            process = subprocess.Popen(
+                [str(TESTKIT), "serve", "--root", str(events_file.parent), *options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait, 10)
+            stack.callback(process.stdin.close)
+            stack.callback(process.stdout.close)
+            return str(json.loads(process.stdout.readline())["url"]) + "/events.root"
+
+        yield start
+
+
+@pytest.fixture
+def black_hole() -> Iterator[str]:
+    """The URL of a server that accepts and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/events.root"
+
+
+@pytest.mark.parametrize("behaviour", ["multi", "single", "single-first", "single-416", "ignore"])
+def test_the_same_arrays_from_every_kind_of_server(serve: Serve, events_file: Path, behaviour: str) -> None:
+    url = serve("--behaviour", behaviour)
+    with sapwood.open(f"{url}:Events") as tree, sapwood.open(f"{events_file}:Events") as local:
+        near, far = (t.arrays(library="np") for t in (local, tree))
+        assert list(near) == list(far)
+        for name in ("run", "met", "vertex"):
+            assert_array_equal(near[name], far[name])
+        assert [item.tolist() for item in near["Muon_pt"]] == [item.tolist() for item in far["Muon_pt"]]
+        assert tree.file.report().unplanned_reads == 0
+
+
+def test_opening_and_reading_costs_few_turnarounds(serve: Serve) -> None:
+    with sapwood.open(f"{serve()}:Events") as tree:
+        tree.arrays(["run", "met", "Muon_pt"], library="np")
+        assert tree.file.report().turnarounds <= 4
+        again = tree.file.report()
+        assert again.requests >= again.turnarounds >= 1
+
+
+def test_steps_over_http(serve: Serve) -> None:
+    with sapwood.open(f"{serve()}:Events") as tree:
+        runs = [run for step in tree.iterate("run", step_size=130, library="np") for run in step["run"]]
+        assert runs == list(range(1000))
+
+
+def test_many_files_over_http(serve: Serve) -> None:
+    url = serve()
+    assert len(sapwood.concatenate([f"{url}:Events"] * 6, "run", library="np")["run"]) == 6000
+    assert pickle.loads(pickle.dumps(sapwood.open(f"{url}:Events"))).num_entries == 1000
+
+
+def test_what_is_not_there(serve: Serve) -> None:
+    url = serve().replace("events", "nothing")
+    with pytest.raises(FileNotFoundError) as caught:
+        sapwood.open(url)
+    assert caught.value.url == url
+
+
+@pytest.mark.parametrize("secret", ["http://user:sesame@{}", "http://{}?token=sesame"])
+def test_secrets_are_not_told(serve: Serve, secret: str) -> None:
+    url = secret.format(serve().removeprefix("http://"))
+    with sapwood.open({url: "Events"}) as tree:
+        told: list[Any] = [
+            tree.file.file_path,
+            repr(tree),
+            repr(tree.file),
+            str(tree.file.report()),
+            tree.object_path,
+        ]
+        for failing in (lambda: tree["x"], lambda: tree.file["x"], lambda: pickle.dumps(tree)):
+            with pytest.raises(errors.SapwoodError) as caught:
+                failing()
+            told += [str(caught.value), repr(caught.value), repr(vars(caught.value))]
+        _, report = next(tree.iterate("run", report=True))
+        told.append(repr(report))
+        assert not [text for text in told if "sesame" in text]
+    with pytest.raises(errors.SapwoodError) as caught:
+        sapwood.open({url.replace("events", "nothing"): None})
+    assert "sesame" not in str(caught.value) + repr(vars(caught.value))
+
+
+def test_a_deadline_holds_where_a_server_never_answers(black_hole: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(errors.DeadlineError) as caught:
+        sapwood.open(black_hole, deadline=0.5)
+    assert 0.4 < time.monotonic() - start < 1.5
+    assert isinstance(caught.value, TimeoutError) and caught.value.url == black_hole
+
+
+def test_a_deadline_of_one_read(serve: Serve, events_file: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    with uproot.recreate(events_file.with_name("large.root"), compression=None) as file:
+        for _ in range(2):
+            file.mktree("t", {"x": "f8", "y": "f8"}).extend({"x": np.zeros(200_000), "y": np.zeros(200_000)})
+    url = serve("--rtt-ms", "400").replace("events", "large")
+    with sapwood.open(f"{url}:t") as tree:
+        with pytest.raises(errors.DeadlineError):
+            tree.arrays(library="np", deadline=0.1)
+        assert len(tree["x"].array(library="np", deadline=30)) == 200_000
+
+
+def test_ctrl_c_ends_a_wait(black_hole: str) -> None:
+    code = f"""
+        import sapwood, sys
+        print("ready", flush=True)
+        try:
+            sapwood.open({black_hole!r}, deadline=60)
+        except KeyboardInterrupt:
+            sys.exit(7)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    assert process.wait(10) == 7
+    assert time.monotonic() - start < 2
+    process.stdout.close()
