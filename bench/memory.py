@@ -2,8 +2,8 @@
 
     python bench/memory.py --data DIR [--markdown FILE]
 
-The input, a tree of flat and jagged columns in ZSTD, is written once, by uproot. Each client reads it in a process
-of its own, adds up every column and compares with the sums noted when it was written.
+The input, a tree of flat and jagged columns in ZSTD, is written once, by uproot. Each client reads it in a
+process of its own, adds up every column and compares with the sums noted when it was written.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ def write_input(path: Path) -> None:
     sums: dict[str, float] = {}
     decoded_bytes = 0
     part = path.with_suffix(".part.root")
+    tree: Any = None
     with uproot.recreate(part, compression=uproot.ZSTD(1)) as file:
-        for number in range(BATCHES):
+        for _ in range(BATCHES):
             columns = batch()
-            if number:
-                file["tree"].extend(columns)
-            else:
-                file["tree"] = columns
+            if tree is None:
+                tree = file.mktree(
+                    "tree", {name: ak.type(column).content for name, column in columns.items()}
+                )
+            tree.extend(columns)
             flat = {name: column for name, column in columns.items() if name != "jagged"}
             flat |= {f"jagged_{name}": columns["jagged"][name] for name in ak.fields(columns["jagged"])}
             for name, column in flat.items():
