@@ -8,33 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._column import Column, Form
+from ._column import Column, Form, empty_column
 from .errors import UsageError
 
 
-def column_to_awkward(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
-    """The column as an ``ak.Array`` with optional parameters, such as ``{"__doc__": …}``."""
-    import awkward as ak
-
+def column_to_layout(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
+    """The column as an ``ak.contents.Content`` with optional parameters, such as ``{"__doc__": …}``."""
     layout = _build(column.form, column.length, iter(column.buffers))
     if parameters:
         layout = layout.copy(parameters={**layout.parameters, **parameters})
-    return ak.Array(layout)
+    return layout
+
+
+def column_to_awkward(column: Column, parameters: Mapping[str, str] | None = None) -> Any:
+    """The column as an ``ak.Array`` with optional parameters."""
+    import awkward as ak
+
+    return ak.Array(column_to_layout(column, parameters))
 
 
 def awkward_form(form: Form) -> Any:
     """The ``ak.forms.Form`` of a column's form."""
-    from ._column import empty_column
-
-    return column_to_awkward(empty_column(form)).layout.form
+    return column_to_layout(empty_column(form)).form
 
 
 def records(arrays: Mapping[str, Any], length: int) -> Any:
     """Arrays side by side, as records of one entry each."""
     import awkward as ak
 
-    contents = [ak.to_layout(array) for array in arrays.values()]
+    contents = [as_layout(array) for array in arrays.values()]
     return ak.Array(ak.contents.RecordArray(contents, list(arrays), length))
+
+
+def as_layout(array: Any) -> Any:
+    """The layout of an ``ak.Array``, or a layout itself: a thousand columns need not all be arrays first."""
+    return getattr(array, "layout", array)
 
 
 def zipped(arrays: Mapping[str, Any], length: int) -> Any:
@@ -48,7 +56,7 @@ def zipped(arrays: Mapping[str, Any], length: int) -> Any:
     groups: list[tuple[NDArray[Any], dict[str, Any]]] = []
     out: dict[str, Any] = {}
     for name, array in arrays.items():
-        layout = ak.to_layout(array)
+        layout = as_layout(array)
         if not layout.is_list or layout.is_regular or layout.parameter("__array__") is not None:
             out[name] = array
             continue
@@ -67,7 +75,7 @@ def zipped(arrays: Mapping[str, Any], length: int) -> Any:
             common, title = "", f"jagged{number}"
         names = [name[len(common) :].strip("_./") for name in members]
         content = ak.contents.RecordArray(list(members.values()), names, int(offsets[-1]))
-        out[title] = ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets), content))
+        out[title] = ak.contents.ListOffsetArray(ak.index.Index64(offsets), content)
     return records(out, length)
 
 

@@ -82,12 +82,12 @@ class Library(ABC):
 
 
 class AwkwardLibrary(Library):
-    """Awkward Arrays; a table is an array of records."""
+    """Awkward Arrays; a table is an array of records. Between its methods, arrays may be bare layouts."""
 
     name, module, package = "ak", "awkward", "awkward"
 
     def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
-        return _awkward.column_to_awkward(column, doc)
+        return _awkward.column_to_layout(column, doc)
 
     def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
         import awkward as ak
@@ -95,7 +95,9 @@ class AwkwardLibrary(Library):
         return value if isinstance(value, ak.Array) else ak.Array(np.asarray(value))
 
     def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
-        return array[mask]
+        import awkward as ak
+
+        return ak.Array(array)[mask]
 
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
         import awkward as ak
@@ -105,8 +107,12 @@ class AwkwardLibrary(Library):
     def group(
         self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
     ) -> Any:
+        import awkward as ak
+
         if how == "zip":
             return self._titled(_awkward.zipped(arrays, len(index)), title)
+        if how is not None:
+            arrays = {name: ak.Array(array) for name, array in arrays.items()}
         return super().group(arrays, how, index, docs, title)
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:

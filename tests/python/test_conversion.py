@@ -59,8 +59,8 @@ COLUMNS = [pytest.param(*case, id=case[1]) for case in EXPECTED]
 
 @pytest.mark.parametrize(("column", "type_", "values"), COLUMNS)
 def test_awkward(column: BuiltColumn, type_: str, values: list[Any]) -> None:
-    pytest.importorskip("awkward")
-    array = library_named("ak").array(column, range(column.length), None)
+    ak = pytest.importorskip("awkward")
+    array = ak.Array(library_named("ak").array(column, range(column.length), None))
     assert str(array.type) == f"{column.length} * {type_}"
     assert array.to_list() == values
     assert type_string(column.form) == type_
@@ -68,8 +68,8 @@ def test_awkward(column: BuiltColumn, type_: str, values: list[Any]) -> None:
 
 @pytest.mark.parametrize(("column", "type_", "values"), COLUMNS)
 def test_awkward_there_and_back(column: BuiltColumn, type_: str, values: list[Any]) -> None:
-    pytest.importorskip("awkward")
-    array = library_named("ak").array(column, range(column.length), None)
+    ak = pytest.importorskip("awkward")
+    array = ak.Array(library_named("ak").array(column, range(column.length), None))
     back = awkward_to_column(array[np.arange(column.length)[::-1]])
     assert back is not None and back.form == column.form
     assert library_named("ak").array(back, range(back.length), None).to_list() == values[::-1]
@@ -86,8 +86,8 @@ def test_arrow(column: BuiltColumn, type_: str, values: list[Any]) -> None:
 
 @pytest.mark.parametrize(("column", "type_", "values"), COLUMNS)
 def test_an_empty_column_has_the_same_type(column: BuiltColumn, type_: str, values: list[Any]) -> None:
-    pytest.importorskip("awkward")
-    array = library_named("ak").array(empty_column(column.form), range(0), None)
+    ak = pytest.importorskip("awkward")
+    array = ak.Array(library_named("ak").array(empty_column(column.form), range(0), None))
     assert str(array.type) == f"0 * {type_}"
     assert len(column_to_numpy(empty_column(column.form))) == 0
 
@@ -100,7 +100,7 @@ def test_numpy_flat_shares_memory() -> None:
 
 def test_awkward_shares_memory() -> None:
     ak = pytest.importorskip("awkward")
-    array = library_named("ak").array(JAGGED, range(3), None)
+    array = ak.Array(library_named("ak").array(JAGGED, range(3), None))
     assert np.shares_memory(ak.to_layout(array).content.data, JAGGED.buffers[1])
 
 
@@ -157,8 +157,8 @@ def test_pandas_is_indexed_by_entry() -> None:
 
 
 def test_descriptions_are_attached() -> None:
-    pytest.importorskip("awkward")
-    array = library_named("ak").array(FLAT, range(3), {"__doc__": "momentum"})
+    ak = pytest.importorskip("awkward")
+    array = ak.Array(library_named("ak").array(FLAT, range(3), {"__doc__": "momentum"}))
     assert array.layout.parameters["__doc__"] == "momentum"
 
 
