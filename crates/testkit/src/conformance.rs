@@ -66,7 +66,7 @@ async fn answers_empty_ranges(source: &dyn Source, content: &[u8]) {
 }
 
 async fn answers_many_ranges(source: &dyn Source, content: &[u8]) {
-    let step = (content.len() / 1000).max(1);
+    let step = (content.len() / 450).max(1);
     let ranges: Vec<_> = (0..content.len() / step).map(|i| range(i * step, step.div_ceil(2))).collect();
     check(source, content, &ranges).await;
 }
@@ -77,7 +77,7 @@ async fn answers_random_ranges(source: &dyn Source, content: &[u8]) {
         let count = random.usize(1..12);
         let random_range = || {
             let start = random.usize(..=content.len());
-            range(start, random.usize(..=content.len() - start))
+            range(start, random.usize(..=(content.len() - start).min(50_000)))
         };
         let ranges: Vec<_> = std::iter::repeat_with(random_range).take(count).collect();
         check(source, content, &ranges).await;

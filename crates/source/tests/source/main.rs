@@ -8,6 +8,7 @@ mod local;
 mod opening;
 mod reading;
 mod real_server;
+mod tls;
 mod versions;
 
 use bytes::Bytes;

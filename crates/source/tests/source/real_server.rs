@@ -14,9 +14,9 @@ async fn keeps_the_contract() {
     let content = std::fs::read(var("SAPWOOD_TEST_FILE").unwrap()).unwrap();
     let options = OpenOptions::default();
     let opened = open(&url, &options).await.unwrap();
-    println!("{:?}\n{:?}", opened.source, options.counters.snapshot());
+    eprintln!("{:?}\n{:?}", opened.source, options.counters.snapshot());
     let first_bytes = ByteRange { start: 0, len: 64.min(content.len() as u64) };
     assert_eq!(opened.known.get(first_bytes).unwrap(), content[..first_bytes.len as usize]);
     conformance(opened.source.clone(), &content).await;
-    println!("{:?}\n{:?}", opened.source.physics(), options.counters.snapshot());
+    eprintln!("{:?}\n{:?}", opened.source.physics(), options.counters.snapshot());
 }
