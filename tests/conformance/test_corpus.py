@@ -7,6 +7,8 @@ compared (with uproot and, where it is installed, ROOT), and the run says so.
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -16,9 +18,11 @@ from typing import Any
 
 import pytest
 
+import sapwood
+
 HERE = Path(__file__).resolve().parent
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", HERE.parents[2] / "shared" / "corpus"))
-SHARDS = 4
+SHARDS = max(2, os.cpu_count() or 2)
 
 # What this version reads. Other families are refused with UnsupportedTypeError.
 FAMILIES = {
@@ -104,8 +108,31 @@ def test_a_family_is_equal(verdicts: list[dict[str, Any]], family: str) -> None:
 
 
 def test_nothing_is_silently_different(verdicts: list[dict[str, Any]]) -> None:
-    wrong = [one for one in verdicts if one["verdict"] in WRONG]
+    wrong = [one for one in verdicts if one["verdict"] in WRONG and not same_after_all(one)]
     assert not wrong, lines(wrong)
+
+
+def same_after_all(one: dict[str, Any]) -> bool:
+    """Whether ROOT's values, as the oracle took them, show less than there is, and agree in what they show.
+
+    TTreeFormula shows one text per entry, the first (or "") where an entry is a list of them; an unordered
+    set comes in the order of a hash table in memory, not in that of the file.
+    """
+    if one["verdict"] != "root-differs":
+        return False
+    with gzip.open(CORPUS / "oracle" / f"{one['file']}.json.gz", "rt") as file:
+        root = json.load(file)["trees"][one["tree"]]["branches"][one["branch"]]["root"]
+    branch = sapwood.open(CORPUS / "files" / one["file"])[one["tree"]][f"/{one['branch']}"]
+    if "str_sha" not in root or branch.interpretation.form != ("list", ("string",)):
+        return False
+    entries = branch.array(library="np", entry_stop=root["n"])
+    if root["str_n"] == root["n"]:
+        first = [entry[0] if len(entry) else "" for entry in entries]
+        return hashlib.sha256("\0".join(first).encode()).hexdigest() == root["str_sha"]
+    if "unordered_set" in branch.typename and "json" in root:
+        shown = [sorted(json.loads(text)) for text in root["json"]]
+        return shown == [sorted(entry) for entry in entries[: len(shown)]]
+    return False
 
 
 def test_what_is_refused_is_refused_by_name(verdicts: list[dict[str, Any]]) -> None:
