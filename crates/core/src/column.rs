@@ -1,6 +1,7 @@
 //! Columns as they are handed to the outside: a form and its buffers, shaped as Awkward Array shapes them.
 
 use crate::Buffer;
+use std::sync::Arc;
 
 /// The number types of array data. Values are little-endian in memory, a `Bool` is one byte of 0 or 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -114,14 +115,14 @@ pub struct Column {
     pub form: Form,
     /// Number of items (entries).
     pub length: usize,
-    /// Data, as the form says.
-    pub buffers: Vec<Buffer>,
+    /// Data, as the form says. Columns whose lists have the same lengths may share a buffer of offsets.
+    pub buffers: Vec<Arc<Buffer>>,
 }
 
 impl Column {
     /// Bytes of all buffers.
     pub fn byte_count(&self) -> usize {
-        self.buffers.iter().map(Buffer::len).sum()
+        self.buffers.iter().map(|buffer| buffer.len()).sum()
     }
 
     /// The column of `length` items whose parts, one after the other, have the buffers `parts` each.
@@ -140,7 +141,7 @@ impl Column {
         form.holds_offsets(&mut holds_offsets);
         let buffers = holds_offsets.iter().enumerate().map(|(index, holds_offsets)| {
             let parts = parts.iter().filter_map(|part| part.get(index).copied());
-            if *holds_offsets { join_offsets(parts) } else { join_values(parts) }
+            Arc::new(if *holds_offsets { join_offsets(parts) } else { join_values(parts) })
         });
         Column { form: form.clone(), length, buffers: buffers.collect() }
     }

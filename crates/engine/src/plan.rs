@@ -3,9 +3,12 @@
 use crate::Tree;
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{ByteRange, Column, Error, Result};
+use sapwood_core::{Buffer, ByteRange, Column, Error, Result};
 use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, decode};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One column of a read: the entries of one branch.
@@ -45,6 +48,9 @@ impl<'t> BranchPlan<'t> {
         let (Some(branch), Some(outcome)) = (tree.branches().get(index), tree.outcomes().get(index)) else {
             return Err(Error::usage(format!("the tree has no branch number {index}")));
         };
+        if let Some(damage) = &branch.broken {
+            return Err(Error::corrupt(damage).branch(&branch.path));
+        }
         let interpretation = match &outcome.meaning {
             Meaning::Column(interpretation) => interpretation,
             Meaning::Group => {
@@ -71,6 +77,7 @@ impl<'t> BranchPlan<'t> {
         &self,
         bytes: &impl Fn(&BasketRef) -> Option<Bytes>,
         counts: Option<Counts<'_>>,
+        likely: Option<&Arc<Buffer>>,
     ) -> Result<Column> {
         let baskets: Vec<BasketBytes<'_>> = self
             .baskets
@@ -82,7 +89,7 @@ impl<'t> BranchPlan<'t> {
                 Ok(BasketBytes { basket, bytes })
             })
             .collect::<Result<_>>()?;
-        decode(self.interpretation, &baskets, self.entries.clone(), counts)
+        decode(self.interpretation, &baskets, self.entries.clone(), counts, likely)
             .map_err(|error| error.branch(&self.branch.path))
     }
 }
@@ -99,12 +106,17 @@ impl ColumnPlan<'_> {
         self.baskets().map(|basket| ByteRange { start: basket.offset, len: basket.len })
     }
 
-    /// Decodes the column from its baskets.
-    pub(crate) fn decode(&self, bytes: impl Fn(&BasketRef) -> Option<Bytes>) -> Result<Column> {
-        let Some(counts) = &self.counts else { return self.values.decode(&bytes, None) };
-        let values = integers(&counts.decode(&bytes, None)?)
+    /// Decodes the column from its baskets; shares the `likely` offsets if they prove right.
+    pub(crate) fn decode(
+        &self,
+        bytes: impl Fn(&BasketRef) -> Option<Bytes>,
+        likely: Option<&Arc<Buffer>>,
+    ) -> Result<Column> {
+        let Some(counts) = &self.counts else { return self.values.decode(&bytes, None, likely) };
+        let values = integers(&counts.decode(&bytes, None, None)?)
             .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
-        self.values.decode(&bytes, Some(Counts { first_entry: counts.entries.start, values: &values }))
+        let counts = Counts { first_entry: counts.entries.start, values: &values };
+        self.values.decode(&bytes, Some(counts), likely)
     }
 
     /// Number of baskets to decode.
@@ -136,17 +148,51 @@ fn integers(column: &Column) -> Option<Vec<i64>> {
 }
 
 /// Runs `work` for each plan, on the threads of the current pool, unless `cancelled` is set meanwhile.
+///
+/// Columns that one branch counts usually have the same offsets: they are decoded after the first of them,
+/// whose offsets `work` is given.
 pub(crate) fn in_parallel<'t>(
     plans: &[ColumnPlan<'t>],
     cancelled: &AtomicBool,
-    work: impl Fn(&ColumnPlan<'t>) -> Result<Column> + Sync,
+    work: impl Fn(&ColumnPlan<'t>, Option<&Arc<Buffer>>) -> Result<Column> + Sync,
 ) -> Result<Vec<Column>> {
-    plans
+    let work = |plan: &ColumnPlan<'t>, likely: Option<&Arc<Buffer>>| {
+        if cancelled.load(Ordering::Relaxed) { Err(crate::pool::interrupted()) } else { work(plan, likely) }
+    };
+    let groups = by_count(plans);
+    let decoded: Vec<Vec<Column>> = groups
         .par_iter()
-        .map(
-            |plan| {
-                if cancelled.load(Ordering::Relaxed) { Err(crate::pool::interrupted()) } else { work(plan) }
+        .map(|group| {
+            let Some((first, others)) = group.split_first() else { return Ok(Vec::new()) };
+            let first = work(&plans[*first], None)?;
+            let likely = first.buffers.first().cloned();
+            let others = others.par_iter().map(|index| work(&plans[*index], likely.as_ref()));
+            let mut columns = others.collect::<Result<Vec<Column>>>()?;
+            columns.insert(0, first);
+            Ok(columns)
+        })
+        .collect::<Result<_>>()?;
+    let mut columns: Vec<(usize, Column)> =
+        groups.into_iter().flatten().zip(decoded.into_iter().flatten()).collect();
+    columns.sort_unstable_by_key(|(index, _)| *index);
+    Ok(columns.into_iter().map(|(_, column)| column).collect())
+}
+
+/// Indices of the plans, those together whose items the same branch counts.
+fn by_count(plans: &[ColumnPlan<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut of_count: HashMap<usize, usize> = HashMap::new();
+    for (index, plan) in plans.iter().enumerate() {
+        match plan.values.interpretation.count_branch {
+            Some(count) => match of_count.entry(count) {
+                Entry::Occupied(group) => groups[*group.get()].push(index),
+                Entry::Vacant(free) => {
+                    free.insert(groups.len());
+                    groups.push(vec![index]);
+                }
             },
-        )
-        .collect()
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
 }

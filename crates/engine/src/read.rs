@@ -4,10 +4,11 @@ use crate::plan::{ColumnPlan, in_parallel, plan_column};
 use crate::scan::Windows;
 use crate::{Interrupt, Tree, pool};
 use rayon::ThreadPool;
-use sapwood_core::{Column, Counters, Deadline, Error, Result};
+use sapwood_core::{Buffer, Column, Counters, Deadline, Error, Form, Result};
 use sapwood_fetch::windows;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How to read.
@@ -70,11 +71,13 @@ pub(crate) fn read_here(
     let plans = plan(tree, branches, entries)?;
     let fetcher = &tree.file().0.fetcher;
     pool::compute(pool, interrupt, |cancelled| {
-        in_parallel(&plans, cancelled, |plan| {
+        in_parallel(&plans, cancelled, |plan, likely| {
             let ranges: Vec<_> = plan.ranges().collect();
             let bytes = fetcher.fetch_now(&ranges, deadline)?;
             let by_offset: HashMap<u64, _> = ranges.iter().map(|range| range.start).zip(bytes).collect();
-            timed(fetcher.counters(), plan, || plan.decode(|basket| by_offset.get(&basket.offset).cloned()))
+            timed(fetcher.counters(), plan, || {
+                plan.decode(|basket| by_offset.get(&basket.offset).cloned(), likely)
+            })
         })
     })
     .map_err(|error| error.url(tree.file().url()))
@@ -119,22 +122,34 @@ fn cut(tree: &Tree, branches: &[usize], entries: &Range<u64>) -> Result<Vec<Rang
     Ok(windows(starts, |cluster| bytes.get(cluster).copied().unwrap_or_default(), WINDOW, entries.clone()))
 }
 
-/// The columns of consecutive windows, joined.
+/// The columns of consecutive windows, joined. Columns that share their offsets in every window share them
+/// in the whole.
 fn join(mut parts: Vec<Vec<Column>>) -> Vec<Column> {
     if parts.len() == 1 {
         return parts.pop().unwrap_or_default();
     }
     let count = parts.first().map_or(0, Vec::len);
     let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-    (0..count)
-        .filter_map(|_| {
-            let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
-            let slices: Vec<Vec<&[u8]>> = columns
-                .iter()
-                .map(|column| column.buffers.iter().map(sapwood_core::Buffer::as_bytes).collect())
-                .collect();
-            let length = columns.iter().map(|column| column.length).sum();
-            Some(Column::join(&columns.first()?.form, &slices, length))
-        })
-        .collect()
+    let mut offsets: HashMap<Vec<*const Buffer>, Arc<Buffer>> = HashMap::new();
+    let mut joined = Vec::with_capacity(count);
+    // Kept until the end, so that no address is used twice.
+    let mut used = Vec::with_capacity(count);
+    for _ in 0..count {
+        let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
+        let Some(first) = columns.first() else { break };
+        let slices: Vec<Vec<&[u8]>> = columns
+            .iter()
+            .map(|column| column.buffers.iter().map(|buffer| buffer.as_bytes()).collect())
+            .collect();
+        let mut column = Column::join(&first.form, &slices, columns.iter().map(|column| column.length).sum());
+        if let Form::List(_) = first.form {
+            let heads = columns.iter().filter_map(|column| column.buffers.first());
+            let shared = offsets.entry(heads.clone().map(Arc::as_ptr).collect());
+            let shared = shared.or_insert_with(|| Arc::clone(&column.buffers[0]));
+            column.buffers[0] = Arc::clone(shared);
+            used.extend(heads.cloned());
+        }
+        joined.push(column);
+    }
+    joined
 }

@@ -143,8 +143,8 @@ impl Windows {
         let counters = self.tree.file().counters();
         let carried = &self.carried;
         let columns = pool::compute(pool, interrupt, |cancelled| {
-            in_parallel(&plans, cancelled, |plan| {
-                timed(counters, plan, || plan.decode(|basket| carried.get(&basket.offset).cloned()))
+            in_parallel(&plans, cancelled, |plan, likely| {
+                timed(counters, plan, || plan.decode(|basket| carried.get(&basket.offset).cloned(), likely))
             })
         })?;
         self.carried.retain(|offset, _| window.keep.contains(offset));

@@ -2,8 +2,10 @@
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PySlice, PyString, PyTuple};
+use pyo3::types::{PyList, PySlice, PyString, PyTuple};
 use sapwood::{Buffer, Form};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A column of data: its form, and its buffers as NumPy arrays.
 #[pyclass(module = "sapwood._core", frozen, get_all)]
@@ -13,17 +15,35 @@ pub(crate) struct Column {
     buffers: Vec<Py<PyAny>>,
 }
 
-impl Column {
-    pub(crate) fn new(py: Python<'_>, column: sapwood::Column) -> PyResult<Column> {
+/// The columns; a buffer that several of them share becomes one array.
+pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'_, PyList>> {
+    let mut buffers: Vec<(Arc<Buffer>, &'static str, usize)> = Vec::new();
+    let mut place_of: HashMap<*const Buffer, usize> = HashMap::new();
+    let mut places = Vec::new();
+    let mut shapes = Vec::with_capacity(columns.len());
+    for column in columns {
         let mut dtypes = Vec::with_capacity(column.buffers.len());
         buffer_dtypes(&column.form, &mut dtypes);
-        let buffers = dtypes
-            .into_iter()
-            .zip(column.buffers)
-            .map(|((dtype, size), buffer)| array(py, buffer, dtype, size))
-            .collect::<PyResult<_>>()?;
-        Ok(Column { form: form_tuple(py, &column.form)?, length: column.length, buffers })
+        let first = places.len();
+        for ((dtype, size), buffer) in dtypes.into_iter().zip(column.buffers) {
+            places.push(*place_of.entry(Arc::as_ptr(&buffer)).or_insert_with(|| {
+                buffers.push((buffer, dtype, size));
+                buffers.len() - 1
+            }));
+        }
+        shapes.push((column.form, column.length, first..places.len()));
     }
+    let arrays = buffers.into_iter().map(|(buffer, dtype, size)| {
+        array(py, Arc::try_unwrap(buffer).unwrap_or_else(|shared| (*shared).clone()), dtype, size)
+    });
+    let arrays: Vec<Py<PyAny>> = arrays.collect::<PyResult<_>>()?;
+    let columns = shapes.into_iter().map(|(form, length, range)| {
+        let buffers = places.get(range).into_iter().flatten();
+        let buffers =
+            buffers.filter_map(|place| arrays.get(*place)).map(|array| array.clone_ref(py)).collect();
+        Ok(Column { form: form_tuple(py, &form)?, length, buffers })
+    });
+    PyList::new(py, columns.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// The dtype of each buffer of a form and its bytes per item, depth first.

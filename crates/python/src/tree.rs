@@ -1,6 +1,6 @@
 //! `Tree`, `Branch` and `Scan`.
 
-use crate::column::{Column, form_tuple};
+use crate::column::{columns, form_tuple};
 use crate::error::detached;
 use crate::file::deadline;
 use pyo3::prelude::*;
@@ -21,11 +21,6 @@ impl Tree {
 
 fn read_options(threads: Option<usize>, seconds: Option<f64>) -> PyResult<ReadOptions> {
     Ok(ReadOptions { threads, deadline: deadline(seconds)? })
-}
-
-fn columns<'py>(py: Python<'py>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'py, PyList>> {
-    let columns = columns.into_iter().map(|column| Column::new(py, column));
-    PyList::new(py, columns.collect::<PyResult<Vec<_>>>()?)
 }
 
 #[pymethods]

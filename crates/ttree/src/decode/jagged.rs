@@ -5,6 +5,7 @@ use super::piece::Piece;
 use crate::basket::{Bounds, Content};
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
+use std::sync::Arc;
 
 /// What an entry consists of: `header` bytes, then items of `values` numbers.
 #[derive(Debug, Clone, Copy)]
@@ -38,14 +39,23 @@ impl Item {
     }
 }
 
-/// Offsets and values of all pieces.
-pub(super) fn decode(item: Item, pieces: &[Piece<'_>]) -> Result<Vec<Buffer>> {
+/// Offsets and values of all pieces. The offsets are `likely` if those prove right.
+pub(super) fn decode(
+    item: Item,
+    pieces: &[Piece<'_>],
+    likely: Option<&Arc<Buffer>>,
+) -> Result<Vec<Arc<Buffer>>> {
     // The number of items follows from the headers, so that memory is taken once and each piece is
     // decoded in its place. Only a piece that is cut must be decompressed for it, at most two.
     let items: Vec<usize> = pieces.iter().map(|piece| count_items(item, piece)).collect::<Result<_>>()?;
+    let mut values = Buffer::zeroed(items.iter().sum::<usize>() * item.size_in_memory());
+    if let Some(offsets) = likely
+        && decode_values(item, pieces, &items, offsets.view(), &mut values)?
+    {
+        return Ok(vec![Arc::clone(offsets), Arc::new(values)]);
+    }
     let entries: usize = pieces.iter().map(Piece::len).sum();
     let mut offsets = Buffer::zeroed((entries + 1) * size_of::<i64>());
-    let mut values = Buffer::zeroed(items.iter().sum::<usize>() * item.size_in_memory());
     let mut work = Vec::with_capacity(pieces.len());
     let mut offsets_left = offsets.view_mut::<i64>().get_mut(1..).unwrap_or_default();
     let mut values_left = values.as_bytes_mut();
@@ -61,7 +71,55 @@ pub(super) fn decode(item: Item, pieces: &[Piece<'_>]) -> Result<Vec<Buffer>> {
     work.into_par_iter().try_for_each(|(piece, place)| {
         piece.with_content(|content| decode_piece(item, piece, &content, place))
     })?;
-    Ok(vec![offsets, values])
+    Ok(vec![Arc::new(offsets), Arc::new(values)])
+}
+
+/// Decodes only the values, and answers whether `offsets` are those of the pieces: each table of offsets is
+/// compared with them. Writing, and keeping, the same offsets for each of many columns costs more.
+fn decode_values(
+    item: Item,
+    pieces: &[Piece<'_>],
+    items: &[usize],
+    offsets: &[i64],
+    values: &mut Buffer,
+) -> Result<bool> {
+    let entries: usize = pieces.iter().map(Piece::len).sum();
+    if offsets.len() != entries + 1 || item.header != 0 || !pieces.iter().all(Piece::is_whole) {
+        return Ok(false);
+    }
+    let mut work = Vec::with_capacity(pieces.len());
+    let (mut entry, mut base) = (0, 0i64);
+    let mut values_left = values.as_bytes_mut();
+    for (piece, &count) in pieces.iter().zip(items) {
+        let expected = &offsets[entry..=entry + piece.len()];
+        let end = base + super::program::position(count);
+        if expected.first() != Some(&base) || expected.last() != Some(&end) {
+            return Ok(false);
+        }
+        let (values, after) = values_left.split_at_mut(count * item.size_in_memory());
+        values_left = after;
+        work.push((piece, expected, values));
+        (entry, base) = (entry + piece.len(), end);
+    }
+    let results = work.into_par_iter().map(|(piece, expected, values)| {
+        piece.with_content(|content| {
+            let Bounds::Table { words, key_len, mask: u32::MAX } = content.bounds else { return Ok(false) };
+            item.number.decode(content.data, values);
+            Ok(is_table(item, words, key_len, expected))
+        })
+    });
+    results.try_reduce(|| true, |first, second| Ok(first && second))
+}
+
+/// True if a table of byte offsets says the same as `expected`, which are offsets in items.
+fn is_table(item: Item, words: &[u8], key_len: u32, expected: &[i64]) -> bool {
+    let Some(&base) = expected.first() else { return false };
+    let (Ok(size), words) = (i64::try_from(item.size), words.as_chunks::<4>().0) else { return false };
+    let differs = words.iter().zip(expected).fold(0, |differs, (word, offset)| {
+        let word = i64::from(u32::from_be_bytes(*word)) - i64::from(key_len);
+        differs | (word ^ ((offset - base) * size))
+    });
+    words.len() + 1 == expected.len() && differs == 0
 }
 
 /// Where a piece goes.

@@ -14,8 +14,9 @@ pub use program::Node;
 use crate::BasketRef;
 use bytes::Bytes;
 use piece::Piece;
-use sapwood_core::{Column, Form, Result};
+use sapwood_core::{Buffer, Column, Form, Result};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How the bytes of a branch become values.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +83,8 @@ impl<'a> Counts<'a> {
 /// Decodes the entries `entries` of a branch, on the threads of the current pool.
 ///
 /// `baskets` are the baskets that hold these entries, in order; together they must hold all of them.
+/// `likely` are the offsets of another column that is expected to have lists of the same lengths, because
+/// the same branch counts them: if that proves true, the column shares them.
 ///
 /// # Errors
 /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the byte offset in the file.
@@ -90,13 +93,14 @@ pub fn decode(
     baskets: &[BasketBytes<'_>],
     entries: Range<u64>,
     counts: Option<Counts<'_>>,
+    likely: Option<&Arc<Buffer>>,
 ) -> Result<Column> {
     let pieces = Piece::cut(baskets, entries, counts)?;
     let length = pieces.iter().map(Piece::len).sum();
     let buffers = match &interpretation.layout {
-        Layout::Fixed { number, values } => vec![fixed::decode(*number, *values, &pieces)?],
+        Layout::Fixed { number, values } => vec![Arc::new(fixed::decode(*number, *values, &pieces)?)],
         Layout::Jagged { number, values, header } => {
-            jagged::decode(jagged::Item::new(*number, *values, *header), &pieces)?
+            jagged::decode(jagged::Item::new(*number, *values, *header), &pieces, likely)?
         }
         Layout::Program(node) => return streamed::decode(node, &pieces),
     };
