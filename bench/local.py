@@ -138,6 +138,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
+    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.build = options.build or options.data / "build"
     options.inputs = options.inputs.split(",")
@@ -169,6 +170,8 @@ def main() -> None:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
         options.markdown.write_text(text)
+    if options.check and (missed := report.missed(records)):
+        raise SystemExit("not reached:\n" + "\n".join(missed))
 
 
 if __name__ == "__main__":

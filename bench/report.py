@@ -92,17 +92,29 @@ def checks(name: str, columns: str, group: Group) -> list[list[str]]:
     return rows
 
 
-def markdown(records: list[Record]) -> str:
-    """All tables, and before them the figures that are asked for."""
+def grouped(records: list[Record]) -> dict[tuple[str, str], Group]:
+    """The records by input and selection of columns."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["input"], record["columns"]), []).append(record)
+    return {key: Group(members) for key, members in groups.items()}
+
+
+def markdown(records: list[Record]) -> str:
+    """All tables, and before them the figures that are asked for."""
     asked: list[list[str]] = []
     tables: list[str] = []
-    for (name, columns), members in groups.items():
-        group = Group(members)
+    for (name, columns), group in grouped(records).items():
         asked += checks(name, columns, group)
         tables += [f"### {name}, {HEADINGS[columns]}", "", *readers_table(group), ""]
     if asked:
         tables = [*table(["asked for", "measured", "required", "holds"], asked), "", *tables]
     return "\n".join(tables)
+
+
+def missed(records: list[Record]) -> list[str]:
+    """The figures that were not reached."""
+    rows = [
+        row for (name, columns), group in grouped(records).items() for row in checks(name, columns, group)
+    ]
+    return [f"{what}: {measured}, {required}" for what, measured, required, holds in rows if holds == "no"]
