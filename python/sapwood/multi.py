@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 from ._filters import Filter
@@ -119,10 +121,7 @@ def concatenate(
     specs = several_files(files)
     settings = open_options(deadline, threads, options)
     chosen = library_named(library)
-    start: int = 0
-    stop: int | None = None
-    if entry_start is not None or entry_stop is not None:
-        start, stop = entry_range(_total_entries(specs, settings, allow_missing), entry_start, entry_stop)
+    start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     parts: list[Any] = []
     offset = 0
     for spec, source in _opened(specs, settings, allow_missing):
@@ -139,11 +138,13 @@ def concatenate(
             )
             wish = Wish(source, selection, chosen, how, ak_add_doc)
             for first, last in _ranges(spec, source.tree):
-                here = max(first, start - offset), last if stop is None else min(last, stop - offset)
-                if here[0] < here[1] or (not parts and here[0] == here[1]):
-                    parts.append(read_arrays(wish, *here, index_offset=offset))
+                here = max(first, min(last, start - offset))
+                end = max(here, min(last, stop - offset))
+                # An empty part says of what type an empty result is.
+                if here < end or not parts:
+                    parts.append(read_arrays(wish, here, end, index_offset=offset))
         offset += entries
-        if stop is not None and offset >= stop and parts:
+        if offset >= stop and parts:
             break
     if not parts:
         raise UsageError("no file has what was asked for, so there is nothing to concatenate")
@@ -159,8 +160,18 @@ def num_entries(
         yield source.file.file_path, source.object_path, source.tree.num_entries
 
 
-def _total_entries(specs: list[FileSpec], options: OpenOptions, allow_missing: bool) -> int:
-    return sum(source.tree.num_entries for _, source in _opened(specs, options, allow_missing))
+def _global_range(
+    specs: list[FileSpec],
+    options: OpenOptions,
+    allow_missing: bool,
+    entry_start: int | None,
+    entry_stop: int | None,
+) -> tuple[int, int]:
+    """Start and stop, counted through all files: these must be opened first only to count from the end."""
+    entries = sys.maxsize
+    if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
+        entries = sum(source.tree.num_entries for _, source in _opened(specs, options, allow_missing))
+    return entry_range(entries, entry_start, entry_stop)
 
 
 def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
@@ -183,37 +194,51 @@ def _opened(
     specs: list[FileSpec], options: OpenOptions, allow_missing: bool
 ) -> Iterator[tuple[FileSpec, HasBranches]]:
     """The trees of some files, in order; the next ones open while one is used. Closes what it opened."""
-    waiting: deque[tuple[FileSpec, Future[HasBranches] | HasBranches]] = deque()
+    waiting: deque[tuple[FileSpec, Future[HasBranches]]] = deque()
     remaining = iter(specs)
-    with ThreadPoolExecutor(_OPEN_AHEAD, thread_name_prefix="sapwood-open") as pool:
-        try:
-            while True:
-                for spec in remaining:
-                    already = isinstance(spec.file, HasBranches)
-                    waiting.append((spec, spec.file if already else pool.submit(_open_tree, spec, options)))
-                    if len(waiting) > _OPEN_AHEAD:
-                        break
-                if not waiting:
-                    return
-                spec, pending = waiting.popleft()
-                if isinstance(pending, HasBranches):
-                    yield spec, pending
-                    continue
-                with _skipping(allow_missing):
-                    source = pending.result()
-                    try:
-                        yield spec, source
-                    finally:
+    try:
+        while True:
+            for spec in remaining:
+                waiting.append((spec, _opening(spec, options)))
+                if len(waiting) > _OPEN_AHEAD:
+                    break
+            if not waiting:
+                return
+            spec, future = waiting.popleft()
+            with _skipping(allow_missing):
+                source = future.result()
+                try:
+                    yield spec, source
+                finally:
+                    if not isinstance(spec.file, HasBranches):
                         source.file.close()
-        finally:
-            for _, pending in waiting:
-                if isinstance(pending, Future):
-                    pending.cancel()
-                    pending.add_done_callback(_close_result)
+    finally:
+        for spec, future in waiting:
+            if not isinstance(spec.file, HasBranches):
+                future.add_done_callback(_close_result)
+
+
+def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
+    """Opens a file in a thread of its own, which does not keep the program from ending."""
+    future: Future[HasBranches] = Future()
+
+    def work() -> None:
+        try:
+            opened = _open_tree(spec, options)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(opened)
+
+    if isinstance(spec.file, HasBranches):
+        future.set_result(spec.file)
+    else:
+        Thread(target=work, name="sapwood-open", daemon=True).start()
+    return future
 
 
 def _close_result(future: Future[HasBranches]) -> None:
-    if not future.cancelled() and future.exception() is None:
+    if future.exception() is None:
         future.result().file.close()
 
 
