@@ -126,8 +126,11 @@ fn node_of_member(member: &StreamerElement, in_column: bool) -> Result<(Node, St
         (ElementKind::Stl { .. }, code::STL_STRING) => Ok((framed(Node::Text), "std::string".into())),
         (ElementKind::Stl { .. }, code) if is_collection(code) => {
             let class = CppType::parse(&member.type_name);
-            let node = class.node().map_err(|_| unknown())?;
-            Ok((framed(Node::fixed(&dims, node)), format!("{class}{brackets}")))
+            let node = Box::new(Node::fixed(&dims, class.node().map_err(|_| unknown())?));
+            // Before ROOT 6.08/06, bitsets were written without a byte (ReadingEntries §3.6).
+            let frame =
+                if matches!(class, CppType::Bitset(_)) { Node::FramedOrNothing } else { Node::Framed };
+            Ok((frame(node), format!("{class}{brackets}")))
         }
         _ => Err(unknown()),
     }
@@ -172,7 +175,9 @@ fn format_column(name: &str) -> String {
 /// frame if the member has one (root-io-spec ReadingEntries §3.2 and §5.3).
 fn column(item: Node) -> Node {
     match item {
-        Node::Framed(content) => Node::FramedOrNothing(Box::new(Node::ToEnd(content))),
+        Node::Framed(content) | Node::FramedOrNothing(content) => {
+            Node::FramedOrNothing(Box::new(Node::ToEnd(content)))
+        }
         item => Node::ToEnd(Box::new(item)),
     }
 }

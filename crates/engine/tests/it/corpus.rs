@@ -1,0 +1,29 @@
+//! Every file of the corpus opens, and every branch that claims to be readable is read.
+
+use crate::inputs::{column, corpus, open, readable, trees};
+
+/// Never closed by its writer: it has no list of keys.
+const NEVER_CLOSED: &str = "coffea__bad_delphes.root";
+
+#[test]
+fn every_readable_branch_of_the_corpus_is_read() {
+    let (mut read, mut failed) = (0, Vec::new());
+    for (name, content) in corpus(1_200_000) {
+        let file = match open(&content) {
+            Ok(file) => file,
+            Err(error) => {
+                assert_eq!(name, NEVER_CLOSED, "{error:?}");
+                continue;
+            }
+        };
+        for tree in trees(&file) {
+            for branch in readable(&tree) {
+                match column(&tree, branch, 0..tree.entries()) {
+                    Ok(_) => read += 1,
+                    Err(error) => failed.push(format!("{name}: {error:?}")),
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} read, these not: {failed:#?}", read);
+}

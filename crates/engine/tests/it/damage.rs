@@ -1,0 +1,110 @@
+//! Damaged files end in typed errors: no panic, no hang, no memory beyond what the file could hold.
+
+use crate::inputs::{MIXED, corpus, never, open, readable, trees};
+use sapwood::{ErrorKind, ReadOptions};
+use std::time::{Duration, Instant};
+
+/// Small, quick, good enough to choose bytes: xorshift.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).unwrap() % sides.max(1)
+    }
+}
+
+/// Kinds of errors that damage may cause; anything else would hide where the fault lies.
+fn is_about_the_file(kind: ErrorKind) -> bool {
+    use ErrorKind::{Checksum, Corrupt, Limit, Missing, NotRoot, Truncated, Unsupported};
+    matches!(kind, Checksum | Corrupt | Limit | Missing | NotRoot | Truncated | Unsupported)
+}
+
+/// Opens whatever it is and reads all that claims to be readable.
+fn read_everything(content: &[u8]) {
+    let file = match open(content) {
+        Ok(file) => file,
+        Err(error) => {
+            assert!(is_about_the_file(error.kind()), "{error:?}");
+            return;
+        }
+    };
+    for tree in trees(&file) {
+        let options = ReadOptions { threads: Some(1), ..ReadOptions::default() };
+        // A hostile number of entries is refused by the baskets; asking for fewer is quicker.
+        let entries = tree.entries().min(100_000);
+        for branch in readable(&tree) {
+            if let Err(error) = tree.read(&[branch], 0..entries, &options, &mut never()) {
+                assert!(is_about_the_file(error.kind()), "{error:?}");
+            }
+        }
+    }
+}
+
+fn damaged(content: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut content = content.to_vec();
+    for _ in 0..=dice.next(3) {
+        let place = dice.next(content.len());
+        match dice.next(4) {
+            0 => content[place] ^= 1 << dice.next(8),
+            1 => content[place] = [0, 1, 0x7f, 0x80, 0xff][dice.next(5)],
+            2 => {
+                let end = (place + 4).min(content.len());
+                content[place..end].fill([0, 0x7f, 0xff][dice.next(3)]);
+            }
+            _ if dice.next(4) == 0 => content.truncate(place),
+            _ => content[place] = content[place].wrapping_add(1),
+        }
+    }
+    content
+}
+
+#[test]
+fn damaged_files_end_in_typed_errors() {
+    // Debug builds are slow; what counts is that every file gets its share.
+    let (mut dice, patience) = (Dice(0x5eed_1234_abcd), Duration::from_secs(40));
+    let mut inputs = corpus(40_000);
+    inputs.push(("mixed.root".to_owned(), MIXED.to_vec()));
+    let start = Instant::now();
+    let share = patience / u32::try_from(inputs.len()).unwrap();
+    for (number, (_, content)) in inputs.iter().enumerate() {
+        for _ in 0..300 {
+            if start.elapsed() > share * (u32::try_from(number).unwrap() + 1) {
+                break;
+            }
+            read_everything(&damaged(content, &mut dice));
+        }
+    }
+}
+
+#[test]
+fn every_truncation_of_a_file_ends_in_a_typed_error() {
+    for len in (0..MIXED.len()).step_by(97) {
+        read_everything(&MIXED[..len]);
+    }
+}
+
+#[test]
+fn no_single_flipped_bit_of_a_basket_goes_unseen_where_the_sizes_tell() {
+    let file = open(MIXED).unwrap();
+    let tree = trees(&file).remove(0);
+    let branch = tree.find_branch("number").unwrap();
+    let offset = usize::try_from(tree.branches()[branch].baskets[0].offset).unwrap();
+    // fObjlen, fKeylen, fNevBuf and fLast of the basket's header (root-io-spec TBasket §2).
+    let key_len = usize::from(u16::from_be_bytes([MIXED[offset + 14], MIXED[offset + 15]]));
+    let header = offset + key_len - 9;
+    for place in (offset + 6..offset + 10).chain(offset + 14..offset + 16).chain(header..header + 8) {
+        for bit in 0..8 {
+            let mut content = MIXED.to_vec();
+            content[place] ^= 1 << bit;
+            let file = open(&content).unwrap();
+            let tree = trees(&file).remove(0);
+            let result = tree.read(&[branch], 0..500, &ReadOptions::default(), &mut never());
+            let error = result.expect_err("sizes that contradict each other are an error");
+            assert!(is_about_the_file(error.kind()), "{error:?}");
+            assert!(error.offset().is_some() && error.branch_name() == Some("number"), "{error:?}");
+        }
+    }
+}

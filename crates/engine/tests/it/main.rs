@@ -1,0 +1,8 @@
+//! Tests of the public API, on a file that ROOT wrote and on the corpus of real files.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod corpus;
+mod damage;
+mod inputs;
+mod ranges;
+mod reading;

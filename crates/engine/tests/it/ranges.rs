@@ -1,0 +1,69 @@
+//! However a tree is read, the values are the same.
+
+use crate::inputs::{MIXED, column, corpus, never, open, open_distant, readable, trees};
+use sapwood::{Column, File, ReadOptions, Tree};
+use std::ops::Range;
+
+/// Large enough to meet every kind of branch, small enough to be quick.
+const SMALL: u64 = 150_000;
+
+fn files() -> impl Iterator<Item = (String, Vec<u8>)> {
+    corpus(SMALL).into_iter().chain([("mixed.root".to_owned(), MIXED.to_vec())])
+}
+
+/// Ranges that cut baskets anywhere.
+fn cuts(entries: u64) -> Vec<Range<u64>> {
+    let (third, rest) = (entries / 3, entries - entries / 3);
+    vec![0..third, third..third, third..rest.max(third), rest.max(third)..entries]
+}
+
+fn joined(parts: &[Column]) -> Column {
+    let slices: Vec<Vec<&[u8]>> =
+        parts.iter().map(|column| column.buffers.iter().map(|buffer| buffer.as_bytes()).collect()).collect();
+    Column::join(&parts[0].form, &slices, parts.iter().map(|column| column.length).sum())
+}
+
+fn for_each_column(work: impl Fn(&File, &Tree, usize, &Column)) {
+    for (name, content) in files() {
+        let Ok(file) = open(&content) else { continue };
+        for tree in trees(&file) {
+            for branch in readable(&tree) {
+                let whole = column(&tree, branch, 0..tree.entries())
+                    .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+                work(&file, &tree, branch, &whole);
+            }
+        }
+    }
+}
+
+#[test]
+fn reading_in_parts_gives_what_reading_at_once_gives() {
+    for_each_column(|_, tree, branch, whole| {
+        let parts = cuts(tree.entries()).into_iter().map(|range| column(tree, branch, range).unwrap());
+        assert_eq!(&joined(&parts.collect::<Vec<_>>()), whole, "{}", tree.branches()[branch].path);
+    });
+}
+
+#[test]
+fn a_distant_file_and_a_scan_of_it_give_the_same() {
+    for (name, content) in files() {
+        let (Ok(near), Ok(far)) = (open(&content), open_distant(&content)) else { continue };
+        for (near, far) in trees(&near).into_iter().zip(trees(&far)) {
+            let branches = readable(&near);
+            let options = ReadOptions { threads: Some(2), ..ReadOptions::default() };
+            let expected = near.read(&branches, 0..near.entries(), &options, &mut never()).unwrap();
+            let read = far.read(&branches, 0..far.entries(), &options, &mut never()).unwrap();
+            assert_eq!(read, expected, "{name}");
+            let mut scan = far.scan(&branches, cuts(far.entries()), options).unwrap();
+            let mut parts = vec![Vec::new(); branches.len()];
+            while let Some(columns) = scan.next(&mut never()) {
+                for (part, column) in parts.iter_mut().zip(columns.unwrap()) {
+                    part.push(column);
+                }
+            }
+            for (part, expected) in parts.iter().zip(&expected) {
+                assert_eq!(&joined(part), expected, "{name}");
+            }
+        }
+    }
+}
