@@ -1,7 +1,7 @@
 """Puts measured tables into a document:  python bench/paste.py docs/benchmarks.md build/bench
 
-Each part of the document between `<!-- begin NAME -->` and `<!-- end NAME -->` becomes the content of the file
-NAME.md in the folder.
+Each part of the document between `<!-- begin NAME -->` and `<!-- end NAME -->` becomes the content of
+the file NAME.md in the folder.
 """
 
 from __future__ import annotations
