@@ -54,6 +54,7 @@ class _Result:
         self.columns = {leaf.index: column for leaf, column in zip(wish.leaves, columns, strict=True)}
         self.length = stop - start
         self.index = range(start + index_offset, stop + index_offset)
+        self.makes_table = self.library.has_tables and wish.how not in (dict, list, tuple)
         self.values: dict[str, Any] = {}
 
     def get(self) -> Any:
@@ -61,9 +62,7 @@ class _Result:
             name: column_of(output, self.columns) if not isinstance(output, Expression) else output
             for name, output in self.selection.outputs.items()
         }
-        if self.selection.cut is not None or (
-            self.library.has_tables and self.wish.how not in (dict, list, tuple)
-        ):
+        if self.selection.cut is not None or self.makes_table:
             outputs = self._of_full_length(outputs)
         docs = self._docs(outputs)
         if self.selection.cut is None:
@@ -107,6 +106,11 @@ class _Result:
     def _array(self, output: Any, doc: Doc | None) -> Any:
         if isinstance(output, Expression):
             value = self._evaluate(output)
+            if len(value) != self.length and (self.makes_table or self.selection.cut is not None):
+                raise UsageError(
+                    f"{output.text!r} gives {len(value)} values for {self.length} entries, which cannot "
+                    "stand in a table; how=dict returns them as they are"
+                )
             return self.library.computed(value, self.index[: len(value)])
         return self.library.array(output, self.index[: output.length], doc)
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+error_codes: list[str]  # of all kinds of errors
 
 @final
 class CoreError(Exception):
@@ -34,10 +35,10 @@ class File:
 
     @staticmethod
     def open(url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None) -> File:
-        """Open a path or URL."""
+        """Open a path or URL. Options: headers {name: value}, tail (bytes), stall (seconds)."""
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
-        """Open a Python object that has `read` and `seek` (or the buffer protocol: bytes, memoryview, mmap)."""
+        """Open a Python object that has `read` and `seek`, or that is bytes."""
     url: str  # without secrets
     size: int
     uuid: str  # canonical text
@@ -47,10 +48,10 @@ class File:
         """All keys, highest cycle first within a name, in file order otherwise."""
     def tree(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree: ...
     def streamers(self) -> list[dict[str, Any]]:
-        """Streamer information: [{name, version, checksum, elements: [{name, title, class, type, type_name, ...}]}]."""
+        """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
-        """requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes, unplanned_reads, baskets,
-        decompressed_bytes, wait_ns, decode_ns."""
+        """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes, unplanned_reads,
+        baskets, decompressed_bytes, wait_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int]]:
         """Every range fetched so far: (seconds since open when asked, when answered, byte offset, bytes)."""
     def close(self) -> None: ...
@@ -69,7 +70,7 @@ class Branch:
     typename: str  # C++ type as uproot spells it: "float", "int32_t[]", "std::vector<float>", ...
     form: Any | None  # see Column.form; None if it cannot be read
     unsupported: str | None  # why it cannot be read
-    is_group: bool  # has no data of its own (a split object's node): array() of it is a record of its children
+    is_group: bool  # has no data of its own (a split object's node)
     count_branch: int | None  # index of the branch that holds the lengths, if any
     compressed_bytes: int
     uncompressed_bytes: int
@@ -118,10 +119,11 @@ class Column:
     """A column of data.
 
     form is nested tuples, depth first:
-      ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",) | ("record", [(name, form), ...])
-    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1 (n + 1 int64
-    offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are zero-copy, contiguous,
-    native byte order.
+      ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",)
+      | ("record", [(name, form), ...])
+    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1 (n + 1
+    int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are
+    zero-copy, contiguous, native byte order.
     """
 
     form: Any

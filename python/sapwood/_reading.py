@@ -47,16 +47,23 @@ def read_steps(
     index_offset: int = 0,
 ) -> Iterator[Any]:
     """The results for ranges of entries, in order; while one is handed out, the next is fetched."""
+    file = wish.source.file
+    file.require_open()
+    threads, deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
+    return _scan(wish, steps, report, threads, deadline, index_offset)
+
+
+def _scan(
+    wish: Wish,
+    steps: Sequence[tuple[int, int]],
+    report: bool,
+    threads: int | None,
+    deadline: float | None,
+    index_offset: int,
+) -> Iterator[Any]:
     tree = wish.source.tree
-    tree.file.require_open()
-    options = tree.file.options
     with core_errors():
-        scan = tree.core.scan(
-            [leaf.index for leaf in wish.leaves],
-            steps,
-            threads=options.threads_or(threads),
-            deadline=options.deadline_or(deadline),
-        )
+        scan = tree.core.scan([leaf.index for leaf in wish.leaves], steps, threads=threads, deadline=deadline)
     for start, stop in steps:
         with core_errors():
             columns = next(scan)

@@ -188,6 +188,8 @@ class HasBranches(ABC):
 
         line("name", "typename", "interpretation")
         out.write("-+-".join("-" * width for width in widths) + "\n")
+        for branch in self._itself():
+            line(branch.name, branch.typename, repr(branch.interpretation))
         for name, branch in self.iteritems(
             filter_name=filter_name,
             filter_typename=filter_typename,

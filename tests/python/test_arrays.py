@@ -206,6 +206,12 @@ def test_shapes_that_do_not_fit_are_an_error(ours: sapwood.Tree) -> None:
         ours.arrays(["Muon_pt + Jet_pt"])
 
 
+def test_an_expression_that_loses_entries_makes_no_table(ours: sapwood.Tree) -> None:
+    with pytest.raises(errors.UsageError, match="how=dict"):
+        ours.arrays(["run", "met[met > 30]"])
+    assert len(ours.arrays(["met[met > 30]"], how=tuple)[0]) == len(ours.arrays("run", "met > 30"))
+
+
 def test_many_threads_read_the_same_tree(ours: sapwood.Tree, theirs: Any) -> None:
     expected = theirs.arrays()
     results: list[Any] = [None] * 8

@@ -100,6 +100,8 @@ def test_arguments_are_checked_at_once(tree: sapwood.Tree) -> None:
         tree.iterate("run", step_size=None)
     with pytest.raises(errors.UsageError):
         tree.iterate("run", library="xx")
+    with pytest.raises(errors.UsageError):
+        tree.iterate("run", threads=0)
 
 
 def test_an_empty_range_has_one_or_no_step(tree: sapwood.Tree) -> None:

@@ -100,6 +100,8 @@ def test_show_prints_a_line_per_branch(tree: sapwood.Tree, capsys: pytest.Captur
     assert lines[1] == "-" * 20 + "-+-" + "-" * 24 + "-+-" + "-" * 30
     assert lines[2] == f"{'Muon_pt':<20} | {'float[]':<24} | var * float32"
     assert len(lines) == 5
+    tree["met"].show()
+    assert capsys.readouterr().out.splitlines()[2].startswith("met ")
     out = io.StringIO()
     tree.show(name_width=5, stream=out)
     assert "Mu..." in out.getvalue()
