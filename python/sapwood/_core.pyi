@@ -50,8 +50,8 @@ class File:
     def streamers(self) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
-        """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes, unplanned_reads,
-        baskets, decompressed_bytes, wait_ns, decode_ns."""
+        """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
+        unplanned_reads, baskets, decompressed_bytes, wait_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int]]:
         """Every range fetched so far: (seconds since open when asked, when answered, byte offset, bytes)."""
     def close(self) -> None: ...
@@ -121,8 +121,8 @@ class Column:
     form is nested tuples, depth first:
       ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",)
       | ("record", [(name, form), ...])
-    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1 (n + 1
-    int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are
+    buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1
+    (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are
     zero-copy, contiguous, native byte order.
     """
 
