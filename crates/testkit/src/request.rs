@@ -61,9 +61,15 @@ impl Request {
         let value = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         Ok(Some(Request {
             method: request.method.unwrap_or_default().to_owned(),
-            path: request.path.unwrap_or_default().to_owned(),
+            path: path_of(request.path.unwrap_or_default()).to_owned(),
             headers: request.headers.iter().map(|h| (h.name.to_ascii_lowercase(), value(h.value))).collect(),
             header_bytes,
         }))
     }
+}
+
+/// The path of a request's target, which may be a whole URL (RFC 9112 §3.2.2): ROOT's client sends one.
+fn path_of(target: &str) -> &str {
+    let Some((_, rest)) = target.split_once("://") else { return target };
+    rest.find('/').map_or("/", |slash| &rest[slash..])
 }

@@ -30,8 +30,14 @@ const GAP: u64 = 32 << 10;
 /// Bytes in one request. Larger ones would gain nothing and lose more when a connection breaks.
 const LARGEST_REQUEST: u64 = 16 << 20;
 
-/// Requests of one file that are in flight together.
-const CONCURRENCY: usize = 8;
+/// The same where every range is a request of its own: a request costs a place among those in flight.
+const GAP_OF_SINGLE_RANGES: u64 = 64 << 10;
+
+/// Requests of one file that are in flight together, if several ranges travel in one.
+const CONCURRENCY: usize = 16;
+
+/// The same where every range is a request of its own.
+const CONCURRENCY_OF_SINGLE_RANGES: usize = 48;
 
 /// An object on an HTTP server that honours byte ranges. Made by [`open`](crate::open).
 ///
@@ -52,11 +58,13 @@ impl Source for HttpSource {
     }
 
     fn physics(&self) -> Physics {
+        let ranges_per_request = self.remote.server().limits().ranges;
+        let single = ranges_per_request == 1;
         Physics {
-            gap: GAP,
+            gap: if single { GAP_OF_SINGLE_RANGES } else { GAP },
             largest_request: LARGEST_REQUEST,
-            ranges_per_request: self.remote.server().limits().ranges,
-            concurrency: CONCURRENCY,
+            ranges_per_request,
+            concurrency: if single { CONCURRENCY_OF_SINGLE_RANGES } else { CONCURRENCY },
             immediate: false,
         }
     }

@@ -3,7 +3,7 @@
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
 use super::header::range_value;
 use super::server::{Limits, Server};
-use super::{CONCURRENCY, client};
+use super::{CONCURRENCY_OF_SINGLE_RANGES, client};
 use crate::OpenOptions;
 use crate::accounting::Accounting;
 use bytes::{Bytes, BytesMut};
@@ -101,7 +101,7 @@ impl Remote {
             headers: header_map(&options.headers)?,
             user,
             stall: options.stall,
-            slots: Semaphore::new(CONCURRENCY),
+            slots: Semaphore::new(CONCURRENCY_OF_SINGLE_RANGES),
             accounting: Accounting::new(Arc::clone(&options.counters)),
         })
     }
