@@ -122,8 +122,8 @@ class Column:
       ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",)
       | ("record", [(name, form), ...])
     buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1
-    (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays are
-    zero-copy, contiguous, native byte order.
+    (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays
+    are zero-copy, contiguous, native byte order.
     """
 
     form: Any
