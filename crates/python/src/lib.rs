@@ -8,6 +8,9 @@ mod tree;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule(gil_used = false)]
 mod _core {
     use pyo3::prelude::*;

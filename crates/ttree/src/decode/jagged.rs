@@ -3,6 +3,7 @@
 use super::Number;
 use super::piece::Piece;
 use crate::basket::{Bounds, Content};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
 use std::sync::Arc;
@@ -113,13 +114,19 @@ fn decode_values(
 
 /// True if a table of byte offsets says the same as `expected`, which are offsets in items.
 fn is_table(item: Item, words: &[u8], key_len: u32, expected: &[i64]) -> bool {
-    let Some(&base) = expected.first() else { return false };
-    let (Ok(size), words) = (i64::try_from(item.size), words.as_chunks::<4>().0) else { return false };
-    let differs = words.iter().zip(expected).fold(0, |differs, (word, offset)| {
-        let word = i64::from(u32::from_be_bytes(*word)) - i64::from(key_len);
-        differs | (word ^ ((offset - base) * size))
+    let (Some(&base), Ok(size)) = (expected.first(), u32::try_from(item.size)) else { return false };
+    words.len() + 4 == expected.len() * 4 && all_agree(words, key_len, size, base, expected)
+}
+
+// Words have 32 bits, and a basket has fewer bytes than that can count: the low halves decide.
+#[multiversion(targets("x86_64+avx2"))]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low halves are meant")]
+fn all_agree(words: &[u8], key_len: u32, size: u32, base: i64, expected: &[i64]) -> bool {
+    let differs = words.as_chunks::<4>().0.iter().zip(expected).fold(0, |differs, (word, offset)| {
+        let items = (*offset as u32).wrapping_sub(base as u32);
+        differs | (u32::from_be_bytes(*word) ^ items.wrapping_mul(size).wrapping_add(key_len))
     });
-    words.len() + 1 == expected.len() && differs == 0
+    differs == 0
 }
 
 /// Where a piece goes.

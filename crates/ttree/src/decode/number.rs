@@ -1,5 +1,6 @@
 //! Numbers as a basket holds them, and as an array holds them.
 
+use multiversion::multiversion;
 use sapwood_core::Primitive;
 
 /// How one number is encoded on file, and which type it becomes in memory.
@@ -65,53 +66,64 @@ impl Number {
 
     /// Decodes as many whole values as both slices hold.
     pub fn decode(self, on_file: &[u8], in_memory: &mut [u8]) {
-        match self {
-            Number::Plain(Primitive::Bool) => {
-                for (to, from) in in_memory.iter_mut().zip(on_file) {
-                    *to = u8::from(*from != 0);
-                }
-            }
-            Number::Plain(primitive) => match primitive.size() {
-                1 => {
-                    let count = on_file.len().min(in_memory.len());
-                    in_memory[..count].copy_from_slice(&on_file[..count]);
-                }
-                2 => convert(on_file, in_memory, |b| u16::from_be_bytes(b).to_ne_bytes()),
-                4 => convert(on_file, in_memory, |b| u32::from_be_bytes(b).to_ne_bytes()),
-                _ => convert(on_file, in_memory, |b| u64::from_be_bytes(b).to_ne_bytes()),
-            },
-            Number::FloatAsDouble => {
-                convert(on_file, in_memory, |b| f64::from(f32::from_be_bytes(b)).to_ne_bytes());
-            }
-            Number::Scaled { minimum, factor, double: true } => {
-                convert(on_file, in_memory, |b| scaled(b, minimum, factor).to_ne_bytes());
-            }
-            Number::Scaled { minimum, factor, double: false } => {
-                convert(on_file, in_memory, |b| narrow(scaled(b, minimum, factor)).to_ne_bytes());
-            }
-            Number::Truncated { bits, double: true } => {
-                convert(on_file, in_memory, |b| f64::from(truncated(b, bits)).to_ne_bytes());
-            }
-            Number::Truncated { bits, double: false } => {
-                convert(on_file, in_memory, |b| truncated(b, bits).to_ne_bytes());
-            }
-        }
+        decode(self, on_file, in_memory);
     }
 
     /// Turns values that lie in their place in the output, as on file, into values in memory.
     /// Only for numbers that [keep their size](Number::keeps_size).
     pub fn decode_in_place(self, values: &mut [u8]) {
         if let Number::Plain(primitive) = self {
-            match primitive {
-                Primitive::Bool => values.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0)),
-                _ => match primitive.size() {
-                    2 => swap_in_place(values, |b| u16::from_be_bytes(b).to_ne_bytes()),
-                    4 => swap_in_place(values, |b| u32::from_be_bytes(b).to_ne_bytes()),
-                    8 => swap_in_place(values, |b| u64::from_be_bytes(b).to_ne_bytes()),
-                    _ => {}
-                },
+            swap(primitive, values);
+        }
+    }
+}
+
+// Swapping bytes takes one instruction per 32 bytes with AVX2, and a dozen per 16 bytes without.
+#[multiversion(targets("x86_64+avx2"))]
+fn decode(number: Number, on_file: &[u8], in_memory: &mut [u8]) {
+    match number {
+        Number::Plain(Primitive::Bool) => {
+            for (to, from) in in_memory.iter_mut().zip(on_file) {
+                *to = u8::from(*from != 0);
             }
         }
+        Number::Plain(primitive) => match primitive.size() {
+            1 => {
+                let count = on_file.len().min(in_memory.len());
+                in_memory[..count].copy_from_slice(&on_file[..count]);
+            }
+            2 => convert(on_file, in_memory, |b| u16::from_be_bytes(b).to_ne_bytes()),
+            4 => convert(on_file, in_memory, |b| u32::from_be_bytes(b).to_ne_bytes()),
+            _ => convert(on_file, in_memory, |b| u64::from_be_bytes(b).to_ne_bytes()),
+        },
+        Number::FloatAsDouble => {
+            convert(on_file, in_memory, |b| f64::from(f32::from_be_bytes(b)).to_ne_bytes());
+        }
+        Number::Scaled { minimum, factor, double: true } => {
+            convert(on_file, in_memory, |b| scaled(b, minimum, factor).to_ne_bytes());
+        }
+        Number::Scaled { minimum, factor, double: false } => {
+            convert(on_file, in_memory, |b| narrow(scaled(b, minimum, factor)).to_ne_bytes());
+        }
+        Number::Truncated { bits, double: true } => {
+            convert(on_file, in_memory, |b| f64::from(truncated(b, bits)).to_ne_bytes());
+        }
+        Number::Truncated { bits, double: false } => {
+            convert(on_file, in_memory, |b| truncated(b, bits).to_ne_bytes());
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn swap(primitive: Primitive, values: &mut [u8]) {
+    match primitive {
+        Primitive::Bool => values.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0)),
+        _ => match primitive.size() {
+            2 => swap_in_place(values, |b| u16::from_be_bytes(b).to_ne_bytes()),
+            4 => swap_in_place(values, |b| u32::from_be_bytes(b).to_ne_bytes()),
+            8 => swap_in_place(values, |b| u64::from_be_bytes(b).to_ne_bytes()),
+            _ => {}
+        },
     }
 }
 
