@@ -12,10 +12,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its title, the side it is aligned to, and a style of Rich for terminals."""
+    """A column of a table: title, side, whether its lines may be broken, and a style for terminals."""
 
     title: str
     right: bool = False
+    breaks: bool = False
     style: str = ""
 
 
@@ -51,7 +52,7 @@ def _rich_table(
             footer=Text(footer[i]) if footer else "",
             justify="right" if column.right else "left",
             style=column.style,
-            no_wrap=column.right,
+            no_wrap=not column.breaks,
             overflow="fold",
             footer_style="bold",
         )

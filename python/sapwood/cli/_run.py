@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
 import typer
@@ -37,7 +39,8 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            function(*args, **kwargs)
+            with _warnings_in_one_line():
+                function(*args, **kwargs)
         except BrokenPipeError:
             raise
         except Exception as error:
@@ -50,6 +53,17 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(code) from None
 
     return run
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Tells what is left out of a result in one line, without the place in the code."""
+    from ..errors import BranchSkippedWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BranchSkippedWarning)
+        warnings.showwarning = lambda message, *_: print(f"sapwood: {message}", file=sys.stderr)
+        yield
 
 
 def exit_code(error: Exception) -> int | None:

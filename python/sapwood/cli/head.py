@@ -49,7 +49,7 @@ def head(
         print_json(document)
     elif len(values) > ROWS_ARE_ENTRIES:
         rows = [[name, shorten("  ".join(map(text, column)), 100)] for name, column in values.items()]
-        print_table([Column("column", style="bold"), Column("values")], rows)
+        print_table([Column("column", style="bold"), Column("values", breaks=True)], rows)
     else:
         entries = zip(*values.values(), strict=True)
         rows = [[shorten(text(value), WIDEST) for value in entry] for entry in entries]

@@ -55,13 +55,7 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
     """A row per key, and what went wrong with trees that could not be opened."""
     from ..errors import SapwoodError
 
-    if hasattr(found, "num_entries"):
-        parent = found.tree.parent
-        names = [found.tree.object_path.rpartition("/")[2]]
-    else:
-        parent = found
-        names = parent.keys(recursive=recursive)
-    keys = [(name.rpartition(";")[0] or name, parent.key(name)) for name in names]
+    keys = _keys(found, recursive)
     highest: dict[str, int] = {}
     for name, key in keys:
         highest[name] = max(highest.get(name, key.cycle), key.cycle)
@@ -73,12 +67,24 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
         row = _row(name, key)
         try:
             if row["class"] in TREE_CLASSES:
-                row["tree"] = _tree(parent[f"{name};{key.cycle}"])
+                row["tree"] = _tree(found.file.object_of(key))
         except SapwoodError as error:
             print(f"sapwood: {error}", file=sys.stderr)
             failures.append(error)
         rows.append(row)
     return rows, failures
+
+
+def _keys(found: Any, recursive: bool) -> list[tuple[str, Any]]:
+    """(path from what was asked for, key) of the keys in a directory; of a tree or branch, the tree's own."""
+    if hasattr(found, "num_entries"):
+        path = found.tree.object_path.strip("/").rpartition(";")[0]
+        return [(key.name, key) for key in found.file.all_keys if key.path == path]
+    prefix = "".join(f"{name}/" for name in found.path)
+    everything = found.file.all_keys if recursive or prefix else found.file.top_keys
+    below = [(key.path[len(prefix) :], key) for key in everything if key.path.startswith(prefix)]
+    depth = prefix.count("/")
+    return below if recursive else [(name, key) for name, key in below if key.path.count("/") == depth]
 
 
 def _row(name: str, key: Any) -> dict[str, Any]:
@@ -136,7 +142,7 @@ def _print(rows: list[dict[str, Any]], long: bool) -> None:
             Column("record", right=True),
             Column("at byte", right=True),
             Column("written"),
-            Column("title"),
+            Column("title", breaks=True),
         ]
     lines = []
     for row in rows:
