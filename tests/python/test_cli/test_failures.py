@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,19 @@ def test_with_json_the_error_is_a_document(sapwood: Callable[..., Any], path: Pa
     error = json.loads(done.out)["error"]
     assert error["code"] == "missing" and "Evens" in error["message"]
     assert set(error) == {"message", "code", "url", "offset", "branch", "hint"}
+
+
+def test_warnings_are_one_line_without_code(capsys: pytest.CaptureFixture[str]) -> None:
+    def warn(as_json: bool = False) -> None:
+        warnings.warn("left out: 'x' (TH1F)", errors.BranchSkippedWarning, stacklevel=1)
+
+    _run.command(warn)()
+    assert capsys.readouterr().err == "sapwood: left out: 'x' (TH1F)\n"
+
+
+def test_mistakes_of_our_own_keep_their_traceback() -> None:
+    def fail(as_json: bool = False) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        _run.command(fail)()

@@ -118,3 +118,11 @@ def test_head_cut_and_filter(sapwood: Callable[..., Any], path: Path) -> None:
         "head", f"{path}:Events", "--filter", "run", "--cut", "run % 2 == 1", "-n", "6", "--json"
     ).json
     assert document["columns"] == {"run": [1, 3, 5]}
+
+
+def test_ls_of_names_with_colons(sapwood: Callable[..., Any], tmp_path: Path) -> None:
+    with uproot.recreate(tmp_path / "colons.root") as file:
+        file.mktree("A::B", {"x": "int32"}).extend({"x": [1]})
+        file.mktree("plain", {"x": "int32"}).extend({"x": [1, 2]})
+    keys = sapwood("ls", tmp_path / "colons.root", "--json").json["keys"]
+    assert [(key["name"], key["tree"]["entries"]) for key in keys] == [("A::B", 1), ("plain", 2)]
