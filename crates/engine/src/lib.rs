@@ -25,6 +25,7 @@ mod pool;
 mod read;
 mod scan;
 mod tree;
+mod windows;
 
 pub use file::{File, KeyEntry};
 pub use read::ReadOptions;

@@ -3,13 +3,14 @@
 use crate::Tree;
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Column, Error, Result};
+use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Result};
 use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, decode};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// One column of a read: the entries of one branch.
 #[derive(Debug)]
@@ -27,8 +28,46 @@ struct BranchPlan<'t> {
     baskets: &'t [BasketRef],
 }
 
+/// Entry ranges must lie in the tree.
+pub(crate) fn check_range(tree: &Tree, entries: &Range<u64>) -> Result<()> {
+    if entries.start <= entries.end && entries.end <= tree.entries() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the entries {} to {} are not in the tree, which has {}",
+        entries.start,
+        entries.end,
+        tree.entries()
+    ))
+    .url(tree.file().url()))
+}
+
+/// The plans of columns for the entries `entries`.
+pub(crate) fn plan<'t>(
+    tree: &'t Tree,
+    branches: &[usize],
+    entries: &Range<u64>,
+) -> Result<Vec<ColumnPlan<'t>>> {
+    let plans = branches.iter().map(|branch| plan_column(tree, *branch, entries));
+    plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
+}
+
+/// Adds what decoding a column cost to the counters.
+pub(crate) fn timed(
+    counters: &Counters,
+    plan: &ColumnPlan<'_>,
+    work: impl FnOnce() -> Result<Column>,
+) -> Result<Column> {
+    let start = Instant::now();
+    let column = work()?;
+    counters.decode_ns.add_time(start.elapsed());
+    counters.baskets.add(plan.basket_count() as u64);
+    counters.decompressed_bytes.add(column.byte_count() as u64);
+    Ok(column)
+}
+
 /// The plan of a column for the entries `entries` of a branch; fewer, if the branch has fewer.
-pub(crate) fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Result<ColumnPlan<'t>> {
+fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Result<ColumnPlan<'t>> {
     let values = BranchPlan::new(tree, branch, entries)?;
     let counts = match values.interpretation.count_branch {
         // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).

@@ -1,15 +1,14 @@
 //! Reading an entry range at once.
 
-use crate::plan::{ColumnPlan, in_parallel, plan_column};
-use crate::scan::Windows;
+use crate::plan::{ColumnPlan, check_range, in_parallel, plan, timed};
+use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool};
 use rayon::ThreadPool;
-use sapwood_core::{Buffer, Column, Counters, Deadline, Error, Form, Result};
+use sapwood_core::{Buffer, Column, Deadline, Form, Result};
 use sapwood_fetch::windows;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How to read.
 #[derive(Debug, Clone, Default)]
@@ -45,19 +44,6 @@ pub(crate) fn read(
     Ok(join(parts))
 }
 
-pub(crate) fn check_range(tree: &Tree, entries: &Range<u64>) -> Result<()> {
-    if entries.start <= entries.end && entries.end <= tree.entries() {
-        return Ok(());
-    }
-    Err(Error::usage(format!(
-        "the entries {} to {} are not in the tree, which has {}",
-        entries.start,
-        entries.end,
-        tree.entries()
-    ))
-    .url(tree.file().url()))
-}
-
 /// Reads from a source that never waits: each column's baskets are read where they are decoded, while they
 /// are still in the processor's cache.
 pub(crate) fn read_here(
@@ -81,29 +67,6 @@ pub(crate) fn read_here(
         })
     })
     .map_err(|error| error.url(tree.file().url()))
-}
-
-pub(crate) fn plan<'t>(
-    tree: &'t Tree,
-    branches: &[usize],
-    entries: &Range<u64>,
-) -> Result<Vec<ColumnPlan<'t>>> {
-    let plans = branches.iter().map(|branch| plan_column(tree, *branch, entries));
-    plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
-}
-
-/// Adds what decoding a column cost to the counters.
-pub(crate) fn timed(
-    counters: &Counters,
-    plan: &ColumnPlan<'_>,
-    work: impl FnOnce() -> Result<Column>,
-) -> Result<Column> {
-    let start = Instant::now();
-    let column = work()?;
-    counters.decode_ns.add_time(start.elapsed());
-    counters.baskets.add(plan.basket_count() as u64);
-    counters.decompressed_bytes.add(column.byte_count() as u64);
-    Ok(column)
 }
 
 /// Windows of whole clusters whose baskets stay under the budget.

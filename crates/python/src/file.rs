@@ -1,30 +1,16 @@
 //! `File` and `Key`.
 
+use crate::arguments::{self, open_options};
 use crate::error::{detached, exception};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
 use bytes::Bytes;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Deadline, Error, ErrorKind, OpenOptions, Source, StreamerElement};
+use sapwood::{Deadline, Error, ErrorKind, Source, StreamerElement};
 use sapwood_source::MemorySource;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// The deadline that lies `seconds` from now; the default if none is given.
-pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
-    match seconds {
-        None => Ok(Deadline::default()),
-        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(time) => Ok(Deadline::after(time)),
-            Err(_) => {
-                Err(exception(&Error::usage(format!("a deadline of {seconds} seconds makes no sense"))))
-            }
-        },
-    }
-}
 
 /// One key of a directory.
 #[pyclass(module = "sapwood._core", frozen, get_all)]
@@ -90,7 +76,7 @@ impl File {
         name: String,
         deadline: Option<f64>,
     ) -> PyResult<File> {
-        let deadline = self::deadline(deadline)?;
+        let deadline = arguments::deadline(deadline)?;
         let source: Arc<dyn Source> = match obj.extract::<PyBackedBytes>() {
             Ok(bytes) => Arc::new(MemorySource::named(name, None, Bytes::from_owner(bytes))),
             Err(_) => Arc::new(ObjectSource::new(obj, name)?),
@@ -117,7 +103,7 @@ impl File {
     /// All keys; without `recursive`, those of the root directory.
     #[pyo3(signature = (recursive=true, deadline=None))]
     fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
-        let (file, deadline) = (self.get()?, self::deadline(deadline)?);
+        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
         let keys =
             detached(
                 py,
@@ -145,7 +131,7 @@ impl File {
     /// The tree at a path.
     #[pyo3(signature = (path, cycle=None, deadline=None))]
     fn tree(&self, py: Python<'_>, path: &str, cycle: Option<u16>, deadline: Option<f64>) -> PyResult<Tree> {
-        let (file, deadline) = (self.get()?, self::deadline(deadline)?);
+        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
         detached(py, |interrupt| file.tree(path, cycle, deadline, interrupt)).map(Tree::new)
     }
 
@@ -195,33 +181,6 @@ impl File {
     fn close(&self) {
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
-}
-
-fn open_options(seconds: Option<f64>, options: Option<&Bound<'_, PyDict>>) -> PyResult<OpenOptions> {
-    let mut result = OpenOptions { deadline: deadline(seconds)?, ..OpenOptions::default() };
-    for (name, value) in options.into_iter().flat_map(|options| options.iter()) {
-        let name: String = name.extract()?;
-        match name.as_str() {
-            "headers" => {
-                for (header, value) in value.cast::<PyDict>()?.iter() {
-                    result.headers.push((header.extract()?, value.extract()?));
-                }
-            }
-            "tail" => result.tail = value.extract()?,
-            "stall" => {
-                let seconds: f64 = value.extract()?;
-                result.stall = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                    exception(&Error::usage(format!("the option stall={seconds} makes no sense")))
-                })?;
-            }
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "unknown option '{name}': known are headers, stall, tail"
-                )));
-            }
-        }
-    }
-    Ok(result)
 }
 
 fn element_dict<'py>(py: Python<'py>, element: &StreamerElement) -> PyResult<Bound<'py, PyDict>> {

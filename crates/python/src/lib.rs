@@ -1,5 +1,6 @@
 //! The Python module `sapwood._core`: arguments, the GIL, errors and buffers. No decisions.
 
+mod arguments;
 mod column;
 mod error;
 mod file;

@@ -1,8 +1,8 @@
 //! `Tree`, `Branch` and `Scan`.
 
+use crate::arguments::deadline;
 use crate::column::{columns, form_tuple};
 use crate::error::detached;
-use crate::file::deadline;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::{BranchKind, Meaning, ReadOptions};

@@ -1,6 +1,6 @@
 //! Output of a decoding program that grows entry by entry: one per basket, joined at the end.
 
-use super::program::{Node, position};
+use sapwood_core::Form;
 
 /// Growing buffers in the shape of a form.
 #[derive(Debug)]
@@ -18,24 +18,20 @@ pub(super) enum Builder {
 }
 
 impl Builder {
-    /// An empty builder for what `node` builds.
-    pub(super) fn new(node: &Node) -> Self {
-        match node {
-            Node::Number(number) => Builder::Numbers { size: number.size(), bytes: Vec::new() },
-            Node::Bits => Builder::Numbers { size: 4, bytes: Vec::new() },
-            Node::Text | Node::TextOrNothing | Node::LongText => {
-                Builder::Text { offsets: vec![0], bytes: Vec::new() }
-            }
-            Node::Fixed { content, .. } => {
+    /// An empty builder for columns of a form.
+    pub(super) fn new(form: &Form) -> Self {
+        match form {
+            Form::Primitive(primitive) => Builder::Numbers { size: primitive.size(), bytes: Vec::new() },
+            Form::String => Builder::Text { offsets: vec![0], bytes: Vec::new() },
+            Form::Fixed { content, .. } => {
                 Builder::Fixed { length: 0, content: Box::new(Builder::new(content)) }
             }
-            Node::List(content) | Node::FlaggedToEnd(content) | Node::ToEnd(content) => {
+            Form::List(content) => {
                 Builder::List { offsets: vec![0], content: Box::new(Builder::new(content)) }
             }
-            Node::Framed(content) | Node::FramedOrNothing(content) => Builder::new(content),
-            Node::Record(fields) => Builder::Record {
+            Form::Record(fields) => Builder::Record {
                 length: 0,
-                fields: fields.iter().map(|(_, node)| Builder::new(node)).collect(),
+                fields: fields.iter().map(|(_, form)| Builder::new(form)).collect(),
             },
         }
     }
@@ -77,4 +73,9 @@ impl Builder {
             Builder::Record { fields, .. } => fields.iter().for_each(|field| field.append_slices(out)),
         }
     }
+}
+
+/// A length as an offset of an array; memory never holds more than `i64::MAX` items.
+pub(super) fn position(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,7 @@
 //! Entries of any number of items: counted leaves, counted pointers, vectors of numbers.
 
 use super::Number;
+use super::builder::position;
 use super::piece::Piece;
 use crate::basket::{Bounds, Content};
 use multiversion::multiversion;
@@ -67,7 +68,7 @@ pub(super) fn decode(
         let (values, after) = values_left.split_at_mut(count * item.size_in_memory());
         values_left = after;
         work.push((piece, Place { base, count, offsets, values }));
-        base += super::program::position(count);
+        base += position(count);
     }
     work.into_par_iter().try_for_each(|(piece, place)| {
         piece.with_content(|content| decode_piece(item, piece, &content, place))
@@ -93,7 +94,7 @@ fn decode_values(
     let mut values_left = values.as_bytes_mut();
     for (piece, &count) in pieces.iter().zip(items) {
         let expected = &offsets[entry..=entry + piece.len()];
-        let end = base + super::program::position(count);
+        let end = base + position(count);
         if expected.first() != Some(&base) || expected.last() != Some(&end) {
             return Ok(false);
         }
@@ -198,7 +199,7 @@ fn decode_piece(item: Item, piece: &Piece<'_>, content: &Content<'_>, place: Pla
         item.number.decode(body, here);
         values = after;
         items += count;
-        *offset = place.base + super::program::position(items);
+        *offset = place.base + position(items);
     }
     if items == place.count { Ok(()) } else { Err(Error::corrupt("a basket has bytes between its entries")) }
 }
@@ -250,7 +251,7 @@ fn offsets_of_table(item: Item, words: &[u8], key_len: u32, data_len: usize, pla
             *offset = place.base + i64::from(at / size);
         }
     }
-    *last = place.base + super::program::position(data_len / item.size);
+    *last = place.base + position(data_len / item.size);
     let backwards = place.offsets.windows(2).fold(false, |found, pair| found | (pair[0] > pair[1]));
     if remainders != 0 || backwards || place.offsets.first().is_some_and(|first| *first < place.base) {
         return Err(Error::corrupt("the offsets of a basket's entries go backwards or split an item"));

@@ -1,7 +1,7 @@
 //! The decoding program of a branch whose entries are not plain numbers: a tree of nodes, run once per entry.
 
 use super::Number;
-use super::builder::Builder;
+use super::builder::{Builder, position};
 use sapwood_core::{Error, Form, Primitive, Result};
 
 /// One step of a program: what stands on file, and thereby what is built.
@@ -206,11 +206,6 @@ fn append_text(
     Ok(())
 }
 
-/// A length as an offset of an array; memory never holds more than `i64::MAX` items.
-pub(super) fn position(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
-}
-
 /// The bytes of one entry.
 #[derive(Debug)]
 pub(super) struct Input<'a> {
@@ -280,5 +275,72 @@ impl<'a> Input<'a> {
             return Ok(());
         }
         Err(self.error(format!("{} bytes are left over", self.remaining())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_core::{Column, ErrorKind};
+
+    /// Runs a program on entries, each of which it must use up.
+    fn run(node: &Node, entries: &[&[u8]]) -> Result<Column> {
+        let mut builder = Builder::new(&node.form());
+        for entry in entries {
+            let mut input = Input::new(entry, 0);
+            node.read(&mut input, &mut builder)?;
+            input.finish()?;
+        }
+        Ok(Column::join(&node.form(), &[builder.slices()], entries.len()))
+    }
+
+    const BYTE: Node = Node::Number(Number::Plain(Primitive::U8));
+
+    fn kind(node: &Node, entry: &[u8]) -> ErrorKind {
+        run(node, &[entry]).unwrap_err().kind()
+    }
+
+    #[test]
+    fn strings_have_a_short_and_a_long_form() {
+        let long = [&[255, 0, 0, 1, 44][..], &[b'x'; 300]].concat();
+        let column = run(&Node::TextOrNothing, &[&[2, b'a', b'b'], &[], &long]).unwrap();
+        assert_eq!(column.buffers[0].view::<i64>(), [0, 2, 2, 302]);
+        assert_eq!(&column.buffers[1].as_bytes()[..3], b"abx");
+        assert_eq!(kind(&Node::Text, &[]), ErrorKind::Corrupt);
+        assert_eq!(kind(&Node::Text, &[3, b'a']), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn a_count_beyond_the_entry_is_refused_before_memory_is_taken() {
+        let list = Node::List(Box::new(Node::List(Box::new(BYTE))));
+        assert_eq!(kind(&list, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]), ErrorKind::Corrupt);
+        let column = run(&list, &[&[0, 0, 0, 2, 0, 0, 0, 1, 9, 0, 0, 0, 0]]).unwrap();
+        assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
+    }
+
+    #[test]
+    fn a_column_has_one_frame_or_none_when_it_is_empty() {
+        let column_node = Node::FramedOrNothing(Box::new(Node::ToEnd(Box::new(Node::Text))));
+        let entry = [0x40, 0, 0, 5, 0, 9, 1, b'a', 0];
+        let column = run(&column_node, &[&[], &entry]).unwrap();
+        assert_eq!(column.buffers[0].view::<i64>(), [0, 0, 2]);
+        assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
+        assert_eq!(kind(&column_node, &[0x40, 0, 0, 6, 0, 9, 1, b'a', 0]), ErrorKind::Corrupt);
+        assert_eq!(kind(&column_node, &[0x40, 0, 0, 2, 0x40, 9]), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn bits_of_a_referenced_object_take_two_more_bytes() {
+        let node = Node::ToEnd(Box::new(Node::Bits));
+        let column = run(&node, &[&[3, 0, 0, 0, 3, 0, 0, 0x10, 0, 7]]).unwrap();
+        assert_eq!(column.buffers[1].view::<u32>(), [0x0300_0000, 0x0300_0010]);
+    }
+
+    #[test]
+    fn a_counted_pointer_says_whether_anything_follows() {
+        let node = Node::FlaggedToEnd(Box::new(BYTE));
+        let column = run(&node, &[&[0], &[1, 5, 6]]).unwrap();
+        assert_eq!(column.buffers[0].view::<i64>(), [0, 0, 2]);
+        assert_eq!(kind(&node, &[0, 5]), ErrorKind::Corrupt);
     }
 }

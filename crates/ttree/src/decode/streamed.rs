@@ -5,17 +5,19 @@ use super::builder::Builder;
 use super::piece::Piece;
 use super::program::Input;
 use rayon::prelude::*;
-use sapwood_core::{Column, Result};
+use sapwood_core::{Column, Form, Result};
 
 /// The column of all pieces.
 pub(super) fn decode(node: &Node, pieces: &[Piece<'_>]) -> Result<Column> {
-    let built: Vec<Builder> = pieces.par_iter().map(|piece| build(node, piece)).collect::<Result<_>>()?;
+    let form = node.form();
+    let built: Vec<Builder> =
+        pieces.par_iter().map(|piece| build(node, &form, piece)).collect::<Result<_>>()?;
     let parts: Vec<Vec<&[u8]>> = built.iter().map(Builder::slices).collect();
-    Ok(Column::join(&node.form(), &parts, pieces.iter().map(Piece::len).sum()))
+    Ok(Column::join(&form, &parts, pieces.iter().map(Piece::len).sum()))
 }
 
-fn build(node: &Node, piece: &Piece<'_>) -> Result<Builder> {
-    let mut builder = Builder::new(node);
+fn build(node: &Node, form: &Form, piece: &Piece<'_>) -> Result<Builder> {
+    let mut builder = Builder::new(form);
     piece.with_content(|content| {
         let mut boundaries = Vec::new();
         piece.boundaries(&content, &mut boundaries)?;
