@@ -1,6 +1,6 @@
 """Writes mixed.root, the input of the tests beside it: every simple kind of branch, several baskets each.
 
-    python make_mixed.py OUT.root        # needs ROOT 6.40 (pip install --pre ROOT==0.1a12)
+python make_mixed.py OUT.root        # needs ROOT 6.40 (pip install --pre ROOT==0.1a12)
 """
 
 import sys
