@@ -133,7 +133,7 @@ class KeyInFileError(SapwoodError, KeyError):
     @classmethod
     def not_found(cls, what: str, key: str, existing: Iterable[str], place: str) -> KeyInFileError:
         """The error for a ``what`` (key, branch, …) named ``key`` that ``place`` does not have."""
-        names = list(existing)
+        names = list(dict.fromkeys(existing))
         near = nearest(key, names)
         shown = ", ".join(map(repr, near or names[:5]))
         if near:
