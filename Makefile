@@ -9,6 +9,8 @@ CARGO := cargo --locked
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(PY)
 export SAPWOOD_TESTKIT := $(CARGO_TARGET_DIR)/release/sapwood-testkit
+# The servers of the tests are local, whatever proxy the machine uses.
+export NO_PROXY := 127.0.0.1,localhost,$(NO_PROXY)
 export SAPWOOD_CORPUS ?= $(abspath ../shared/corpus)
 # With a HOME of its own, rustup finds its toolchains beside the cargo that PATH names.
 ifeq ($(or $(RUSTUP_HOME),$(wildcard $(HOME)/.rustup)),)

@@ -27,8 +27,8 @@ pub(super) enum CppType {
 const PLAIN: [(&str, Primitive, &str); 40] = [
     ("bool", Primitive::Bool, "bool"),
     ("Bool_t", Primitive::Bool, "bool"),
-    ("char", Primitive::I8, "char"),
-    ("Char_t", Primitive::I8, "char"),
+    ("char", Primitive::I8, "int8_t"),
+    ("Char_t", Primitive::I8, "int8_t"),
     ("signed char", Primitive::I8, "int8_t"),
     ("int8_t", Primitive::I8, "int8_t"),
     ("unsigned char", Primitive::U8, "uint8_t"),
