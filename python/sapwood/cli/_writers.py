@@ -184,12 +184,14 @@ class _Column:
         np.ascontiguousarray(values).tofile(self.file)
 
     def copy_to(self, target: IO[bytes]) -> None:
+        # Typed in some versions of NumPy only.
+        npy: Any = np.lib.format
         header = {
-            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "descr": npy.dtype_to_descr(self._dtype),
             "fortran_order": False,
             "shape": (self._rows, *self._shape),
         }
-        np.lib.format.write_array_header_1_0(target, header)
+        npy.write_array_header_1_0(target, header)
         self.file.seek(0)
         shutil.copyfileobj(self.file, target, 1 << 20)
 
