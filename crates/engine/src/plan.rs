@@ -103,8 +103,14 @@ impl<'t> BranchPlan<'t> {
             }
         };
         let end = branch.first_entry.saturating_add(branch.entries);
-        let entries = entries.start.min(end).max(branch.first_entry)..entries.end.min(end);
-        let entries = entries.start..entries.end.max(entries.start);
+        if entries.start < branch.first_entry && !entries.is_empty() {
+            // A shorter column would look as if its values belonged to earlier entries.
+            let message = format!("the branch begins at entry {}, not {}", branch.first_entry, entries.start);
+            return Err(Error::usage(message)
+                .branch(&branch.path)
+                .hint(format!("read it from entry {} on", branch.first_entry)));
+        }
+        let entries = entries.start.min(end)..entries.end.min(end);
         let from =
             branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
         let to = branch.baskets.partition_point(|basket| basket.first_entry < entries.end);
