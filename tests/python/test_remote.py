@@ -145,7 +145,9 @@ def test_a_deadline_of_one_read(serve: Serve, events_file: Path) -> None:
 @pytest.mark.parametrize("call", ["open(url, deadline=60)", "concatenate([url + ':t'] * 9, deadline=60)"])
 def test_ctrl_c_ends_a_wait(black_hole: str, call: str) -> None:
     code = f"""
-        import sapwood, sys
+        import sapwood, signal, sys
+        # Jobs in the background of a shell, such as a whole test run may be, are started with Ctrl-C ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         url = {black_hole!r}
         print("ready", flush=True)
         try:
