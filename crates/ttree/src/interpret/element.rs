@@ -45,6 +45,14 @@ pub(super) fn interpret(branch: &Branch, element: &BranchElement, streamers: &St
         let name = format!("{} of {}", branch.name, element.class_name);
         return Outcome::unsupported(&name, "the file does not describe its class");
     };
+    if let CppType::Bitset(_) = CppType::parse(&member.type_name)
+        && holds_nothing(branch)
+    {
+        return Outcome::unsupported(
+            &shown_type(member),
+            "ROOT before 6.08/06 lost the bits when it wrote them",
+        );
+    }
     let is_column =
         matches!(element.element_type, branch_type::CLONES_MEMBER | branch_type::COLLECTION_MEMBER);
     match (node_of_member(member, is_column), is_column) {
@@ -53,6 +61,15 @@ pub(super) fn interpret(branch: &Branch, element: &BranchElement, streamers: &St
         (Err(name), false) => Outcome::unsupported(&name, "the type is not read yet"),
         (Err(name), true) => Outcome::unsupported(&format_column(&name), "the type is not read yet"),
     }
+}
+
+/// True if the branch has no more bytes than the keys of its baskets and their tables of offsets take.
+/// Nothing else tells a bitset that was written from one whose bits were lost (ReadingEntries §3.6).
+fn holds_nothing(branch: &Branch) -> bool {
+    const KEY: u64 = 150;
+    let baskets = branch.baskets.len() as u64;
+    let embedded = branch.baskets.iter().any(|basket| basket.embedded.is_some());
+    !embedded && branch.total_bytes <= baskets * (KEY + 8) + branch.entries.saturating_mul(4)
 }
 
 /// The class of a branch that has sub-branches.
@@ -126,11 +143,8 @@ fn node_of_member(member: &StreamerElement, in_column: bool) -> Result<(Node, St
         (ElementKind::Stl { .. }, code::STL_STRING) => Ok((framed(Node::Text), "std::string".into())),
         (ElementKind::Stl { .. }, code) if is_collection(code) => {
             let class = CppType::parse(&member.type_name);
-            let node = Box::new(Node::fixed(&dims, class.node().map_err(|_| unknown())?));
-            // Before ROOT 6.08/06, bitsets were written without a byte (ReadingEntries §3.6).
-            let frame =
-                if matches!(class, CppType::Bitset(_)) { Node::FramedOrNothing } else { Node::Framed };
-            Ok((frame(node), format!("{class}{brackets}")))
+            let node = class.node().map_err(|_| unknown())?;
+            Ok((framed(Node::fixed(&dims, node)), format!("{class}{brackets}")))
         }
         _ => Err(unknown()),
     }
@@ -175,9 +189,7 @@ fn format_column(name: &str) -> String {
 /// frame if the member has one (root-io-spec ReadingEntries §3.2 and §5.3).
 fn column(item: Node) -> Node {
     match item {
-        Node::Framed(content) | Node::FramedOrNothing(content) => {
-            Node::FramedOrNothing(Box::new(Node::ToEnd(content)))
-        }
+        Node::Framed(content) => Node::FramedOrNothing(Box::new(Node::ToEnd(content))),
         item => Node::ToEnd(Box::new(item)),
     }
 }
