@@ -196,15 +196,22 @@ class Directory(ABC):
 
     def _resolve(self, where: str) -> tuple[_core.Key | None, str]:
         """The key that the longest possible part of a path leads to, and the rest of the path."""
-        pieces = [piece for piece in where.replace(":", "/").split("/") if piece]
+        # A name can hold colons ("A::B"): they separate names only where the path makes no sense otherwise.
+        for path in dict.fromkeys((where, where.replace(":", "/"))):
+            key, rest = self._longest_match([piece for piece in path.split("/") if piece])
+            if key is not None:
+                return key, rest
+        return None, ""
+
+    def _longest_match(self, pieces: list[str]) -> tuple[_core.Key | None, str]:
         keys = self._keys if len(pieces) > 1 or self._path else self.file.top_keys
         skip = sum(len(name) + 1 for name in self._path)
-        best: dict[str, list[_core.Key]] = {}
+        by_path: dict[str, list[_core.Key]] = {}
         for key in keys:
-            best.setdefault(key.path[skip:], []).append(key)
+            by_path.setdefault(key.path[skip:], []).append(key)
         for count in range(len(pieces), 0, -1):
             path, cycle = split_cycle("/".join(pieces[:count]))
-            matches = [key for key in best.get(path, []) if cycle is None or key.cycle == cycle]
+            matches = [key for key in by_path.get(path, []) if cycle is None or key.cycle == cycle]
             if matches:
                 return max(matches, key=lambda key: abs(key.cycle)), "/".join(pieces[count:])
         return None, ""

@@ -13,9 +13,7 @@ from .options import OpenOptions, open_options
 from .tree import Tree
 
 
-def open(
-    path: Any, *, deadline: float | None = None, threads: int | None = None, **options: Any
-) -> File | Directory | Tree | Branch:
+def open(path: Any, *, deadline: float | None = None, threads: int | None = None, **options: Any) -> Any:
     """Opens a ROOT file, or an object in it.
 
     Args:

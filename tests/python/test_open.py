@@ -229,3 +229,14 @@ def test_a_report_counts_what_was_read(events_file: Path) -> None:
     assert set(after.to_dict()) >= {"requests", "wait_seconds", "file_path"}
     assert "turnarounds" in str(after)
     assert all(asked <= answered and size > 0 for asked, answered, _, size in file.trace())
+
+
+def test_a_name_can_hold_colons(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "colons.root"
+    with uproot.recreate(path) as file:
+        file.mktree("A::B", {"x": "int32"}).extend({"x": [1, 2, 3]})
+        file.mktree("dir/C", {"x": "int32"}).extend({"x": [4]})
+    file = sapwood.open(path)
+    assert "A::B" in file and file["A::B"]["x"].array(library="np").tolist() == [1, 2, 3]
+    assert file["dir:C"].num_entries == 1
