@@ -106,7 +106,7 @@ impl<'t> BranchPlan<'t> {
         if entries.start < branch.first_entry && !entries.is_empty() {
             // A shorter column would look as if its values belonged to earlier entries.
             let message = format!("the branch begins at entry {}, not {}", branch.first_entry, entries.start);
-            return Err(Error::usage(message)
+            return Err(Error::unsupported(message)
                 .branch(&branch.path)
                 .hint(format!("read it from entry {} on", branch.first_entry)));
         }
