@@ -46,11 +46,11 @@ counters! {
     unplanned_reads,
     /// Baskets decoded.
     baskets,
-    /// Bytes after decompression.
+    /// Bytes of the columns that baskets became; offsets that columns share count for each of them.
     decompressed_bytes,
     /// Nanoseconds that somebody waited for bytes.
     wait_ns,
-    /// Nanoseconds of processor time spent in decompression and decoding, all threads together.
+    /// Nanoseconds that tasks took to decompress and decode columns, all threads together.
     decode_ns,
 }
 
