@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use sapwood_core::{Form, Primitive};
-use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, Node, Number, decode};
+use sapwood_streamer::{Node, Number};
+use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, decode};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&[choice, high, low], record)) = data.split_first_chunk() else { return };

@@ -1,112 +1,8 @@
-//! Columns as they are handed to the outside: a form and its buffers, shaped as Awkward Array shapes them.
+//! Columns as they are handed to the outside: a form and its buffers.
 
-use crate::Buffer;
+use crate::form::Role;
+use crate::{Buffer, Form};
 use std::sync::Arc;
-
-/// The number types of array data. Values are little-endian in memory, a `Bool` is one byte of 0 or 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Primitive {
-    /// A byte of 0 or 1.
-    Bool,
-    /// Signed, 8 bits.
-    I8,
-    /// Unsigned, 8 bits.
-    U8,
-    /// Signed, 16 bits.
-    I16,
-    /// Unsigned, 16 bits.
-    U16,
-    /// Signed, 32 bits.
-    I32,
-    /// Unsigned, 32 bits.
-    U32,
-    /// Signed, 64 bits.
-    I64,
-    /// Unsigned, 64 bits.
-    U64,
-    /// IEEE 754, 32 bits.
-    F32,
-    /// IEEE 754, 64 bits.
-    F64,
-}
-
-impl Primitive {
-    /// Bytes of one value.
-    pub fn size(self) -> usize {
-        match self {
-            Primitive::Bool | Primitive::I8 | Primitive::U8 => 1,
-            Primitive::I16 | Primitive::U16 => 2,
-            Primitive::I32 | Primitive::U32 | Primitive::F32 => 4,
-            Primitive::I64 | Primitive::U64 | Primitive::F64 => 8,
-        }
-    }
-
-    /// The name that NumPy gives it.
-    pub fn numpy_name(self) -> &'static str {
-        match self {
-            Primitive::Bool => "bool",
-            Primitive::I8 => "int8",
-            Primitive::U8 => "uint8",
-            Primitive::I16 => "int16",
-            Primitive::U16 => "uint16",
-            Primitive::I32 => "int32",
-            Primitive::U32 => "uint32",
-            Primitive::I64 => "int64",
-            Primitive::U64 => "uint64",
-            Primitive::F32 => "float32",
-            Primitive::F64 => "float64",
-        }
-    }
-}
-
-/// The shape and type of a column, without its data.
-///
-/// The buffers of a [`Column`] follow the form depth first: each node that has a buffer contributes it
-/// before its contents do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// Numbers; one buffer of values.
-    Primitive(Primitive),
-    /// Lists of `size` items each; no buffer.
-    Fixed {
-        /// Items per list.
-        size: usize,
-        /// What a list holds.
-        content: Box<Form>,
-    },
-    /// Lists of any length; one buffer of `n + 1` 64-bit signed offsets that start at 0.
-    List(Box<Form>),
-    /// Byte strings, in practice UTF-8; one buffer of `n + 1` 64-bit signed offsets, one of bytes.
-    String,
-    /// Named fields; no buffer, the fields' buffers one after the other.
-    Record(Vec<(String, Form)>),
-}
-
-impl Form {
-    /// Lists of any length of `content`.
-    pub fn list(content: Form) -> Self {
-        Form::List(Box::new(content))
-    }
-
-    /// `content`, wrapped in lists of the fixed sizes `dims`, the outermost first.
-    pub fn fixed(dims: &[usize], content: Form) -> Self {
-        dims.iter().rev().fold(content, |content, &size| Form::Fixed { size, content: Box::new(content) })
-    }
-
-    /// For each buffer of a column of this form, whether it holds offsets.
-    fn holds_offsets(&self, out: &mut Vec<bool>) {
-        match self {
-            Form::Primitive(_) => out.push(false),
-            Form::Fixed { content, .. } => content.holds_offsets(out),
-            Form::List(content) => {
-                out.push(true);
-                content.holds_offsets(out);
-            }
-            Form::String => out.extend([true, false]),
-            Form::Record(fields) => fields.iter().for_each(|(_, form)| form.holds_offsets(out)),
-        }
-    }
-}
 
 /// A column of `length` items: a form, and its buffers in depth-first order.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,11 +33,17 @@ impl Column {
     /// assert_eq!(column.buffers[1].as_bytes(), [7, 8, 9, 7, 8, 9]);
     /// ```
     pub fn join(form: &Form, parts: &[Vec<&[u8]>], length: usize) -> Column {
-        let mut holds_offsets = Vec::new();
-        form.holds_offsets(&mut holds_offsets);
-        let buffers = holds_offsets.iter().enumerate().map(|(index, holds_offsets)| {
-            let parts = parts.iter().filter_map(|part| part.get(index).copied());
-            Arc::new(if *holds_offsets { join_offsets(parts) } else { join_values(parts) })
+        let mut roles = Vec::new();
+        form.roles(&mut roles);
+        let buffers = roles.iter().enumerate().map(|(index, role)| {
+            let nth =
+                |index: usize| parts.iter().map(move |part| part.get(index).copied().unwrap_or_default());
+            Arc::new(match role {
+                Role::Values => join_values(nth(index)),
+                Role::Offsets => join_offsets(nth(index)),
+                Role::Positions => join_positions(nth(index)),
+                Role::TaggedPositions => join_tagged(nth(index.saturating_sub(1)), nth(index)),
+            })
         });
         Column { form: form.clone(), length, buffers: buffers.collect() }
     }
@@ -171,4 +73,56 @@ fn join_offsets<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
         base += offsets(part).next_back().unwrap_or_default();
     }
     buffer
+}
+
+/// Positions of present items count on from part to part; -1 stays.
+fn join_positions<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
+    let items: usize = parts.clone().map(|part| part.len() / size_of::<i64>()).sum();
+    let mut buffer = Buffer::zeroed(items * size_of::<i64>());
+    let positions = parts.flat_map(|part| part.as_chunks().0).map(|position| i64::from_ne_bytes(*position));
+    let mut next = 0;
+    for (place, position) in buffer.view_mut::<i64>().iter_mut().zip(positions) {
+        *place = if position < 0 { -1 } else { next };
+        next += i64::from(position >= 0);
+    }
+    buffer
+}
+
+/// Positions count on for each tag.
+fn join_tagged<'a>(tags: impl Iterator<Item = &'a [u8]>, parts: impl Iterator<Item = &'a [u8]>) -> Buffer {
+    let mut next = [0_i64; 256];
+    let items: usize = parts.map(|part| part.len() / size_of::<i64>()).sum();
+    let mut buffer = Buffer::zeroed(items * size_of::<i64>());
+    for (place, tag) in buffer.view_mut::<i64>().iter_mut().zip(tags.flatten()) {
+        *place = next[usize::from(*tag)];
+        next[usize::from(*tag)] += 1;
+    }
+    buffer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Primitive;
+
+    #[test]
+    fn positions_count_on_where_parts_are_joined() {
+        let bytes = Form::Primitive(Primitive::U8);
+        let option = Form::Option(Box::new(bytes.clone()));
+        let (first, second) = (Buffer::from_slice(&[-1i64, 0, 1]), Buffer::from_slice(&[0i64, -1]));
+        let parts = [vec![first.as_bytes(), &[7, 8][..]], vec![second.as_bytes(), &[9][..]]];
+        let column = Column::join(&option, &parts, 5);
+        assert_eq!(column.buffers[0].view::<i64>(), [-1, 0, 1, 2, -1]);
+        assert_eq!(column.buffers[1].as_bytes(), [7, 8, 9]);
+
+        let union = Form::Union(vec![bytes.clone(), bytes]);
+        let (first, second) = (Buffer::from_slice(&[0i64, 0, 1]), Buffer::from_slice(&[0i64]));
+        let parts = [
+            vec![&[0, 1, 0][..], first.as_bytes(), &[1, 2][..], &[3][..]],
+            vec![&[1][..], second.as_bytes(), &[][..], &[4][..]],
+        ];
+        let column = Column::join(&union, &parts, 4);
+        assert_eq!(column.buffers[1].view::<i64>(), [0, 0, 1, 1]);
+        assert_eq!(column.buffers[3].as_bytes(), [3, 4]);
+    }
 }

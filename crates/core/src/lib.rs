@@ -13,13 +13,15 @@ mod column;
 mod counters;
 mod deadline;
 mod error;
+mod form;
 mod range;
 mod segments;
 
 pub use buffer::Buffer;
-pub use column::{Column, Form, Primitive};
+pub use column::Column;
 pub use counters::{Counter, Counters, Snapshot};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
+pub use form::{Field, Form, Primitive};
 pub use range::ByteRange;
 pub use segments::{Segments, Step};

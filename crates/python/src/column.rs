@@ -56,7 +56,17 @@ fn buffer_dtypes(form: &Form, out: &mut Vec<(&'static str, usize)>) {
             buffer_dtypes(content, out);
         }
         Form::String => out.extend([("int64", 8), ("uint8", 1)]),
-        Form::Record(fields) => fields.iter().for_each(|(_, form)| buffer_dtypes(form, out)),
+        Form::Record { fields, .. } => fields.iter().for_each(|field| buffer_dtypes(&field.form, out)),
+        Form::Tuple(forms) => forms.iter().for_each(|form| buffer_dtypes(form, out)),
+        Form::Option(content) => {
+            out.push(("int64", 8));
+            buffer_dtypes(content, out);
+        }
+        Form::Union(forms) => {
+            out.extend([("int8", 1), ("int64", 8)]);
+            forms.iter().for_each(|form| buffer_dtypes(form, out));
+        }
+        Form::Empty => {}
     }
 }
 
@@ -81,13 +91,22 @@ pub(crate) fn form_tuple(py: Python<'_>, form: &Form) -> PyResult<Py<PyAny>> {
         }
         Form::List(content) => ("list", form_tuple(py, content)?).into_pyobject(py)?.into_any(),
         Form::String => PyTuple::new(py, [PyString::new(py, "string")])?.into_any(),
-        Form::Record(fields) => {
+        Form::Record { class, fields } => {
+            let titles: Vec<&str> = fields.iter().map(|field| field.title.as_str()).collect();
             let fields = fields
                 .iter()
-                .map(|(name, form)| Ok((name, form_tuple(py, form)?)))
+                .map(|field| Ok((&field.name, form_tuple(py, &field.form)?)))
                 .collect::<PyResult<Vec<_>>>()?;
-            ("record", fields).into_pyobject(py)?.into_any()
+            ("record", fields, class, titles).into_pyobject(py)?.into_any()
         }
+        Form::Tuple(forms) => ("tuple", form_tuples(py, forms)?).into_pyobject(py)?.into_any(),
+        Form::Option(content) => ("option", form_tuple(py, content)?).into_pyobject(py)?.into_any(),
+        Form::Union(forms) => ("union", form_tuples(py, forms)?).into_pyobject(py)?.into_any(),
+        Form::Empty => PyTuple::new(py, [PyString::new(py, "empty")])?.into_any(),
     };
     Ok(tuple.unbind())
+}
+
+fn form_tuples(py: Python<'_>, forms: &[Form]) -> PyResult<Vec<Py<PyAny>>> {
+    forms.iter().map(|form| form_tuple(py, form)).collect()
 }

@@ -10,6 +10,6 @@ mod interpret;
 mod meta;
 
 pub use basket::BasketHeader;
-pub use decode::{BasketBytes, Counts, Interpretation, Layout, Node, Number, decode};
+pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Leaf, LeafKind, Tree};

@@ -1,9 +1,9 @@
 //! Entries of one size: a number, or a fixed array of numbers.
 
-use super::Number;
 use super::piece::Piece;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
+use sapwood_streamer::Number;
 
 /// The values of all pieces, one buffer.
 pub(super) fn decode(number: Number, values: usize, pieces: &[Piece<'_>]) -> Result<Buffer> {

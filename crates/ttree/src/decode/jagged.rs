@@ -1,12 +1,11 @@
 //! Entries of any number of items: counted leaves, counted pointers, vectors of numbers.
 
-use super::Number;
-use super::builder::position;
 use super::piece::Piece;
 use crate::basket::{Bounds, Content};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, Error, Result};
+use sapwood_streamer::{Number, position};
 use std::sync::Arc;
 
 /// What an entry consists of: `header` bytes, then items of `values` numbers.

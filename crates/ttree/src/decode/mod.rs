@@ -1,20 +1,15 @@
 //! From raw baskets to a column: each basket is decompressed and decoded straight into its place in the output.
 
-mod builder;
 mod fixed;
 mod jagged;
-mod number;
 mod piece;
-mod program;
 mod streamed;
-
-pub use number::Number;
-pub use program::Node;
 
 use crate::BasketRef;
 use bytes::Bytes;
 use piece::Piece;
 use sapwood_core::{Buffer, Column, Form, Result};
+use sapwood_streamer::{Node, Number};
 use std::ops::Range;
 use std::sync::Arc;
 

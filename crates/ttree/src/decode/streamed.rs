@@ -1,11 +1,9 @@
 //! Entries that a program decodes.
 
-use super::Node;
-use super::builder::Builder;
 use super::piece::Piece;
-use super::program::Input;
 use rayon::prelude::*;
 use sapwood_core::{Column, Form, Result};
+use sapwood_streamer::{Builder, Input, Node};
 
 /// The column of all pieces.
 pub(super) fn decode(node: &Node, pieces: &[Piece<'_>]) -> Result<Column> {

@@ -1,11 +1,9 @@
 //! What a branch of a split class holds: a member, a column of members, a count, or nothing of its own.
 
-use super::cpp_type::CppType;
-use super::title::{basic, packed};
 use super::{Outcome, count_column};
-use crate::decode::{Node, Number};
 use crate::meta::{Branch, BranchElement};
 use sapwood_core::Primitive;
+use sapwood_streamer::{CppType, Node, Number, basic};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 
 /// `TBranchElement::fType` (root-io-spec TBranchElement §3).
@@ -163,8 +161,8 @@ fn framed(node: Node) -> Node {
 /// The number of a basic type code, and the name to show.
 fn number(member: &StreamerElement, code: i32) -> Option<(Number, &'static str)> {
     match code {
-        code::DOUBLE32 => Some((packed(member.range, true), "Double32_t")),
-        code::FLOAT16 => Some((packed(member.range, false), "Float16_t")),
+        code::DOUBLE32 => Some((Number::packed(member.range, true), "Double32_t")),
+        code::FLOAT16 => Some((Number::packed(member.range, false), "Float16_t")),
         // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
         code::COUNTER if member.type_name.starts_with('u') || member.type_name.starts_with('U') => {
             Some((Number::Plain(Primitive::U32), "uint32_t"))

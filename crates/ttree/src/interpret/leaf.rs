@@ -2,9 +2,10 @@
 
 use super::title::{dimensions, truncated};
 use super::{Meaning, Outcome};
-use crate::decode::{Interpretation, Layout, Node, Number};
+use crate::decode::{Interpretation, Layout};
 use crate::meta::{Branch, Leaf, LeafKind};
 use sapwood_core::{Form, Primitive};
+use sapwood_streamer::{Node, Number};
 
 /// The meaning of a branch without streamer information.
 pub(super) fn interpret(branch: &Branch) -> Outcome {

@@ -1,13 +1,13 @@
 //! What a branch holds: its C++ type as people write it, and how its bytes become values.
 
-mod cpp_type;
 mod element;
 mod leaf;
 mod title;
 
-use crate::decode::{Interpretation, Layout, Node, Number};
+use crate::decode::{Interpretation, Layout};
 use crate::meta::{BranchKind, Tree};
 use sapwood_core::Form;
+use sapwood_streamer::{Node, Number};
 use sapwood_tfile::StreamerInfos;
 
 /// What a branch holds.
@@ -63,25 +63,6 @@ impl Outcome {
 impl Layout {
     fn jagged(item: &Node, header: usize) -> Option<Layout> {
         item.numbers().map(|(number, values)| Layout::Jagged { number, values, header })
-    }
-}
-
-impl Node {
-    /// `content`, wrapped in fixed arrays of the sizes `dims`, the outermost first.
-    fn fixed(dims: &[usize], content: Node) -> Node {
-        dims.iter().rev().fold(content, |content, &size| Node::Fixed { size, content: Box::new(content) })
-    }
-
-    /// The number and how many of them, if this is nothing but a fixed number of numbers.
-    fn numbers(&self) -> Option<(Number, usize)> {
-        match self {
-            Node::Number(number) => Some((*number, 1)),
-            Node::Fixed { size, content } => {
-                let (number, values) = content.numbers()?;
-                Some((number, values.checked_mul(*size)?))
-            }
-            _ => None,
-        }
     }
 }
 

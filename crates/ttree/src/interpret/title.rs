@@ -1,7 +1,6 @@
 //! Brackets in titles: dimensions (`x[n][3]`) and ranges of truncated numbers (`x[0,10,12]`).
 
-use crate::decode::Number;
-use sapwood_core::Primitive;
+use sapwood_streamer::Number;
 use sapwood_tfile::ValueRange;
 
 /// The texts in square brackets.
@@ -25,39 +24,7 @@ pub(super) fn dimensions(titles: [&str; 2], len: usize) -> Vec<usize> {
 /// How a `Double32_t` (`double`) or `Float16_t` leaf is encoded, by the annotation in one of its titles.
 pub(super) fn truncated(titles: [&str; 2], double: bool) -> Number {
     let annotated = titles.into_iter().find(|title| brackets(title).any(|inside| inside.contains(',')));
-    packed(annotated.and_then(ValueRange::from_title), double)
-}
-
-/// How a `Double32_t` (`double`) or `Float16_t` with this range is encoded (root-io-spec ElementTypes §5.2).
-pub(super) fn packed(range: Option<ValueRange>, double: bool) -> Number {
-    match range {
-        Some(range) if range.factor != 0.0 => {
-            Number::Scaled { minimum: range.min, factor: range.factor, double }
-        }
-        Some(range) if (1..=15).contains(&range.mantissa_bits()) => {
-            Number::Truncated { bits: range.mantissa_bits(), double }
-        }
-        _ if double => Number::FloatAsDouble,
-        _ => Number::Truncated { bits: 12, double },
-    }
-}
-
-/// A number type by its code in streamer information (root-io-spec ElementTypes §2), with the name to show.
-pub(super) fn basic(code: i32) -> Option<(Primitive, &'static str)> {
-    Some(match code {
-        1 | 10 => (Primitive::I8, "int8_t"),
-        2 => (Primitive::I16, "int16_t"),
-        3 | 6 => (Primitive::I32, "int32_t"),
-        4 | 16 => (Primitive::I64, "int64_t"),
-        5 => (Primitive::F32, "float"),
-        8 => (Primitive::F64, "double"),
-        11 => (Primitive::U8, "uint8_t"),
-        12 => (Primitive::U16, "uint16_t"),
-        13 => (Primitive::U32, "uint32_t"),
-        14 | 17 => (Primitive::U64, "uint64_t"),
-        18 => (Primitive::Bool, "bool"),
-        _ => return None,
-    })
+    Number::packed(annotated.and_then(ValueRange::from_title), double)
 }
 
 #[cfg(test)]

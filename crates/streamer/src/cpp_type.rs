@@ -1,6 +1,6 @@
 //! C++ type names as files spell them, and how they are shown: `vector<Int_t>` is `std::vector<int32_t>`.
 
-use crate::decode::{Node, Number};
+use crate::{Node, Number};
 use sapwood_core::Primitive;
 use std::fmt;
 
@@ -9,7 +9,7 @@ const DEEPEST: usize = 32;
 
 /// A C++ type, as far as a branch can hold it without streamer information.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum CppType {
+pub enum CppType {
     /// A number, and the name to show.
     Number(Number, &'static str),
     /// `std::string`.
@@ -84,7 +84,7 @@ const CONTAINERS: [&str; 10] = [
 impl CppType {
     /// Parses a type name. A trailing `*` is dropped: a pointer to a collection is stored as the
     /// collection (Collections §11.3).
-    pub(super) fn parse(name: &str) -> CppType {
+    pub fn parse(name: &str) -> CppType {
         parse(name.trim().trim_end_matches('*'), DEEPEST)
     }
 
@@ -92,7 +92,7 @@ impl CppType {
     ///
     /// # Errors
     /// The type that needs streamer information.
-    pub(super) fn node(&self) -> Result<Node, String> {
+    pub fn node(&self) -> Result<Node, String> {
         match self {
             CppType::Number(number, _) => Ok(Node::Number(*number)),
             CppType::StdString | CppType::RootString => Ok(Node::Text),

@@ -4,7 +4,7 @@ use sapwood_core::Form;
 
 /// Growing buffers in the shape of a form.
 #[derive(Debug)]
-pub(super) enum Builder {
+pub enum Builder {
     /// Values as in memory.
     Numbers { size: usize, bytes: Vec<u8> },
     /// Lists of fixed size.
@@ -19,7 +19,7 @@ pub(super) enum Builder {
 
 impl Builder {
     /// An empty builder for columns of a form.
-    pub(super) fn new(form: &Form) -> Self {
+    pub fn new(form: &Form) -> Self {
         match form {
             Form::Primitive(primitive) => Builder::Numbers { size: primitive.size(), bytes: Vec::new() },
             Form::String => Builder::Text { offsets: vec![0], bytes: Vec::new() },
@@ -29,15 +29,19 @@ impl Builder {
             Form::List(content) => {
                 Builder::List { offsets: vec![0], content: Box::new(Builder::new(content)) }
             }
-            Form::Record(fields) => Builder::Record {
+            // No program builds these.
+            Form::Tuple(_) | Form::Option(_) | Form::Union(_) | Form::Empty => {
+                Builder::Record { length: 0, fields: Vec::new() }
+            }
+            Form::Record { fields, .. } => Builder::Record {
                 length: 0,
-                fields: fields.iter().map(|(_, form)| Builder::new(form)).collect(),
+                fields: fields.iter().map(|field| Builder::new(&field.form)).collect(),
             },
         }
     }
 
     /// Number of items.
-    pub(super) fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         match self {
             Builder::Numbers { size, bytes } => bytes.len() / size,
             Builder::Fixed { length, .. } | Builder::Record { length, .. } => *length,
@@ -46,7 +50,7 @@ impl Builder {
     }
 
     /// Adds an empty list or string.
-    pub(super) fn push_empty(&mut self) {
+    pub fn push_empty(&mut self) {
         match self {
             Builder::List { offsets, content } => offsets.push(position(content.length())),
             Builder::Text { offsets, bytes } => offsets.push(position(bytes.len())),
@@ -55,7 +59,7 @@ impl Builder {
     }
 
     /// The bytes of all buffers, depth first, as [`sapwood_core::Column::join`] takes them.
-    pub(super) fn slices(&self) -> Vec<&[u8]> {
+    pub fn slices(&self) -> Vec<&[u8]> {
         let mut slices = Vec::new();
         self.append_slices(&mut slices);
         slices
@@ -76,6 +80,6 @@ impl Builder {
 }
 
 /// A length as an offset of an array; memory never holds more than `i64::MAX` items.
-pub(super) fn position(length: usize) -> i64 {
+pub fn position(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }

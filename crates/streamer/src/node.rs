@@ -1,7 +1,7 @@
 //! The decoding program of a branch whose entries are not plain numbers: a tree of nodes, run once per entry.
 
-use super::Number;
-use super::builder::{Builder, position};
+use crate::Number;
+use crate::builder::{Builder, position};
 use sapwood_core::{Error, Form, Primitive, Result};
 
 /// One step of a program: what stands on file, and thereby what is built.
@@ -44,6 +44,23 @@ const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 const MEMBER_WISE: u16 = 0x4000;
 
 impl Node {
+    /// `content`, wrapped in fixed arrays of the sizes `dims`, the outermost first.
+    pub fn fixed(dims: &[usize], content: Node) -> Node {
+        dims.iter().rev().fold(content, |content, &size| Node::Fixed { size, content: Box::new(content) })
+    }
+
+    /// The number and how many of them, if this is nothing but a fixed number of numbers.
+    pub fn numbers(&self) -> Option<(Number, usize)> {
+        match self {
+            Node::Number(number) => Some((*number, 1)),
+            Node::Fixed { size, content } => {
+                let (number, values) = content.numbers()?;
+                Some((number, values.checked_mul(*size)?))
+            }
+            _ => None,
+        }
+    }
+
     /// The form of what this node builds.
     pub fn form(&self) -> Form {
         match self {
@@ -56,7 +73,7 @@ impl Node {
             }
             Node::Framed(content) | Node::FramedOrNothing(content) => content.form(),
             Node::Record(fields) => {
-                Form::Record(fields.iter().map(|(name, node)| (name.clone(), node.form())).collect())
+                Form::record(fields.iter().map(|(name, node)| (name.clone(), node.form())))
             }
         }
     }
@@ -75,7 +92,7 @@ impl Node {
     }
 
     /// Reads one item from `input` to the end of `out`.
-    pub(super) fn read(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    pub fn read(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
         match (self, out) {
             (Node::Number(number), Builder::Numbers { bytes, .. }) => {
                 append_numbers(*number, input.take(number.size_on_file())?, bytes);
@@ -208,14 +225,14 @@ fn append_text(
 
 /// The bytes of one entry.
 #[derive(Debug)]
-pub(super) struct Input<'a> {
+pub struct Input<'a> {
     bytes: &'a [u8],
     /// Offset of the next byte in the basket's plain data, for errors.
     position: u64,
 }
 
 impl<'a> Input<'a> {
-    pub(super) fn new(bytes: &'a [u8], position: u64) -> Self {
+    pub fn new(bytes: &'a [u8], position: u64) -> Self {
         Input { bytes, position }
     }
 
@@ -223,7 +240,7 @@ impl<'a> Input<'a> {
         Error::corrupt(format!("{message}, at byte {} of the basket's content", self.position))
     }
 
-    pub(super) fn remaining(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.bytes.len()
     }
 
@@ -270,7 +287,7 @@ impl<'a> Input<'a> {
     }
 
     /// An object ends where its byte count says (root-io-spec Buffer §9).
-    pub(super) fn finish(&self) -> Result<()> {
+    pub fn finish(&self) -> Result<()> {
         if self.is_at_end() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 use sapwood_core::Primitive;
+use sapwood_tfile::ValueRange;
 
 /// How one number is encoded on file, and which type it becomes in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +31,20 @@ pub enum Number {
 }
 
 impl Number {
+    /// How a `Double32_t` (`double`) or `Float16_t` with this range is encoded (root-io-spec ElementTypes §5.2).
+    pub fn packed(range: Option<ValueRange>, double: bool) -> Number {
+        match range {
+            Some(range) if range.factor != 0.0 => {
+                Number::Scaled { minimum: range.min, factor: range.factor, double }
+            }
+            Some(range) if (1..=15).contains(&range.mantissa_bits()) => {
+                Number::Truncated { bits: range.mantissa_bits(), double }
+            }
+            _ if double => Number::FloatAsDouble,
+            _ => Number::Truncated { bits: 12, double },
+        }
+    }
+
     /// Bytes of one value on file.
     pub fn size_on_file(self) -> usize {
         match self {
@@ -76,6 +91,24 @@ impl Number {
             swap(primitive, values);
         }
     }
+}
+
+/// A number type by its code in streamer information (root-io-spec ElementTypes §2), with the name to show.
+pub fn basic(code: i32) -> Option<(Primitive, &'static str)> {
+    Some(match code {
+        1 | 10 => (Primitive::I8, "int8_t"),
+        2 => (Primitive::I16, "int16_t"),
+        3 | 6 => (Primitive::I32, "int32_t"),
+        4 | 16 => (Primitive::I64, "int64_t"),
+        5 => (Primitive::F32, "float"),
+        8 => (Primitive::F64, "double"),
+        11 => (Primitive::U8, "uint8_t"),
+        12 => (Primitive::U16, "uint16_t"),
+        13 => (Primitive::U32, "uint32_t"),
+        14 | 17 => (Primitive::U64, "uint64_t"),
+        18 => (Primitive::Bool, "bool"),
+        _ => return None,
+    })
 }
 
 // Swapping bytes takes one instruction per 32 bytes with AVX2, and a dozen per 16 bytes without.

@@ -1,0 +1,161 @@
+//! Forms: the shape and type of a column, as Awkward Array shapes it.
+
+/// The number types of array data. Values are little-endian in memory, a `Bool` is one byte of 0 or 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// A byte of 0 or 1.
+    Bool,
+    /// Signed, 8 bits.
+    I8,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Signed, 16 bits.
+    I16,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Signed, 32 bits.
+    I32,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Signed, 64 bits.
+    I64,
+    /// Unsigned, 64 bits.
+    U64,
+    /// IEEE 754, 32 bits.
+    F32,
+    /// IEEE 754, 64 bits.
+    F64,
+}
+
+impl Primitive {
+    /// Bytes of one value.
+    pub fn size(self) -> usize {
+        match self {
+            Primitive::Bool | Primitive::I8 | Primitive::U8 => 1,
+            Primitive::I16 | Primitive::U16 => 2,
+            Primitive::I32 | Primitive::U32 | Primitive::F32 => 4,
+            Primitive::I64 | Primitive::U64 | Primitive::F64 => 8,
+        }
+    }
+
+    /// The name that NumPy gives it.
+    pub fn numpy_name(self) -> &'static str {
+        match self {
+            Primitive::Bool => "bool",
+            Primitive::I8 => "int8",
+            Primitive::U8 => "uint8",
+            Primitive::I16 => "int16",
+            Primitive::U16 => "uint16",
+            Primitive::I32 => "int32",
+            Primitive::U32 => "uint32",
+            Primitive::I64 => "int64",
+            Primitive::U64 => "uint64",
+            Primitive::F32 => "float32",
+            Primitive::F64 => "float64",
+        }
+    }
+}
+
+/// The shape and type of a column, without its data.
+///
+/// The buffers of a [`Column`] follow the form depth first: each node that has a buffer contributes it
+/// before its contents do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Numbers; one buffer of values.
+    Primitive(Primitive),
+    /// Lists of `size` items each; no buffer.
+    Fixed {
+        /// Items per list.
+        size: usize,
+        /// What a list holds.
+        content: Box<Form>,
+    },
+    /// Lists of any length; one buffer of `n + 1` 64-bit signed offsets that start at 0.
+    List(Box<Form>),
+    /// Byte strings, in practice UTF-8; one buffer of `n + 1` 64-bit signed offsets, one of bytes.
+    String,
+    /// Named fields; no buffer, the fields' buffers one after the other.
+    Record {
+        /// The C++ class; empty for a record that is no object.
+        class: String,
+        /// The fields.
+        fields: Vec<Field>,
+    },
+    /// Fields without names, such as a `std::pair`; no buffer.
+    Tuple(Vec<Form>),
+    /// An item or nothing (a null pointer); one buffer of `n` 64-bit signed positions in the content, -1 for
+    /// nothing. The content holds the present items, in order.
+    Option(Box<Form>),
+    /// An item of one of several forms; a buffer of `n` tags (`i8`) and one of `n` 64-bit signed positions in
+    /// the content of that tag. Each content holds its items in order.
+    Union(Vec<Form>),
+    /// Items of which nothing is known, because there is none; no buffer.
+    Empty,
+}
+
+/// A field of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Name.
+    pub name: String,
+    /// What its writer says of it: the comment behind a member's declaration.
+    pub title: String,
+    /// Shape and type.
+    pub form: Form,
+}
+
+/// What a buffer of a column holds, as far as joining columns depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Values, characters or tags: nothing that counts.
+    Values,
+    /// Offsets of lists or strings.
+    Offsets,
+    /// Positions of present items.
+    Positions,
+    /// Positions within the content that the tag in the buffer before says.
+    TaggedPositions,
+}
+
+impl Form {
+    /// Lists of any length of `content`.
+    pub fn list(content: Form) -> Self {
+        Form::List(Box::new(content))
+    }
+
+    /// `content`, wrapped in lists of the fixed sizes `dims`, the outermost first.
+    pub fn fixed(dims: &[usize], content: Form) -> Self {
+        dims.iter().rev().fold(content, |content, &size| Form::Fixed { size, content: Box::new(content) })
+    }
+
+    /// A record that is no object.
+    pub fn record(fields: impl IntoIterator<Item = (String, Form)>) -> Self {
+        let fields = fields.into_iter().map(|(name, form)| Field { name, title: String::new(), form });
+        Form::Record { class: String::new(), fields: fields.collect() }
+    }
+
+    /// What each buffer of a column of this form holds, depth first.
+    pub(crate) fn roles(&self, out: &mut Vec<Role>) {
+        match self {
+            Form::Primitive(_) => out.push(Role::Values),
+            Form::Fixed { content, .. } => content.roles(out),
+            Form::List(content) => {
+                out.push(Role::Offsets);
+                content.roles(out);
+            }
+            Form::String => out.extend([Role::Offsets, Role::Values]),
+            Form::Record { fields, .. } => fields.iter().for_each(|field| field.form.roles(out)),
+            Form::Tuple(forms) => forms.iter().for_each(|form| form.roles(out)),
+            Form::Option(content) => {
+                out.push(Role::Positions);
+                content.roles(out);
+            }
+            Form::Union(forms) => {
+                out.extend([Role::Values, Role::TaggedPositions]);
+                forms.iter().for_each(|form| form.roles(out));
+            }
+            Form::Empty => {}
+        }
+    }
+}
