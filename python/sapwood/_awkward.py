@@ -116,5 +116,57 @@ def _build(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
         offsets = ak.index.Index64(next(buffers))
         text = ak.contents.NumpyArray(next(buffers), parameters={"__array__": "char"})
         return ak.contents.ListOffsetArray(offsets, text, parameters={"__array__": "string"})
-    contents = [_build(field, length, buffers) for _, field in form[1]]
-    return ak.contents.RecordArray(contents, [name for name, _ in form[1]], length)
+    if kind == "option":
+        return _option(form[1], next(buffers), buffers)
+    if kind == "union":
+        return _union(form[1], next(buffers), next(buffers), buffers)
+    if kind == "tuple":
+        items = [_build(content, length, buffers) for content in form[1]]
+        return ak.contents.RecordArray(items, None, length)
+    if kind == "record":
+        return _record(form, length, buffers)
+    return ak.contents.EmptyArray()
+
+
+def _record(form: Form, length: int, buffers: Iterator[NDArray[Any]]) -> Any:
+    import awkward as ak
+
+    _, fields, class_name, titles = form
+    contents = []
+    for (_, field), title in zip(fields, titles, strict=True):
+        content = _build(field, length, buffers)
+        if title:
+            content = content.copy(parameters={**content.parameters, "__doc__": title})
+        contents.append(content)
+    parameters = {"__record__": class_name} if class_name else None
+    return ak.contents.RecordArray(contents, [name for name, _ in fields], length, parameters=parameters)
+
+
+def _option(form: Form, positions: NDArray[Any], buffers: Iterator[NDArray[Any]]) -> Any:
+    import awkward as ak
+
+    present = int(np.count_nonzero(positions >= 0))
+    content = _build(form, present, buffers)
+    if present == len(positions):
+        return ak.contents.UnmaskedArray.simplified(content)
+    return ak.contents.IndexedOptionArray.simplified(ak.index.Index64(positions), content)
+
+
+def _union(
+    forms: list[Form], tags: NDArray[Any], positions: NDArray[Any], buffers: Iterator[NDArray[Any]]
+) -> Any:
+    """A union of the alternatives that occur; without the union if there is only one."""
+    import awkward as ak
+
+    counts = np.bincount(tags.view(np.uint8), minlength=len(forms))
+    contents = [_build(form, int(count), buffers) for form, count in zip(forms, counts, strict=True)]
+    used = np.flatnonzero(counts)
+    if len(used) == 0:
+        return ak.contents.EmptyArray()
+    if len(used) == 1:
+        return contents[used[0]]
+    place = np.zeros(len(forms), np.int8)
+    place[used] = np.arange(len(used))
+    return ak.contents.UnionArray.simplified(
+        ak.index.Index8(place[tags]), ak.index.Index64(positions), [contents[tag] for tag in used]
+    )

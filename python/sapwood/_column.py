@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Form: TypeAlias = tuple[Any, ...]
-"""``("primitive", dtype)``, ``("fixed", size, form)``, ``("list", form)``, ``("string",)``
-or ``("record", [(name, form), …])``."""
+"""``("primitive", dtype)``, ``("fixed", size, form)``, ``("list", form)``, ``("string",)``,
+``("record", [(name, form), …], class, [title, …])``, ``("tuple", [form, …])``, ``("option", form)``,
+``("union", [form, …])`` or ``("empty",)``."""
 
 
 class Column(Protocol):
-    """What the core returns. Buffers: one for a primitive (values) and a list (offsets), two for a string
-    (offsets, bytes), none for what is fixed and for records, depth first."""
+    """What the core returns. Buffers, depth first: one for a primitive (values), a list (offsets) and an option
+    (positions in its content, -1 for nothing); two for a string (offsets, bytes) and a union (tags, positions in
+    the content of that tag); none for what is fixed, for records, tuples and what is empty."""
 
     @property
     def form(self) -> Form: ...
@@ -37,6 +39,14 @@ class BuiltColumn:
     buffers: list[NDArray[Any]]
 
 
+def record_form(
+    fields: Iterable[tuple[str, Form]], class_name: str = "", titles: Iterable[str] | None = None
+) -> Form:
+    """The form of a record; titles say what each field is."""
+    named = list(fields)
+    return ("record", named, class_name, [""] * len(named) if titles is None else list(titles))
+
+
 def record_of(fields: Mapping[str, Column]) -> BuiltColumn:
     """The record whose fields are columns of equal lengths."""
     length = min((column.length for column in fields.values()), default=0)
@@ -45,7 +55,8 @@ def record_of(fields: Mapping[str, Column]) -> BuiltColumn:
             f"fields of different lengths: { {name: col.length for name, col in fields.items()} }"
         )
     buffers = [buffer for column in fields.values() for buffer in column.buffers]
-    return BuiltColumn(("record", [(name, column.form) for name, column in fields.items()]), length, buffers)
+    form = record_form((name, column.form) for name, column in fields.items())
+    return BuiltColumn(form, length, buffers)
 
 
 def empty_column(form: Form) -> BuiltColumn:
@@ -64,10 +75,12 @@ def is_jagged(form: Form) -> bool:
 
 
 def type_string(form: Form) -> str:
-    """The type of one entry, as Awkward Array spells it.
+    """The type of one entry, as Awkward Array spells it, without the names of classes.
 
-    >>> type_string(("list", ("record", [("pt", ("primitive", "float32")), ("name", ("string",))])))
+    >>> type_string(("list", record_form([("pt", ("primitive", "float32")), ("name", ("string",))])))
     'var * {pt: float32, name: string}'
+    >>> type_string(("option", ("tuple", [("primitive", "int8"), ("list", ("empty",))])))
+    '?(int8, var * unknown)'
     """
     kind = form[0]
     if kind == "primitive":
@@ -76,23 +89,49 @@ def type_string(form: Form) -> str:
         return f"{form[1]} * {type_string(form[2])}"
     if kind == "list":
         return f"var * {type_string(form[1])}"
-    if kind == "string":
-        return "string"
-    return "{" + ", ".join(f"{name}: {type_string(field)}" for name, field in form[1]) + "}"
+    if kind == "option":
+        return _option_string(form[1])
+    if kind == "union":
+        return f"union[{', '.join(map(type_string, form[1]))}]"
+    if kind == "tuple":
+        return f"({', '.join(map(type_string, form[1]))})"
+    if kind == "record":
+        return "{" + ", ".join(f"{name}: {type_string(field)}" for name, field in form[1]) + "}"
+    return {"string": "string", "empty": "unknown"}[kind]
+
+
+def _option_string(content: Form) -> str:
+    if content[0] == "union":
+        # In Awkward Array, it is the alternatives of a union that can be missing.
+        return f"union[{', '.join(map(_option_string, content[1]))}]"
+    inner = type_string(content)
+    return f"option[{inner}]" if content[0] in ("list", "fixed") else f"?{inner}"
+
+
+def contents(form: Form) -> list[Form]:
+    """The forms directly inside of a form."""
+    kind = form[0]
+    if kind == "record":
+        return [field for _, field in form[1]]
+    if kind in ("tuple", "union"):
+        return list(form[1])
+    if kind == "fixed":
+        return [form[2]]
+    return [form[1]] if kind in ("list", "option") else []
+
+
+_OWN_BUFFERS: dict[str, list[NDArray[Any]]] = {
+    "list": [np.zeros(1, np.int64)],
+    "string": [np.zeros(1, np.int64), np.empty(0, np.uint8)],
+    "option": [np.empty(0, np.int64)],
+    "union": [np.empty(0, np.int8), np.empty(0, np.int64)],
+}
 
 
 def _empty_buffers(form: Form) -> Iterator[NDArray[Any]]:
-    kind = form[0]
-    if kind == "primitive":
+    if form[0] == "primitive":
         yield np.empty(0, dtype=form[1])
-    elif kind == "fixed":
-        yield from _empty_buffers(form[2])
-    elif kind == "list":
-        yield np.zeros(1, dtype=np.int64)
-        yield from _empty_buffers(form[1])
-    elif kind == "string":
-        yield np.zeros(1, dtype=np.int64)
-        yield np.empty(0, dtype=np.uint8)
-    else:
-        for _, field in form[1]:
-            yield from _empty_buffers(field)
+    for buffer in _OWN_BUFFERS.get(form[0], []):
+        yield buffer.copy()
+    for content in contents(form):
+        yield from _empty_buffers(content)

@@ -120,10 +120,13 @@ class Column:
 
     form is nested tuples, depth first:
       ("primitive", "float32") | ("fixed", size, form) | ("list", form) | ("string",)
-      | ("record", [(name, form), ...])
+      | ("record", [(name, form), ...], class, [title, ...]) | ("tuple", [form, ...])
+      | ("option", form) | ("union", [form, ...]) | ("empty",)
     buffers follow the form depth first: primitive 1 (its values, already of that dtype), fixed 0, list 1
-    (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), record 0 of its own. Arrays
-    are zero-copy, contiguous, native byte order.
+    (n + 1 int64 offsets that start at 0), string 2 (int64 offsets, uint8 bytes), option 1 (int64 positions in
+    the content, -1 for nothing; the content holds the present items in order), union 2 (int8 tags, int64
+    positions in the content of that tag; each content holds its items in order), record, tuple and empty 0 of
+    their own. Arrays are zero-copy, contiguous, native byte order.
     """
 
     form: Any

@@ -141,7 +141,7 @@ class NumPyLibrary(Library):
         return array[mask]
 
     def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return arrays[0] if len(arrays) == 1 else _numpy.concatenate(arrays)
 
 
 class PandasLibrary(Library):
@@ -205,8 +205,8 @@ class ArrowLibrary(Library):
         import pyarrow as pa
 
         if isinstance(arrays[0], pa.Table):
-            return pa.concat_tables(arrays)
-        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+            return _arrow.concatenate_tables(arrays)
+        return arrays[0] if len(arrays) == 1 else _arrow.concatenate_arrays(arrays)
 
     def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
         return _arrow.table(arrays, len(index), docs)

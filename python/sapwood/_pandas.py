@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._awkward import column_to_awkward
 from ._column import Column
-from ._numpy import awkward_to_column, awkward_to_numpy, column_to_numpy, objects
+from ._numpy import awkward_to_column, column_to_numpy, objects
 
 
 def column_to_series(column: Column, index: Any) -> Any:
@@ -33,12 +33,7 @@ def column_to_series(column: Column, index: Any) -> Any:
 
 def awkward_to_series(array: Any, index: Any) -> Any:
     """A computed Awkward Array as a Series."""
-    import pandas as pd
-
-    column = awkward_to_column(array)
-    if column is not None:
-        return column_to_series(column, index)
-    return pd.Series(awkward_to_numpy(array), index=index, dtype=object)
+    return column_to_series(awkward_to_column(array), index)
 
 
 def frame(series: Mapping[str, Any], index: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._column import Form, contents
 from ._memory import memory_size
 from .errors import UsageError
 
@@ -112,7 +113,7 @@ def _cumulative_bytes(branches: Sequence[Branch], grid: NDArray[Any]) -> NDArray
     return rising
 
 
-def _growth(form: Any, typename: str) -> tuple[float, float]:
+def _growth(form: Form | None, typename: str) -> tuple[float, float]:
     """By how much values grow from file (uncompressed) to memory, and the bytes that each entry adds."""
     if form is None:
         return 0.0, 0.0
@@ -130,9 +131,5 @@ def _growth(form: Any, typename: str) -> tuple[float, float]:
     return growth, offsets
 
 
-def _has_offsets(form: Any) -> bool:
-    if form[0] in ("list", "string"):
-        return True
-    if form[0] == "fixed":
-        return _has_offsets(form[2])
-    return form[0] == "record" and any(_has_offsets(field) for _, field in form[1])
+def _has_offsets(form: Form) -> bool:
+    return form[0] in ("list", "string") or any(_has_offsets(content) for content in contents(form))

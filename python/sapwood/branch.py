@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._column import Form, type_string
+from ._column import Form, record_form, type_string
 from ._libraries import library_named
 from ._reading import read_arrays
 from ._select import Selection, require_readable
@@ -243,14 +243,14 @@ class Interpretation:
             return branch.form
         fields = [(child.name, child.interpretation.form) for child in branch.branches]
         readable = [(name, form) for name, form in fields if form is not None]
-        return ("record", readable) if readable else None
+        return record_form(readable) if readable else None
 
     def awkward_form(self, file: Any = None) -> Any:
         """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns."""
         from ._awkward import awkward_form
 
         require_readable(self._branch)
-        return awkward_form(self.form or ("record", []))
+        return awkward_form(self.form or record_form([]))
 
     def __repr__(self) -> str:
         if self._branch.is_group:
