@@ -1,8 +1,10 @@
 //! The first requests: they learn the size and bring head and tail in one round trip where possible.
 //!
-//! A server that may answer several ranges gets one request for the head and "the last n bytes". Where
-//! that is known or found not to work, two single ranges go out at the same time. A server that sends no
-//! parts at all is read once, as a whole, if the object is small.
+//! A server that is known to answer several ranges gets one request for the head and "the last n bytes".
+//! Any other gets two requests of a single range at the same time, which all servers understand. At first
+//! contact a third goes with them, for two single bytes: its answer shows what the server makes of several
+//! ranges, so that the reads that follow are planned for it. A server that sends no parts at all is read
+//! once, as a whole, if the object is small.
 
 use super::HttpSource;
 use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
@@ -11,8 +13,12 @@ use super::reading::{Retries, Version, fetch};
 use super::remote::{Ask, Remote};
 use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
 use bytes::Bytes;
+use futures::future::{Either, select};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Largest object that is read as a whole from a server that sends no parts.
 const LARGEST_WHOLE: u64 = 64 << 20;
@@ -20,6 +26,12 @@ const LARGEST_WHOLE: u64 = 64 << 20;
 /// Largest object that is taken as a whole where the server sends it instead of two parts: asking again
 /// would take longer.
 const LARGEST_GIFT: u64 = 1 << 20;
+
+/// Two bytes, too far apart for a server to answer them as one part.
+const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start: HEAD - 1, len: 1 }];
+
+/// How long head and tail, once they are there, wait for what the probe shows.
+const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 
 /// Opens an object on an HTTP server. See [`crate::open`].
 pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
@@ -36,7 +48,7 @@ async fn open_in_time(url: &str, name: &str, options: &OpenOptions) -> Result<Op
     let remote = Remote::new(url, options)?;
     let mut retries = Retries::default();
     loop {
-        match begin(&remote, options.tail, retries.count > 0).await {
+        match begin(&remote, options.tail).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
             Ok(Beginning::Parts(parts)) => return finish(remote, name, parts, options.tail).await,
             Err(failure) => {
@@ -53,12 +65,18 @@ enum Beginning {
     Whole(Bytes, Validators),
 }
 
-async fn begin(remote: &Remote, tail: u64, again: bool) -> Result<Beginning, Failure> {
+async fn begin(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
     let server = remote.server();
-    if tail == 0 || server.limits().ranges < 2 || !server.has_suffix() {
+    if tail == 0 {
         return begin_apart(remote, tail).await;
     }
-    if let Some(beginning) = begin_together(remote, tail, again).await? {
+    if !server.is_known() {
+        return begin_unknown(remote, tail).await;
+    }
+    if server.limits().ranges < 2 || !server.has_suffix() {
+        return begin_apart(remote, tail).await;
+    }
+    if let Some(beginning) = begin_together(remote, tail).await? {
         return Ok(beginning);
     }
     let beginning = begin_apart(remote, tail).await?;
@@ -67,8 +85,40 @@ async fn begin(remote: &Remote, tail: u64, again: bool) -> Result<Beginning, Fai
     Ok(beginning)
 }
 
+/// Asks for head and tail apart, and at the same time learns whether the server answers several ranges.
+async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
+    let beginning = pin!(begin_apart(remote, tail));
+    let probe = pin!(answers_several(remote));
+    let (beginning, several) = match select(beginning, probe).await {
+        Either::Left((Ok(Beginning::Parts(parts)), probe)) => {
+            (Beginning::Parts(parts), timeout(PATIENCE_WITH_PROBE, probe).await.ok().flatten())
+        }
+        Either::Left((beginning, _)) => return beginning,
+        Either::Right((several, beginning)) => (beginning.await?, several),
+    };
+    match (several, &beginning) {
+        (Some(true), _) => remote.learn(|server| server.learn_several()),
+        // A smaller object has no second byte to send.
+        (Some(false), Beginning::Parts(parts)) if is_longer_than(parts, HEAD) => {
+            remote.learn(|server| server.learn_single());
+        }
+        _ => {}
+    }
+    Ok(beginning)
+}
+
+/// Whether the server answers several ranges in one request; `None` if that does not show.
+async fn answers_several(remote: &Remote) -> Option<bool> {
+    match remote.ask(Ask { ranges: &PROBE, suffix: None, version: None }).await {
+        Ok(Answer::Parts(parts)) if parts.parts.len() > 1 => Some(true),
+        Ok(Answer::Parts(Parts { broken: Some(_), .. })) => None,
+        Ok(_) => Some(false),
+        Err(failure) => failure.refuses_form().then_some(false),
+    }
+}
+
 /// Asks for head and tail in one request. `None` if the server seems to refuse requests of that form.
-async fn begin_together(remote: &Remote, tail: u64, again: bool) -> Result<Option<Beginning>, Failure> {
+async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<Beginning>, Failure> {
     let head = [ByteRange { start: 0, len: HEAD }];
     match remote.ask(Ask { ranges: &head, suffix: Some(tail), version: None }).await {
         Ok(Answer::Parts(parts)) if parts.parts.is_empty() && parts.broken.is_none() => Ok(None),
@@ -76,9 +126,7 @@ async fn begin_together(remote: &Remote, tail: u64, again: bool) -> Result<Optio
             Err(Failure::Network(error))
         }
         Ok(Answer::Parts(parts)) => {
-            if parts.parts.len() > 1 {
-                remote.learn(|server| server.learn_several());
-            } else if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
+            if !holds_head_and_tail(&parts, tail) && parts.broken.is_none() {
                 remote.learn(|server| server.learn_single());
             }
             Ok(Some(Beginning::Parts(parts)))
@@ -92,18 +140,18 @@ async fn begin_together(remote: &Remote, tail: u64, again: bool) -> Result<Optio
         Err(failure) if is_empty_object(&failure) => {
             Ok(Some(Beginning::Whole(Bytes::new(), Validators::default())))
         }
-        Err(failure) if failure.refuses_form() || (again && failure.may_refuse_form()) => Ok(None),
+        Err(failure) if failure.refuses_form() => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
 /// Asks for head and tail in two requests at the same time, or for the head alone where the size must be
 /// known before the tail can be asked for.
-async fn begin_apart(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
+async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failure> {
     let ranges = [ByteRange { start: 0, len: HEAD }];
     let head = remote.ask(Ask { ranges: &ranges, suffix: None, version: None });
-    let (head, tail) = if tail > 0 && remote.server().has_suffix() {
-        let tail = remote.ask(Ask { ranges: &[], suffix: Some(tail), version: None });
+    let (head, tail) = if tail_len > 0 && remote.server().has_suffix() {
+        let tail = remote.ask(Ask { ranges: &[], suffix: Some(tail_len), version: None });
         let (head, tail) = futures::join!(head, tail);
         (head, Some(tail))
     } else {
@@ -128,11 +176,12 @@ async fn begin_apart(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
             }
             beginning.parts.extend(tail.parts);
         }
-        Some(Ok(Answer::Whole(_)) | Err(Failure::Status(_))) => {
-            remote.learn(|server| server.learn_no_suffix())
+        // Some servers refuse a tail that is longer than the object.
+        Some(refusal) if refuses_form(&refusal) && is_longer_than(&beginning, tail_len) => {
+            remote.learn(|server| server.learn_no_suffix());
         }
         // `finish` asks again for what is missing.
-        Some(Err(_)) | None => {}
+        _ => {}
     }
     Ok(Beginning::Parts(beginning))
 }
@@ -157,6 +206,19 @@ async fn take_whole(remote: &Remote, whole: Whole) -> Result<Beginning, Failure>
         Err(Failure::Fatal(_)) if size.is_none() => Err(too_large()),
         Err(failure) => Err(failure),
     }
+}
+
+/// True if a request for a part was not answered with a part because of its form.
+fn refuses_form(answer: &Result<Answer, Failure>) -> bool {
+    match answer {
+        Ok(Answer::Whole(_)) => true,
+        Ok(Answer::Parts(_)) => false,
+        Err(failure) => failure.refuses_form(),
+    }
+}
+
+fn is_longer_than(parts: &Parts, len: u64) -> bool {
+    total(&parts.parts).is_ok_and(|size| size > len)
 }
 
 /// An object without bytes has no range that could be satisfied.

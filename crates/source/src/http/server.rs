@@ -53,6 +53,11 @@ impl Server {
         Arc::clone(server)
     }
 
+    /// True if it is known whether the server answers several ranges.
+    pub(super) fn is_known(&self) -> bool {
+        self.several.load(Ordering::Relaxed) || self.limits().ranges < 2
+    }
+
     pub(super) fn limits(&self) -> Limits {
         Limits {
             ranges: self.ranges.load(Ordering::Relaxed),

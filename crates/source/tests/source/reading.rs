@@ -10,10 +10,10 @@ async fn several_ranges_travel_together() {
     let opened = zoo.open().await.unwrap();
     zoo.read(&opened, &zoo.scattered(200)).await.unwrap();
     let counts = zoo.counts();
-    assert_eq!((counts.requests, counts.ranges, counts.turnarounds), (2, 202, 2));
+    assert_eq!((counts.requests, counts.ranges, counts.turnarounds), (4, 204, 2));
     zoo.read(&opened, &zoo.scattered(1000)).await.unwrap();
-    assert_eq!(zoo.counts().requests, 2 + 5);
-    assert_eq!(zoo.server.stats().snapshot().requests, 7);
+    assert_eq!(zoo.counts().requests, 4 + 5);
+    assert_eq!(zoo.server.stats().snapshot().requests, 9);
 }
 
 #[tokio::test]
@@ -71,13 +71,15 @@ async fn large_reads_are_split() {
     let ranges: Vec<_> =
         (0..39).map(|i| sapwood_core::ByteRange { start: i << 20, len: (1 << 20) - 100_000 }).collect();
     zoo.read(&opened, &ranges).await.unwrap();
-    assert_eq!(zoo.counts().requests, 1 + 3);
+    assert_eq!(zoo.counts().requests, 3 + 3);
 }
 
 #[tokio::test]
 async fn what_is_counted_is_what_travels() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
-    let proxy = Proxy::start(zoo.server.address(), Link::default()).await.unwrap();
+    // Near by, the first connection may be answered before the others are there.
+    let link = Link { round_trip: Duration::from_millis(20), ..Link::default() };
+    let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     for _ in 0..3 {
         zoo.read(&opened, &zoo.scattered(5)).await.unwrap();
@@ -86,7 +88,7 @@ async fn what_is_counted_is_what_travels() {
     let stats = zoo.server.stats().snapshot();
     assert_eq!((counts.requests, counts.ranges), (stats.requests, stats.ranges));
     assert_eq!(counts.turnarounds, proxy.stats().snapshot().turnarounds);
-    assert_eq!(counts.turnarounds, 2 + 3);
+    assert_eq!(counts.turnarounds, 1 + 3);
 }
 
 #[tokio::test]
@@ -102,5 +104,5 @@ async fn a_distant_server_costs_one_round_trip_per_read() {
     assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
     assert!(elapsed < Duration::from_millis(800), "{elapsed:?}");
     assert_eq!(proxy.stats().snapshot().turnarounds, 2);
-    assert_eq!(proxy.stats().snapshot().connections, 1);
+    assert_eq!(proxy.stats().snapshot().connections, 3);
 }

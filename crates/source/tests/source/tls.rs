@@ -69,7 +69,7 @@ async fn certificates_of_the_environment_are_trusted() {
     };
     let child = tokio::task::spawn_blocking(child).await.unwrap().unwrap();
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
-    assert_eq!(zoo.server.requests().len(), 2);
+    assert_eq!(zoo.server.requests().len(), 4);
 }
 
 #[tokio::test]
