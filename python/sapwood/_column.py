@@ -16,9 +16,12 @@ Form: TypeAlias = tuple[Any, ...]
 
 
 class Column(Protocol):
-    """What the core returns. Buffers, depth first: one for a primitive (values), a list (offsets) and an option
-    (positions in its content, -1 for nothing); two for a string (offsets, bytes) and a union (tags, positions in
-    the content of that tag); none for what is fixed, for records, tuples and what is empty."""
+    """What the core returns.
+
+    Buffers, depth first: one for a primitive (values), a list (offsets) and an option (positions in its
+    content, -1 for nothing); two for a string (offsets, bytes) and a union (tags, positions in the content of
+    that tag); none for what is fixed, for records, tuples and what is empty.
+    """
 
     @property
     def form(self) -> Form: ...

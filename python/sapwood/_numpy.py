@@ -1,7 +1,7 @@
 """Columns as NumPy arrays.
 
-Numbers and fixed arrays of them are arrays of that shape; records and tuples are structured arrays; text, lists,
-options and unions are object arrays whose items are ``str``, arrays, ``None``, or whatever an item is.
+Numbers and fixed arrays of them are arrays of that shape; records and tuples are structured arrays; text,
+lists, options and unions are object arrays whose items are ``str``, arrays, ``None``, or whatever an item is.
 """
 
 from __future__ import annotations
