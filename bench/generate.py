@@ -1,9 +1,11 @@
-"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions), H1-like (two layouts).
+"""Makes the inputs of the benchmarks with real ROOT: NanoAOD-like (four compressions), H1-like (two layouts),
+MiniAOD-like (`edm_…`) and xAOD-like.
 
     python bench/generate.py --out DIR [--events 100000] [--only nano_zstd5,h1_new]
 
 Needs ROOT 6.40 from PyPI and g++. Each nano file has 1,491 branches and, with 100,000 events, 1,050 MB of
-baskets uncompressed, which compress to 321 (LZMA-9) to 606 MB (LZ4). Files that exist are kept.
+baskets uncompressed, which compress to 321 (LZMA-9) to 606 MB (LZ4). Those with objects (objects/README.md)
+have 113 products, and 1,058 branches. Files that exist are kept.
 """
 
 from __future__ import annotations
@@ -14,11 +16,19 @@ import subprocess
 import time
 from pathlib import Path
 
-from rootbuild import HERE, compiled
+from rootbuild import HERE, compiled, dictionary
 
 COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzma9": 209}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
 H1_ENTRIES = 283_000
+# Name: the generator, the compression, the events.
+OBJECTS = {
+    "edm_zlib5": ("edm", 105, 6000),
+    "edm_lzma4": ("edm", 204, 6000),
+    "edm_small": ("edm", 105, 20),
+    "xaod_zlib5": ("xaod", 105, 12_000),
+    "xaod_small": ("xaod", 105, 50),
+}
 
 
 def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
@@ -27,12 +37,23 @@ def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
     if name in COMPRESSIONS:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
         return [str(program), str(out), str(schema), str(COMPRESSIONS[name]), str(events)]
+    if name in OBJECTS:
+        generator, compression, objects_events = OBJECTS[name]
+        program = object_program(generator, generator, build)
+        return [str(program), str(out), str(compression), str(objects_events)]
     program = compiled(generators / "h1.cpp", build)
     return [str(program), str(out), LAYOUTS[name], str(H1_ENTRIES)]
 
 
+def object_program(name: str, classes: str, build: Path) -> Path:
+    """A program of bench/objects, with the dictionary of the header `classes`."""
+    folder = HERE / "objects"
+    library = dictionary(folder / f"{classes}.h", build)
+    return compiled(folder / f"{name}.cpp", build, library)
+
+
 def main() -> None:
-    names = [*COMPRESSIONS, *LAYOUTS]
+    names = [*COMPRESSIONS, *LAYOUTS, *OBJECTS]
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     default = os.environ.get("SAPWOOD_BENCH_DATA")

@@ -1,8 +1,9 @@
-"""Finds the ROOT of this Python's environment and compiles programs against it."""
+"""Finds the ROOT of this Python's environment and compiles programs and dictionaries against it."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 from pathlib import Path
 
@@ -16,18 +17,58 @@ def root_folder() -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def compiled(source: Path, build: Path) -> Path:
-    """The program made from `source` (C++17, optimised), compiled anew if a source is younger than it."""
+def installed_root() -> Path:
+    """The folder of the installed package `ROOT`, which must be there."""
     root = root_folder()
     if root is None:
         raise SystemExit("this Python has no ROOT: pip install --pre ROOT==0.1a12")
+    return root
+
+
+def library_path(root: Path) -> str:
+    """Where ROOT's libraries are, and those that its package brings along."""
+    return f"{root / 'lib'}:{root.parent / 'root.libs'}"
+
+
+def is_fresh(made: Path, sources: Path) -> bool:
+    """Whether `made` is younger than everything in the folder `sources`."""
+    return made.exists() and made.stat().st_mtime > max(path.stat().st_mtime for path in sources.iterdir())
+
+
+def link_options(root: Path) -> list[str]:
+    libraries = [f"-l{name}" for name in LIBRARIES.split()]
+    return [f"-L{root / 'lib'}", "-Wl,--as-needed", *libraries, f"-Wl,-rpath,{library_path(root)}:$ORIGIN"]
+
+
+def compiled(source: Path, build: Path, dictionary: Path | None = None) -> Path:
+    """The program made from `source` (C++17, optimised), compiled anew if a source is younger than it.
+
+    With a `dictionary`, a library beside the program, it is loaded as the program starts.
+    """
+    root = installed_root()
     program = build / source.stem
-    youngest = max(path.stat().st_mtime for path in source.parent.iterdir())
-    if program.exists() and program.stat().st_mtime > youngest:
+    if is_fresh(program, source.parent):
         return program
     build.mkdir(parents=True, exist_ok=True)
-    rpath = f"-Wl,-rpath,{root / 'lib'}:{root.parent / 'root.libs'}"
     compile_ = ["g++", "-O2", "-std=c++17", f"-I{root / 'include'}", str(source), "-o", str(program)]
-    link = [f"-L{root / 'lib'}", "-Wl,--as-needed", *(f"-l{name}" for name in LIBRARIES.split()), rpath]
-    subprocess.run([*compile_, *link], check=True)
+    loaded = ["-Wl,--no-as-needed", str(dictionary)] if dictionary else []
+    subprocess.run([*compile_, *link_options(root), *loaded], check=True)
     return program
+
+
+def dictionary(header: Path, build: Path) -> Path:
+    """The library with the dictionaries of `header` for the classes of the `…_linkdef.h` beside it."""
+    root = installed_root()
+    library = build / f"lib{header.stem}.so"
+    if is_fresh(library, header.parent):
+        return library
+    build.mkdir(parents=True, exist_ok=True)
+    source = build / f"{header.stem}_dictionary.cxx"
+    selection = header.with_name(f"{header.stem}_linkdef.h")
+    cling = [str(root / "bin" / "rootcling"), "-f", source.name, "-s", library.name, f"-I{header.parent}"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": library_path(root)}
+    subprocess.run([*cling, header.name, str(selection)], cwd=build, env=environment, check=True)
+    includes = [f"-I{root / 'include'}", f"-I{header.parent}"]
+    compile_ = ["g++", "-O2", "-std=c++17", "-fPIC", "-shared", *includes, str(source), "-o", str(library)]
+    subprocess.run([*compile_, *link_options(root)], check=True)
+    return library
