@@ -111,6 +111,20 @@ def _option_string(content: Form) -> str:
     return f"option[{inner}]" if content[0] in ("list", "fixed") else f"?{inner}"
 
 
+def fields_of(form: Form | None) -> dict[str, str]:
+    """Names and titles of the members of the objects in a form, whatever lists are around them."""
+    if form is None:
+        return {}
+    if form[0] == "record":
+        return dict(zip((name for name, _ in form[1]), form[3], strict=True))
+    if form[0] == "tuple":
+        return {str(number): "" for number in range(len(form[1]))}
+    fields: dict[str, str] = {}
+    for content in contents(form):
+        fields = {**fields_of(content), **fields}
+    return fields
+
+
 def contents(form: Form) -> list[Form]:
     """The forms directly inside of a form."""
     kind = form[0]

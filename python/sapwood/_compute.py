@@ -28,10 +28,10 @@ def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_
     return _Result(wish, columns, start, stop, index_offset).get()
 
 
-def column_of(branch: Branch, columns: Mapping[int, Column]) -> Column:
+def column_of(branch: Branch, columns: Mapping[tuple[int, str], Column]) -> Column:
     """The column of a branch; that of a group is a record of its readable sub-branches."""
     if not branch.is_group:
-        return columns[branch.index]
+        return columns[branch.request]
     fields: dict[str, Column] = {}
     for child in branch.branches:
         if child.unsupported is None and readable_leaves(child):
@@ -51,7 +51,7 @@ class _Result:
         self.wish = wish
         self.library = wish.library
         self.selection = wish.selection
-        self.columns = {leaf.index: column for leaf, column in zip(wish.leaves, columns, strict=True)}
+        self.columns = {leaf.request: column for leaf, column in zip(wish.leaves, columns, strict=True)}
         self.length = stop - start
         self.index = range(start + index_offset, stop + index_offset)
         self.makes_table = self.library.has_tables and wish.how not in (dict, list, tuple)

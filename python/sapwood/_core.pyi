@@ -76,6 +76,9 @@ class Branch:
     uncompressed_bytes: int
     compression: int  # algorithm * 100 + level, the file's if the branch has none
     num_baskets: int
+    member: str  # path of the member of the objects in the branch that this is; empty for the whole branch
+    def member_at(self, path: str) -> Branch:
+        """The member that a path with dots leads to from here; its form, typename and skipped are its own."""
     def baskets(self) -> list[tuple[int, int, int, int, bool]]:
         """(first entry, entries, byte offset, bytes on file, embedded in the tree's record)."""
 
@@ -93,17 +96,20 @@ class Tree:
     uncompressed_bytes: int
     def read(
         self,
-        branches: Sequence[int],
+        requests: Sequence[int | tuple[int, str]],
         entry_start: int,
         entry_stop: int,
         *,
         threads: int | None = None,
         deadline: float | None = None,
     ) -> list[Column]:
-        """The entries [entry_start, entry_stop) of branches by index. Releases the GIL, obeys Ctrl-C."""
+        """The entries [entry_start, entry_stop) of branches by index, or of (branch, member path).
+
+        Members of one branch are read together. Releases the GIL, obeys Ctrl-C.
+        """
     def scan(
         self,
-        branches: Sequence[int],
+        requests: Sequence[int | tuple[int, str]],
         entry_ranges: Sequence[tuple[int, int]],
         *,
         threads: int | None = None,

@@ -28,7 +28,7 @@ def read_arrays(
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     with core_errors():
         columns = tree.core.read(
-            [leaf.index for leaf in wish.leaves],
+            [leaf.request for leaf in wish.leaves],
             start,
             stop,
             threads=options.threads_or(threads),
@@ -63,7 +63,9 @@ def _scan(
 ) -> Iterator[Any]:
     tree = wish.source.tree
     with core_errors():
-        scan = tree.core.scan([leaf.index for leaf in wish.leaves], steps, threads=threads, deadline=deadline)
+        scan = tree.core.scan(
+            [leaf.request for leaf in wish.leaves], steps, threads=threads, deadline=deadline
+        )
     for start, stop in steps:
         with core_errors():
             columns = next(scan)

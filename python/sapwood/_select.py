@@ -40,7 +40,7 @@ class Selection:
     def leaf_branches(self) -> list[Branch]:
         """The branches with data, those inside of groups included: what must be read, each once."""
         leaves = (leaf for branch in self.branches for leaf in readable_leaves(branch))
-        return list({leaf.index: leaf for leaf in leaves}.values())
+        return list({leaf.request: leaf for leaf in leaves}.values())
 
 
 def select(
@@ -193,5 +193,7 @@ class _Resolver:
             self._pending.pop()
         else:
             place = f"{self.source.file.file_path}:{self.source.object_path}"
-            error = KeyInFileError.not_found("branch", name, [*self.source.names(), *self.aliases], place)
+            near = self.source.tree.fields_near(self.source, name)
+            names = [*near, *self.source.names(), *self.aliases]
+            error = KeyInFileError.not_found("branch", name, names, place)
             raise error

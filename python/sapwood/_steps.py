@@ -99,7 +99,8 @@ def _at_cluster(clusters: NDArray[np.int64], start: int, end: int) -> int:
 def _cumulative_bytes(branches: Sequence[Branch], grid: NDArray[Any]) -> NDArray[np.float64]:
     """Estimated bytes of the arrays of some branches between the first entry of the grid and each."""
     total = np.zeros(len(grid))
-    for branch in branches:
+    # Several members of a branch are parts of the same bytes.
+    for branch in {branch.index: branch for branch in branches}.values():
         edges = np.asarray(branch.entry_offsets, dtype=float)
         if len(edges) < 2 or edges[-1] <= edges[0]:
             continue

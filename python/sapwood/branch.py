@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._column import Form, record_form, type_string
+from ._border import core_errors
+from ._column import Form, fields_of, record_form, type_string
 from ._libraries import library_named
 from ._reading import read_arrays
 from ._select import Selection, require_readable
 from ._wish import Wish
 from .branches import HasBranches
 from .compression import Compression
-from .errors import UsageError
+from .errors import KeyInFileError, UsageError
 
 if TYPE_CHECKING:
     from . import _core
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
 
 class Branch(HasBranches):
-    """A branch: a column of the tree, a group of sub-branches, or both.
+    """A branch: a column of the tree, a group of sub-branches, or both; or a member of the objects in it.
 
-    It is a mapping of its sub-branches. :meth:`array` reads it.
+    It is a mapping of its sub-branches. :meth:`array` reads it. What is in the objects of an unsplit branch
+    is listed by :attr:`fields` and :meth:`show`, and ``branch["name"]`` or ``tree["branch.name"]`` is a
+    column of it: what lies around the member in the file is skipped.
     """
 
     def __init__(self, tree: Tree, core: _core.Branch) -> None:
@@ -42,7 +46,11 @@ class Branch(HasBranches):
 
     @property
     def parent(self) -> HasBranches:
-        """The branch that this is a sub-branch of, or the tree."""
+        """The branch that this is a sub-branch or a member of, or the tree."""
+        if self.member:
+            above, _, _ = self.member.rpartition(".")
+            branch = self._tree.branch_at(self.index)
+            return branch.member_at(above) or branch if above else branch
         return self._tree if self._core.parent is None else self._tree.branch_at(self._core.parent)
 
     @property
@@ -51,19 +59,57 @@ class Branch(HasBranches):
         return self._core.index
 
     @property
+    def member(self) -> str:
+        """The path of the member of the objects in the branch that this is; empty for the whole branch."""
+        return self._core.member
+
+    @property
+    def request(self) -> tuple[int, str]:
+        """What to ask the core for: the index and the member."""
+        return self.index, self.member
+
+    @property
     def name(self) -> str:
-        """The name, as in the file."""
-        return self._core.name
+        """The name, as in the file; for a member, with its path."""
+        return _dotted(self._core.name, self.member)
 
     @property
     def path(self) -> str:
         """The names from the tree down, joined with "/". No two branches of a tree have the same."""
-        return self._core.path
+        return _dotted(self._core.path, self.member)
 
     @property
     def title(self) -> str:
-        """The title: often a description, or the list of leaves."""
+        """The title: often a description, or the list of leaves; for a member, the comment behind it."""
+        if self.member and isinstance(self.parent, Branch):
+            return fields_of(self.parent.form).get(self.member.rpartition(".")[2], "")
         return self._core.title
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """Names of the members of the objects in the branch, whatever lists are around these.
+
+        Each is a column: ``branch["name"]``. For a group, they are its sub-branches.
+        """
+        return list(fields_of(self.interpretation.form))
+
+    def members(self, depth: int = 1) -> Iterator[tuple[int, Branch]]:
+        """The members of the objects in the branch, each before those inside of it, with their depths."""
+        if self.is_group:
+            return
+        for field in self.fields:
+            member = self.member_at(field)
+            if member is not None:
+                yield depth, member
+                yield from member.members(depth + 1)
+
+    def member_at(self, path: str) -> Branch | None:
+        """The member of a path from here on, with dots, or None if there is no such."""
+        try:
+            with core_errors():
+                return Branch(self._tree, self._core.member_at(path))
+        except KeyInFileError:
+            return None
 
     @property
     def object_path(self) -> str:
@@ -222,7 +268,7 @@ class Branch(HasBranches):
         return array if dtype is None else array.astype(dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_reopen, (self._tree, self.index, self.path))
+        return (_reopen, (self._tree, self.index, self._core.path, self.member))
 
     def __repr__(self) -> str:
         inside = f" ({len(self)} sub-branches)" if len(self) else ""
@@ -260,6 +306,12 @@ class Interpretation:
         return type_string(self.form)
 
 
-def _reopen(tree: Tree, index: int, path: str) -> Branch:
+def _reopen(tree: Tree, index: int, path: str, member: str) -> Branch:
     branch = tree.branch_at(index)
-    return branch if branch.path == path else tree[path]
+    branch = branch if branch.path == path else tree[f"/{path}"]
+    return branch[member] if member else branch
+
+
+def _dotted(name: str, member: str) -> str:
+    """The name of a member: one dot in between, which the name of a branch may bring along."""
+    return f"{name.removesuffix('.')}.{member}" if member else name

@@ -28,7 +28,7 @@ class HasBranches(ABC):
     """A mapping of branches by name; the values are :class:`sapwood.Branch` objects.
 
     ``x["name"]`` finds a branch by its name at any depth, by its path ``"a/b"``, or from the top by
-    ``"/a/b"``.
+    ``"/a/b"``; ``x["name.member"]`` a member of the objects in a branch.
     """
 
     @property
@@ -137,7 +137,8 @@ class HasBranches(ABC):
         found = self.tree.find(self, name)
         if found is None:
             place = f"{self.file.file_path}:{self.object_path}"
-            raise KeyInFileError.not_found("branch", name, self.names(), place)
+            names = [*self.tree.fields_near(self, name), *self.names()]
+            raise KeyInFileError.not_found("branch", name, names, place)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -170,8 +171,9 @@ class HasBranches(ABC):
     ) -> None:
         """Prints a line per branch: name, C++ type, and what an entry becomes in memory.
 
-        Filters as in :meth:`iteritems`; the widths are in characters, at least 3. ``stream`` is where it
-        goes; default: ``sys.stdout``.
+        Below a branch that this is called for, the members of its objects follow. Filters as in
+        :meth:`iteritems`; the widths are in characters, at least 3. ``stream`` is where it goes; default:
+        ``sys.stdout``.
         """
         widths = (name_width, typename_width, interpretation_width)
         if min(widths) < 3:
@@ -190,6 +192,12 @@ class HasBranches(ABC):
         out.write("-+-".join("-" * width for width in widths) + "\n")
         for branch in self._itself():
             line(branch.name, branch.typename, repr(branch.interpretation))
+            for depth, member in branch.members():
+                line(
+                    "  " * depth + member.member.rpartition(".")[2],
+                    member.typename,
+                    repr(member.interpretation),
+                )
         for name, branch in self.iteritems(
             filter_name=filter_name,
             filter_typename=filter_typename,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,8 @@ class Tree(HasBranches):
     def children_of(self, source: HasBranches) -> list[Branch]:
         """The branches directly under the tree or under one of its branches."""
         if isinstance(source, Branch):
+            if source.member:
+                return []
             return [self._branches[index] for index in self._cores[source.index].children]
         return [
             branch for branch, core in zip(self._branches, self._cores, strict=True) if core.parent is None
@@ -118,8 +121,34 @@ class Tree(HasBranches):
         """The branch under ``source`` that a name or a path means, or None.
 
         The first that exists of: the path from ``source`` down; a branch of that name at any depth, the
-        topmost and first; such a branch and a path below it; the path with dots in place of slashes.
+        topmost and first; such a branch and a path below it; the path with dots in place of slashes; a
+        branch with the longest name with which the name begins, and a member of the objects in it. The name
+        of a branch may end in a dot of its own.
         """
+        return self._find_branch(source, name) or self._find_member(source, name)
+
+    def fields_near(self, source: HasBranches, name: str) -> list[str]:
+        """Members that could have been meant by a name that begins with that of a branch."""
+        return [f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields]
+
+    def _find_member(self, source: HasBranches, name: str) -> Branch | None:
+        if isinstance(source, Branch) and not source.is_group:
+            return source.member_at(name)
+        members = (branch.member_at(path) for _, branch, path in self._heads(source, name))
+        return next((member for member in members if member is not None), None)
+
+    def _heads(self, source: HasBranches, name: str) -> Iterator[tuple[str, Branch, str]]:
+        """The branches with data whose names a name begins with, the longest first: the name as far as it is
+        that of the branch, the branch, and the rest."""
+        end = name.rfind(".")
+        while end > 0:
+            head, rest = name[:end], name[end + 1 :]
+            branch = self._find_branch(source, head) or self._find_branch(source, head + ".")
+            if rest and branch is not None and not branch.is_group:
+                yield head, branch, rest
+            end = name.rfind(".", 0, end)
+
+    def _find_branch(self, source: HasBranches, name: str) -> Branch | None:
         prefix = source.path + "/" if isinstance(source, Branch) else ""
         path = name.strip("/")
         found = self._by_path.get(prefix + path)
@@ -128,7 +157,7 @@ class Tree(HasBranches):
             if found is None and "/" in path:
                 head, tail = path.split("/", 1)
                 first = self._by_name(prefix, head)
-                found = None if first is None else self.find(first, "/" + tail)
+                found = None if first is None else self._find_branch(first, "/" + tail)
             if found is None:
                 found = self._by_dots.get((prefix + path).replace("/", "."))
         return found

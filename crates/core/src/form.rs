@@ -135,6 +135,13 @@ impl Form {
         Form::Record { class: String::new(), fields: fields.collect() }
     }
 
+    /// Number of buffers of a column of this form.
+    pub fn buffer_count(&self) -> usize {
+        let mut roles = Vec::new();
+        self.roles(&mut roles);
+        roles.len()
+    }
+
     /// What each buffer of a column of this form holds, depth first.
     pub(crate) fn roles(&self, out: &mut Vec<Role>) {
         match self {

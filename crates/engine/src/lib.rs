@@ -20,15 +20,18 @@
 //! ```
 
 mod file;
+mod member;
 mod plan;
 mod pool;
 mod read;
+mod request;
 mod scan;
 mod tree;
 mod windows;
 
 pub use file::{File, KeyEntry};
 pub use read::ReadOptions;
+pub use request::Request;
 pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
 };
@@ -36,7 +39,7 @@ pub use sapwood_source::{OpenOptions, Source, TraceRecord};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
 pub use scan::Scan;
-pub use tree::Tree;
+pub use tree::{Member, Tree};
 
 /// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
 pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;

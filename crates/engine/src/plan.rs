@@ -1,6 +1,7 @@
 //! Which baskets a read needs, and what is done with them.
 
 use crate::Tree;
+use crate::request::Wanted;
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Result};
@@ -45,10 +46,10 @@ pub(crate) fn check_range(tree: &Tree, entries: &Range<u64>) -> Result<()> {
 /// The plans of columns for the entries `entries`.
 pub(crate) fn plan<'t>(
     tree: &'t Tree,
-    branches: &[usize],
+    wanted: &'t [Wanted],
     entries: &Range<u64>,
 ) -> Result<Vec<ColumnPlan<'t>>> {
-    let plans = branches.iter().map(|branch| plan_column(tree, *branch, entries));
+    let plans = wanted.iter().map(|wanted| plan_column(tree, wanted.branch, entries));
     plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
 }
 
@@ -82,26 +83,31 @@ fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Resul
     Ok(ColumnPlan { values, counts })
 }
 
+/// How the bytes of a branch become values.
+///
+/// # Errors
+/// `Usage` if there is no such branch; `Corrupt` or `Unsupported` if it cannot be read.
+pub(crate) fn interpretation(tree: &Tree, index: usize) -> Result<&Interpretation> {
+    let (Some(branch), Some(outcome)) = (tree.branches().get(index), tree.outcomes().get(index)) else {
+        return Err(Error::usage(format!("the tree has no branch number {index}")));
+    };
+    let error = match &outcome.meaning {
+        _ if branch.broken.is_some() => Error::corrupt(branch.broken.clone().unwrap_or_default()),
+        Meaning::Column(interpretation) => return Ok(interpretation),
+        Meaning::Group => {
+            Error::unsupported("the branch has no data of its own").hint("read its sub-branches")
+        }
+        Meaning::Unsupported(why) => {
+            Error::unsupported(format!("the type {} cannot be read: {why}", outcome.typename))
+        }
+    };
+    Err(error.branch(&branch.path))
+}
+
 impl<'t> BranchPlan<'t> {
     fn new(tree: &'t Tree, index: usize, entries: &Range<u64>) -> Result<Self> {
-        let (Some(branch), Some(outcome)) = (tree.branches().get(index), tree.outcomes().get(index)) else {
-            return Err(Error::usage(format!("the tree has no branch number {index}")));
-        };
-        if let Some(damage) = &branch.broken {
-            return Err(Error::corrupt(damage).branch(&branch.path));
-        }
-        let interpretation = match &outcome.meaning {
-            Meaning::Column(interpretation) => interpretation,
-            Meaning::Group => {
-                return Err(Error::unsupported("the branch has no data of its own")
-                    .branch(&branch.path)
-                    .hint("read its sub-branches"));
-            }
-            Meaning::Unsupported(why) => {
-                let message = format!("the type {} cannot be read: {why}", outcome.typename);
-                return Err(Error::unsupported(message).branch(&branch.path));
-            }
-        };
+        let interpretation = interpretation(tree, index)?;
+        let branch = &tree.branches()[index];
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
             // A shorter column would look as if its values belonged to earlier entries.

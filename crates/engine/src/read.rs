@@ -1,6 +1,7 @@
 //! Reading an entry range at once.
 
 use crate::plan::{ColumnPlan, check_range, in_parallel, plan, timed};
+use crate::request::{Request, Requests, Wanted};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool};
 use rayon::ThreadPool;
@@ -23,21 +24,33 @@ pub struct ReadOptions {
 /// whole clusters, so that one is decoded while the next is on its way.
 const WINDOW: u64 = 32 << 20;
 
-pub(crate) fn read(
+pub(crate) fn read<R: Into<Request> + Clone>(
     tree: &Tree,
-    branches: &[usize],
+    requests: &[R],
     entries: Range<u64>,
     options: &ReadOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     check_range(tree, &entries)?;
+    let requests = Requests::new(requests);
+    let columns = read_wanted(tree, &requests.wanted, entries, options, interrupt)?;
+    requests.split(tree, &columns)
+}
+
+fn read_wanted(
+    tree: &Tree,
+    wanted: &[Wanted],
+    entries: Range<u64>,
+    options: &ReadOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Column>> {
     let pool = pool::computing(options.threads)?;
     if tree.file().0.fetcher.source().physics().immediate {
-        return read_here(tree, branches, &entries, &pool, options.deadline, interrupt);
+        return read_here(tree, wanted, &entries, &pool, options.deadline, interrupt);
     }
-    let ranges = cut(tree, branches, &entries)?;
+    let ranges = cut(tree, wanted, &entries)?;
     let mut parts = Vec::with_capacity(ranges.len());
-    let mut ahead = Windows::new(tree.clone(), branches, ranges)?;
+    let mut ahead = Windows::new(tree.clone(), wanted, ranges)?;
     while let Some(columns) = ahead.next(&pool, options.deadline, interrupt) {
         parts.push(columns?);
     }
@@ -48,13 +61,13 @@ pub(crate) fn read(
 /// are still in the processor's cache.
 pub(crate) fn read_here(
     tree: &Tree,
-    branches: &[usize],
+    wanted: &[Wanted],
     entries: &Range<u64>,
     pool: &ThreadPool,
     deadline: Deadline,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
-    let plans = plan(tree, branches, entries)?;
+    let plans = plan(tree, wanted, entries)?;
     let fetcher = &tree.file().0.fetcher;
     pool::compute(pool, interrupt, |cancelled| {
         in_parallel(&plans, cancelled, |plan, likely| {
@@ -70,8 +83,8 @@ pub(crate) fn read_here(
 }
 
 /// Windows of whole clusters whose baskets stay under the budget.
-fn cut(tree: &Tree, branches: &[usize], entries: &Range<u64>) -> Result<Vec<Range<u64>>> {
-    let plans = plan(tree, branches, entries)?;
+fn cut(tree: &Tree, wanted: &[Wanted], entries: &Range<u64>) -> Result<Vec<Range<u64>>> {
+    let plans = plan(tree, wanted, entries)?;
     let total: u64 = plans.iter().flat_map(ColumnPlan::ranges).map(|range| range.len).sum();
     let starts = &tree.metadata().cluster_starts;
     if total <= WINDOW || starts.len() < 3 {

@@ -2,6 +2,7 @@
 
 use crate::plan::{check_range, plan};
 use crate::read::{ReadOptions, read_here};
+use crate::request::{Request, Requests};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool};
 use sapwood_core::{Column, Deadline, Result};
@@ -11,6 +12,8 @@ use std::time::Duration;
 /// The columns of a tree, range by range.
 #[derive(Debug)]
 pub struct Scan {
+    tree: Tree,
+    requests: Requests,
     reader: Reader,
     threads: Option<usize>,
     patience: Duration,
@@ -19,29 +22,31 @@ pub struct Scan {
 #[derive(Debug)]
 enum Reader {
     /// Of a source that never waits.
-    Here { tree: Tree, branches: Vec<usize>, ranges: std::vec::IntoIter<Range<u64>> },
+    Here(std::vec::IntoIter<Range<u64>>),
     /// Of a distant source.
     Ahead(Box<Windows>),
 }
 
 impl Scan {
-    pub(crate) fn new(
+    pub(crate) fn new<R: Into<Request> + Clone>(
         tree: Tree,
-        branches: &[usize],
+        requests: &[R],
         ranges: Vec<Range<u64>>,
         options: ReadOptions,
     ) -> Result<Scan> {
         for range in &ranges {
             check_range(&tree, range)?;
         }
-        plan(&tree, branches, &(0..0))?;
+        let requests = Requests::new(requests);
+        // What can be said against a request is said before anything is read.
+        plan(&tree, &requests.wanted, &(0..0))?;
         let patience = options.deadline.remaining();
         let reader = if tree.file().0.fetcher.source().physics().immediate {
-            Reader::Here { tree, branches: branches.to_vec(), ranges: ranges.into_iter() }
+            Reader::Here(ranges.into_iter())
         } else {
-            Reader::Ahead(Box::new(Windows::new(tree, branches, ranges)?))
+            Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges)?))
         };
-        Ok(Scan { reader, threads: options.threads, patience })
+        Ok(Scan { tree, requests, reader, threads: options.threads, patience })
     }
 
     /// The columns of the next range; `None` after the last.
@@ -54,16 +59,18 @@ impl Scan {
             Err(error) => return Some(Err(error)),
         };
         let deadline = Deadline::after(self.patience);
-        match &mut self.reader {
-            Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt),
-            Reader::Here { tree, branches, ranges } => {
+        let columns = match &mut self.reader {
+            Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt)?,
+            Reader::Here(ranges) => {
                 let range = ranges.next()?;
-                let columns = read_here(tree, branches, &range, &pool, deadline, interrupt);
+                let columns =
+                    read_here(&self.tree, &self.requests.wanted, &range, &pool, deadline, interrupt);
                 if columns.is_err() {
                     *ranges = Vec::new().into_iter();
                 }
-                Some(columns)
+                columns
             }
-        }
+        };
+        Some(columns.and_then(|columns| self.requests.split(&self.tree, &columns)))
     }
 }

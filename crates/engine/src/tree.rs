@@ -1,6 +1,8 @@
 //! A tree of an open file: what it holds, and the ways to read it.
 
-use crate::{File, Interrupt, ReadOptions, Scan, read};
+use crate::member::{member_form, spelled};
+use crate::request::names;
+use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
 use sapwood_core::{Column, Result};
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::{Branch, Outcome, interpret};
@@ -17,6 +19,15 @@ pub(crate) struct Inner {
     path: String,
     pub(crate) meta: sapwood_ttree::Tree,
     outcomes: Vec<Outcome>,
+}
+
+/// What a member of the objects in a branch holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// The C++ type, with `[]` for each list around it: `float[]`.
+    pub typename: String,
+    /// The shape and type of its column.
+    pub form: Form,
 }
 
 impl Tree {
@@ -78,28 +89,47 @@ impl Tree {
         })
     }
 
-    /// The entries `entries` of branches, by their index in [`Tree::branches`].
-    ///
-    /// A branch that has fewer entries than the tree gives a shorter column.
+    /// What the member `path` of the objects in a branch holds.
     ///
     /// # Errors
-    /// `Usage` for an entry range or index beyond the tree; `Unsupported` for a branch that cannot be read;
-    /// those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
-    pub fn read(
+    /// `Usage` for an index beyond the tree; `Unsupported` for a branch that cannot be read; `Missing` for a
+    /// member that does not exist, with the names of those that do.
+    pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
+        let form = plan::interpretation(self, branch)
+            .and_then(|interpretation| member_form(&interpretation.form, &names(path)))
+            .map_err(|error| error.url(self.file().url()))?;
+        Ok(Member { typename: spelled(&form), form })
+    }
+
+    /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices in
+    /// [`Tree::branches`].
+    ///
+    /// A branch that has fewer entries than the tree gives a shorter column. However many members of a branch
+    /// are asked for, its baskets are read once.
+    ///
+    /// # Errors
+    /// `Usage` for an entry range or index beyond the tree; `Missing` for a member that does not exist;
+    /// `Unsupported` for a branch that cannot be read; those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
+    pub fn read<R: Into<Request> + Clone>(
         &self,
-        branches: &[usize],
+        requests: &[R],
         entries: Range<u64>,
         options: &ReadOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Column>> {
-        read::read(self, branches, entries, options, interrupt)
+        read::read(self, requests, entries, options, interrupt)
     }
 
     /// The entries of branches, range by range; while one range is worked on, the next is fetched.
     ///
     /// # Errors
     /// As [`Tree::read`].
-    pub fn scan(&self, branches: &[usize], ranges: Vec<Range<u64>>, options: ReadOptions) -> Result<Scan> {
-        Scan::new(self.clone(), branches, ranges, options)
+    pub fn scan<R: Into<Request> + Clone>(
+        &self,
+        requests: &[R],
+        ranges: Vec<Range<u64>>,
+        options: ReadOptions,
+    ) -> Result<Scan> {
+        Scan::new(self.clone(), requests, ranges, options)
     }
 }

@@ -1,6 +1,7 @@
 //! Entry ranges of a distant source: each is fetched ahead, and decoded when its bytes are there.
 
 use crate::plan::{ColumnPlan, in_parallel, plan, timed};
+use crate::request::Wanted;
 use crate::{Interrupt, Tree, pool};
 use bytes::Bytes;
 use rayon::ThreadPool;
@@ -17,7 +18,7 @@ const AHEAD: Ahead = Ahead { jobs: 2, bytes: 64 << 20 };
 #[derive(Debug)]
 pub(crate) struct Windows {
     tree: Tree,
-    branches: Vec<usize>,
+    wanted: Vec<Wanted>,
     ahead: ReadAhead<Window>,
     /// Baskets of the last range that the next may need, by their offset.
     carried: HashMap<u64, Bytes>,
@@ -33,11 +34,11 @@ struct Window {
 }
 
 impl Windows {
-    pub(crate) fn new(tree: Tree, branches: &[usize], ranges: Vec<Range<u64>>) -> Result<Windows> {
+    pub(crate) fn new(tree: Tree, wanted: &[Wanted], ranges: Vec<Range<u64>>) -> Result<Windows> {
         let mut before = HashSet::new();
         let mut jobs: Vec<Job<Window>> = Vec::with_capacity(ranges.len());
         for entries in ranges {
-            let plans = plan(&tree, branches, &entries)?;
+            let plans = plan(&tree, wanted, &entries)?;
             let mut wanted: Vec<ByteRange> = plans.iter().flat_map(ColumnPlan::ranges).collect();
             wanted.sort_unstable();
             wanted.dedup();
@@ -52,7 +53,7 @@ impl Windows {
         }
         let fetcher = tree.file().0.fetcher.clone();
         let ahead = ReadAhead::new(jobs, fetcher, pool::runtime()?, AHEAD);
-        Ok(Windows { tree, branches: branches.to_vec(), ahead, carried: HashMap::new() })
+        Ok(Windows { tree, wanted: wanted.to_vec(), ahead, carried: HashMap::new() })
     }
 
     pub(crate) fn next(
@@ -77,7 +78,7 @@ impl Windows {
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Column>> {
         self.carried.extend(window.fetched.iter().map(|range| range.start).zip(bytes));
-        let plans = plan(&self.tree, &self.branches, &window.entries)?;
+        let plans = plan(&self.tree, &self.wanted, &window.entries)?;
         let counters = self.tree.file().counters();
         let carried = &self.carried;
         let columns = pool::compute(pool, interrupt, |cancelled| {

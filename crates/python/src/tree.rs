@@ -2,10 +2,10 @@
 
 use crate::arguments::deadline;
 use crate::column::{columns, form_tuple};
-use crate::error::detached;
+use crate::error::{detached, exception};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use sapwood::{BranchKind, Meaning, ReadOptions};
+use sapwood::{BranchKind, Meaning, Member, ReadOptions, Request};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,6 +21,22 @@ impl Tree {
 
 fn read_options(threads: Option<usize>, seconds: Option<f64>) -> PyResult<ReadOptions> {
     Ok(ReadOptions { threads, deadline: deadline(seconds)? })
+}
+
+/// A branch, or a member of the objects in it.
+#[derive(Clone, FromPyObject)]
+enum RequestArgument {
+    Branch(usize),
+    Member(usize, String),
+}
+
+impl From<RequestArgument> for Request {
+    fn from(argument: RequestArgument) -> Request {
+        match argument {
+            RequestArgument::Branch(branch) => Request::from(branch),
+            RequestArgument::Member(branch, member) => Request { branch, member },
+        }
+    }
 }
 
 #[pymethods]
@@ -47,7 +63,7 @@ impl Tree {
 
     #[getter]
     fn branches(&self) -> Vec<Branch> {
-        (0..self.0.branches().len()).map(|index| Branch { tree: self.0.clone(), index }).collect()
+        (0..self.0.branches().len()).map(|index| Branch::whole(&self.0, index)).collect()
     }
 
     #[getter]
@@ -70,12 +86,12 @@ impl Tree {
         self.0.metadata().total_bytes
     }
 
-    /// The entries of branches, by their index.
-    #[pyo3(signature = (branches, entry_start, entry_stop, *, threads=None, deadline=None))]
+    /// The entries of branches or of members in them.
+    #[pyo3(signature = (requests, entry_start, entry_stop, *, threads=None, deadline=None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
-        branches: Vec<usize>,
+        requests: Vec<RequestArgument>,
         entry_start: u64,
         entry_stop: u64,
         threads: Option<usize>,
@@ -83,36 +99,42 @@ impl Tree {
     ) -> PyResult<Bound<'py, PyList>> {
         let options = read_options(threads, deadline)?;
         let read =
-            detached(py, |interrupt| self.0.read(&branches, entry_start..entry_stop, &options, interrupt))?;
+            detached(py, |interrupt| self.0.read(&requests, entry_start..entry_stop, &options, interrupt))?;
         columns(py, read)
     }
 
-    /// The entries of branches, range by range.
-    #[pyo3(signature = (branches, entry_ranges, *, threads=None, deadline=None))]
+    /// The entries of branches or members, range by range.
+    #[pyo3(signature = (requests, entry_ranges, *, threads=None, deadline=None))]
     fn scan(
         &self,
         py: Python<'_>,
-        branches: Vec<usize>,
+        requests: Vec<RequestArgument>,
         entry_ranges: Vec<(u64, u64)>,
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Scan> {
         let options = read_options(threads, deadline)?;
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
-        let scan = detached(py, |_| self.0.scan(&branches, ranges, options))?;
+        let scan = detached(py, |_| self.0.scan(&requests, ranges, options))?;
         Ok(Scan(Mutex::new(scan)))
     }
 }
 
-/// What a tree says of one branch.
+/// What a tree says of one branch, or of a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Branch {
     tree: sapwood::Tree,
     #[pyo3(get)]
     index: usize,
+    /// The member, and the path to it.
+    selected: Option<(String, Member)>,
 }
 
 impl Branch {
+    fn whole(tree: &sapwood::Tree, index: usize) -> Branch {
+        Branch { tree: tree.clone(), index, selected: None }
+    }
+
     fn branch(&self) -> &sapwood::Branch {
         &self.tree.branches()[self.index]
     }
@@ -166,11 +188,26 @@ impl Branch {
 
     #[getter]
     fn typename(&self) -> &str {
-        &self.outcome().typename
+        self.selected.as_ref().map_or(&self.outcome().typename, |(_, member)| &member.typename)
+    }
+
+    #[getter]
+    fn member(&self) -> &str {
+        self.selected.as_ref().map_or("", |(path, _)| path)
+    }
+
+    /// The member that a path leads to, from this branch or member on.
+    fn member_at(&self, path: &str) -> PyResult<Branch> {
+        let path = if self.member().is_empty() { path.into() } else { format!("{}.{path}", self.member()) };
+        let member = self.tree.member(self.index, &path).map_err(|error| exception(&error))?;
+        Ok(Branch { tree: self.tree.clone(), index: self.index, selected: Some((path, member)) })
     }
 
     #[getter]
     fn form(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        if let Some((_, member)) = &self.selected {
+            return form_tuple(py, &member.form).map(Some);
+        }
         match &self.outcome().meaning {
             Meaning::Column(interpretation) => form_tuple(py, &interpretation.form).map(Some),
             Meaning::Group | Meaning::Unsupported(_) => Ok(None),

@@ -1,0 +1,81 @@
+"""Members of the objects in a branch, as columns of their own."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood.errors import KeyInFileError
+
+
+@pytest.fixture
+def tracks(corpus: Path) -> Iterator[sapwood.Tree]:
+    """A tree with structures of leaves, some in branches whose names end in a dot."""
+    with sapwood.open(corpus / "skhep__uproot-issue-513.root")["TrkAnaNeg/trkana"] as tree:
+        yield tree
+
+
+def test_a_member_is_found_by_its_path(tracks: sapwood.Tree) -> None:
+    whole = tracks["evtinfo."].array(library="np")
+    for found in (tracks["evtinfo.runid"], tracks["evtinfo."]["runid"], tracks["evtinfo..runid"]):
+        assert found.request == (tracks["evtinfo."].index, "runid")
+        assert (found.name, found.path, found.typename) == ("evtinfo.runid", "evtinfo.runid", "int32_t")
+        assert found.array(library="np").tolist() == whole["runid"].tolist()
+    assert "evtinfo.runid" in tracks and "evtinfo.nothing" not in tracks
+    assert "evtinfo.runid" not in tracks.keys()
+    assert tracks["evtinfo.runid"].parent == tracks["evtinfo."]
+
+
+def test_members_are_columns_of_tables_and_of_expressions(tracks: sapwood.Tree) -> None:
+    whole = tracks["evtinfo."].array(library="np")
+    table = tracks.arrays(["evtinfo.eventid", "evtinfo.runid", "evtinfo.eventid - 1"], library="np")
+    assert table["evtinfo.eventid"].tolist() == whole["eventid"].tolist()
+    assert table["evtinfo.runid"].tolist() == whole["runid"].tolist()
+    assert table["evtinfo.eventid - 1"].tolist() == (whole["eventid"] - 1).tolist()
+    steps = list(tracks.iterate(["evtinfo.runid", "evtinfo."], step_size=3, library="np", how=tuple))
+    assert np.concatenate([runs for runs, _ in steps]).tolist() == whole["runid"].tolist()
+    assert np.concatenate([infos for _, infos in steps]).tolist() == whole.tolist()
+
+
+def test_members_of_a_branch_are_read_together(corpus: Path) -> None:
+    path = corpus / "skhep__uproot-issue-513.root"
+    costs = []
+    for names in (["evtinfo."], ["evtinfo.runid", "evtinfo.eventid", "evtinfo."]):
+        with sapwood.open(path)["TrkAnaNeg/trkana"] as tree:
+            before = tree.file.report().baskets
+            tree.arrays(names, library="np")
+            costs.append(tree.file.report().baskets - before)
+    assert costs[0] == costs[1] > 0
+
+
+def test_members_are_listed(tracks: sapwood.Tree) -> None:
+    branch = tracks["evtinfo."]
+    assert branch.fields == ["eventid", "runid", "subrunid", "nprotons"]
+    assert branch["runid"].fields == [] and branch["runid"].keys() == []
+    out = io.StringIO()
+    branch.show(stream=out)
+    assert out.getvalue().splitlines()[3].split() == ["eventid", "|", "int32_t", "|", "int32"]
+
+
+def test_an_unknown_member_names_those_that_are_near(tracks: sapwood.Tree) -> None:
+    with pytest.raises(KeyInFileError, match="'evtinfo.runid'") as caught:
+        tracks["evtinfo.runide"]
+    assert "evtinfo.runid" in caught.value.keys
+    with pytest.raises(KeyInFileError, match="'evtinfo.runid'"):
+        tracks.arrays(["evtinfo.runide + 1"])
+    with pytest.raises(KeyInFileError):
+        tracks["evtinfo.runid.more"]
+
+
+def test_a_member_can_be_pickled(tracks: sapwood.Tree) -> None:
+    member = tracks["evtinfo.runid"]
+    copy = pickle.loads(pickle.dumps(member))
+    with copy.file:
+        assert copy.request == member.request
+        assert copy.array(library="np").tolist() == member.array(library="np").tolist()
