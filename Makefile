@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build check lint types layers docs serve-docs test-rust test-python bench fuzz format clean
+.PHONY: help demo test build check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -78,6 +78,13 @@ serve-docs: .venv/.core ## the documents at a local address, rebuilt as they cha
 
 bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
 	@sh bench/run.sh
+
+bench-objects: build ## the part of it about objects: products of MiniAOD-like and xAOD-like files
+	@sh bench/run.sh objects
+
+conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
+	@$(PY) tests/conformance/report.py build/conformance
+	@$(PY) bench/paste.py docs/conformance.md build/conformance
 
 fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
 	@sh scripts/fuzz.sh 60

@@ -28,6 +28,10 @@ OBJECTS = {
     "edm_small": ("edm", 105, 20),
     "xaod_zlib5": ("xaod", 105, 12_000),
     "xaod_small": ("xaod", 105, 50),
+    "edm_test": ("edm", 209, 6),
+    "xaod_test": ("xaod", 209, 8),
+    "edm_test": ("edm", 209, 6),
+    "xaod_test": ("xaod", 209, 8),
 }
 
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# All benchmarks: makes the inputs that are missing, measures, writes the tables to build/bench and the documents.
+# All benchmarks, or those that are named (local, over_http, memory, objects): makes the inputs that are missing,
+# measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
@@ -11,8 +12,13 @@ if ! "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec
     echo "installing ROOT, the peer that also writes the inputs"
     "$python" -m pip install --quiet --disable-pip-version-check --pre ROOT==0.1a12
 fi
-"$python" bench/generate.py
-"$python" bench/local.py --markdown "$results/local.md" --json "$results/local.json"
-"$python" bench/over_http.py --markdown "$results/http.md" --json "$results/http.json"
-"$python" bench/memory.py --markdown "$results/memory.md" --json "$results/memory.json"
+# The names of the inputs that are made of objects begin with edm and xaod.
+if [ "$*" = objects ]; then
+    "$python" bench/generate.py --only edm_zlib5,edm_lzma4,edm_small,xaod_zlib5,xaod_small
+else
+    "$python" bench/generate.py
+fi
+for part in ${*:-local over_http memory objects}; do
+    "$python" "bench/$part.py" --markdown "$results/$part.md" --json "$results/$part.json"
+done
 "$python" bench/paste.py docs/benchmarks.md "$results"

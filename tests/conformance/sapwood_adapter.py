@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import sapwood
 from sapwood.directory import TREE_CLASSES
+from sapwood.errors import SapwoodError
 
 RNTUPLES = {"ROOT::RNTuple", "ROOT::Experimental::RNTuple"}
 
@@ -19,7 +22,12 @@ class Tree:
         return self.tree.keys()
 
     def array(self, name: str, entry_start: int | None = None, entry_stop: int | None = None):
-        return self.tree[f"/{name}"].array(entry_start=entry_start, entry_stop=entry_stop)
+        try:
+            return self.tree[f"/{name}"].array(entry_start=entry_start, entry_stop=entry_stop)
+        except SapwoodError as error:
+            # compare.py keeps the first 150 characters: not those that name the branch.
+            cause = re.sub(r"^branch '.*?'( is of type '.*?')?: ", "", str(error))
+            raise type(error)(cause) from None
 
 
 class File:

@@ -1,0 +1,111 @@
+"""The corpus of real files, its comparison with the oracle, and what of it needs a second look.
+
+The corpus is a folder with `compare.py`, `files/` and `oracle/`. It is found through SAPWOOD_CORPUS, default
+`../shared/corpus` beside the repository.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import sapwood
+
+HERE = Path(__file__).resolve().parent
+CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", HERE.parents[2] / "shared" / "corpus"))
+SHARDS = max(2, os.cpu_count() or 2)
+SHARD_SECONDS = 1800
+
+GOOD = {"equal", "equal-values", "almost", "root-equal"}
+WRONG = {"differs", "root-differs", "cand-crash"}
+REFUSED = {"cand-raises", "cand-missing", "both-raise"}
+
+# A branch and what compare.py says about it: file, tree, branch, family, verdict, cand_err, ref_err.
+Verdict = dict[str, Any]
+
+
+def compare(folder: Path) -> list[Verdict]:
+    """The verdict of compare.py on every branch of every file; `folder` is for its results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = sorted((CORPUS / "files").glob("*.root"), key=lambda path: path.stat().st_size)
+    running = []
+    for shard in range(SHARDS):
+        out = folder / f"{shard}.json"
+        out.unlink(missing_ok=True)
+        command = [
+            sys.executable,
+            str(CORPUS / "compare.py"),
+            str(HERE / "sapwood_adapter.py"),
+            *map(str, files[shard::SHARDS]),
+            *("--oracle", str(CORPUS), "--families", "--json", str(out), "-q"),
+        ]
+        running.append((out, subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)))
+    found = []
+    for out, process in running:
+        said, _ = process.communicate(timeout=SHARD_SECONDS)
+        assert out.is_file(), said
+        for file, branches in json.loads(out.read_text())["files"].items():
+            found += [{"file": file, **branch} for branch in branches]
+    return found
+
+
+def of_ntuples(verdicts: list[Verdict]) -> list[Verdict]:
+    """Only the fields of RNTuples, which are not read yet."""
+    return [one for one in verdicts if (one["family"] or "").startswith("RNTuple")]
+
+
+def of_trees(verdicts: list[Verdict]) -> list[Verdict]:
+    """Only the branches of TTrees."""
+    return [one for one in verdicts if not (one["family"] or "").startswith("RNTuple")]
+
+
+@cache
+def oracle(file: str) -> dict[str, Any]:
+    """What the oracle holds about a file."""
+    with gzip.open(CORPUS / "oracle" / f"{file}.json.gz", "rt") as text:
+        found: dict[str, Any] = json.load(text)
+    return found
+
+
+def facts(one: Verdict) -> dict[str, Any]:
+    """What the oracle holds about a branch."""
+    found: dict[str, Any] = oracle(one["file"])["trees"][one["tree"]]["branches"][one["branch"]]
+    return found
+
+
+def only_root_knows(one: Verdict) -> bool:
+    """Whether uproot cannot read a branch, or not rightly, and the oracle has values to judge by."""
+    known = facts(one)
+    root = known.get("root") or {}
+    values = any(root.get(each) for each in ("alts", "flat_sha", "str_sha", "members", "leafs"))
+    judged = root.get("read") == "ok" and not root.get("unreliable") and values
+    return known["status"] != "ok" and bool(known.get("truth") or judged)
+
+
+def same_after_all(one: Verdict) -> bool:
+    """Whether ROOT's values, as the oracle took them, show less than there is, and agree in what they show.
+
+    TTreeFormula shows one text per entry, the first (or "") where an entry is a list of them; an unordered
+    set comes in the order of a hash table in memory, not in that of the file.
+    """
+    if one["verdict"] != "root-differs":
+        return False
+    root = facts(one)["root"]
+    branch = sapwood.open(CORPUS / "files" / one["file"])[one["tree"]][f"/{one['branch']}"]
+    if "str_sha" not in root or branch.interpretation.form != ("list", ("string",)):
+        return False
+    entries = branch.array(library="np", entry_stop=root["n"])
+    if root["str_n"] == root["n"]:
+        first = [entry[0] if len(entry) else "" for entry in entries]
+        return hashlib.sha256("\0".join(first).encode()).hexdigest() == root["str_sha"]
+    if "unordered_set" in branch.typename and "json" in root:
+        shown = [sorted(json.loads(text)) for text in root["json"]]
+        return shown == [sorted(entry) for entry in entries[: len(shown)]]
+    return False
