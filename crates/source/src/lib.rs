@@ -1,4 +1,4 @@
-//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP server; and decorators over the one trait.
+//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP or XRootD server; and decorators over the one trait.
 //!
 //! To get a source call [`open`]; to read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
 //!
@@ -7,6 +7,7 @@
 //! | [`MemorySource`] | memory |
 //! | [`LocalSource`] | a local file |
 //! | [`HttpSource`] | an object on an HTTP server |
+//! | [`XrootdSource`] | a file on an XRootD server |
 //!
 //! | decorator | purpose |
 //! |---|---|
@@ -21,21 +22,28 @@ mod counting;
 mod delay;
 mod fault;
 mod http;
+mod listing;
 mod local;
 mod memory;
 mod open;
 mod physics;
+mod spans;
 mod trace;
 mod traits;
+#[cfg(unix)]
+mod xrootd;
 
 pub use accounting::{Turnarounds, Wait};
 pub use counting::CountingSource;
 pub use delay::DelayedSource;
 pub use fault::{Fault, FaultySource};
 pub use http::HttpSource;
+pub use listing::{Entry, list};
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use open::{HEAD, OpenOptions, TAIL, open, redact};
 pub use physics::Physics;
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};
+#[cfg(unix)]
+pub use xrootd::XrootdSource;

@@ -1,5 +1,7 @@
 //! Opening: from a path or URL to a source, with the head and the tail of the file in hand.
 
+#[cfg(unix)]
+use crate::xrootd;
 use crate::{CountingSource, LocalSource, Opened, Source, http};
 use percent_encoding::percent_decode_str;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, Result, Segments};
@@ -56,23 +58,25 @@ impl fmt::Debug for OpenOptions {
     }
 }
 
-/// Opens a path, a `file://` URL or an `http(s)://` URL.
+/// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `root` and `roots`.
 ///
 /// The first [`HEAD`] and the last `options.tail` bytes come along in [`Opened::known`].
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or a URL that
-/// makes no sense; `Unsupported` for any other scheme, and for a server that cannot send parts of a
-/// large file.
+/// makes no sense; `Unsupported` for any other scheme, for a server that cannot send parts of a
+/// large file, and for `root://` where XRootD's client is not there.
 pub async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     match scheme(url) {
         None => open_local(PathBuf::from(url), options).await,
         Some(scheme) => match scheme.to_ascii_lowercase().as_str() {
             "file" => open_local(file_url_path(url)?, options).await,
             "http" | "https" => http::open(url, options).await,
+            #[cfg(unix)]
+            other if xrootd::is_scheme(Some(other)) => xrootd::open(url, options).await,
             other => Err(Error::unsupported(format!("the protocol '{other}://' is not supported"))
                 .url(redact(url))
-                .hint("use a local path, file://, http:// or https://")),
+                .hint("use a local path, file://, http://, https://, root:// or roots://")),
         },
     }
 }
@@ -102,7 +106,7 @@ pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
 }
 
 /// The scheme of a URL; `None` for a plain path.
-fn scheme(url: &str) -> Option<&str> {
+pub(crate) fn scheme(url: &str) -> Option<&str> {
     let (scheme, _) = url.split_once("://")?;
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     (scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(legal)).then_some(scheme)

@@ -1,6 +1,8 @@
 //! The headers `Range` and `Content-Range`, and how ranges are packed into requests.
 
 use super::server::Limits;
+pub(super) use crate::spans::spans;
+
 use sapwood_core::ByteRange;
 use std::fmt::Write;
 
@@ -59,24 +61,6 @@ impl ContentRange {
     }
 }
 
-/// Sorts ranges and joins those that overlap or touch; drops empty ones.
-///
-/// Servers may answer the whole object, or refuse, if ranges overlap or run backwards.
-pub(super) fn spans(ranges: &[ByteRange]) -> Vec<ByteRange> {
-    let mut sorted: Vec<ByteRange> = ranges.iter().copied().filter(|range| range.len > 0).collect();
-    sorted.sort_unstable();
-    let mut spans: Vec<ByteRange> = Vec::with_capacity(sorted.len());
-    for range in sorted {
-        match spans.last_mut() {
-            Some(last) if range.start <= last.end() => {
-                last.len = range.end().max(last.end()) - last.start;
-            }
-            _ => spans.push(range),
-        }
-    }
-    spans
-}
-
 /// Packs spans into requests, each within the limits and of at most `largest` bytes (one span may be
 /// larger).
 pub(super) fn requests(spans: &[ByteRange], limits: Limits, largest: u64) -> Vec<Vec<ByteRange>> {
@@ -129,12 +113,6 @@ mod tests {
             assert_eq!(parsed(bad), None, "{bad}");
         }
         assert_eq!(parsed("bytes 0-18446744073709551615/*"), None);
-    }
-
-    #[test]
-    fn spans_are_sorted_and_apart() {
-        let ranges = [range(50, 10), range(0, 10), range(5, 10), range(15, 5), range(3, 0)];
-        assert_eq!(spans(&ranges), [range(0, 20), range(50, 10)]);
     }
 
     #[test]

@@ -1,0 +1,121 @@
+//! The end of files: closed in the background, and at the end of the process.
+#![expect(unsafe_code, reason = "functions of a shared library")]
+
+use super::call::{Reply, begin, end};
+use super::file::{File, Raw};
+use std::collections::HashMap;
+use std::process;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot::{Receiver, error::TryRecvError};
+
+/// Seconds that a server may take to close a file.
+const CLOSE: u16 = 5;
+
+/// How long the end of the process waits for servers to close files.
+const EXIT: Duration = Duration::from_secs(1);
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// What one process has open. After a fork, the files are the parent's.
+struct State {
+    process: u32,
+    /// Files that are in use, by their address.
+    in_use: HashMap<usize, Weak<File>>,
+    /// Takes files that are not in use any more.
+    closer: Option<Sender<Retired>>,
+    ending: bool,
+}
+
+/// A file that nobody uses any more, with nothing outstanding.
+struct Retired {
+    raw: Raw,
+    opened: bool,
+}
+
+fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.as_ref().is_some_and(|state| state.process != process::id()) {
+        std::mem::forget(state.take());
+    }
+    work(state.get_or_insert_with(|| State {
+        process: process::id(),
+        in_use: HashMap::new(),
+        closer: None,
+        ending: false,
+    }))
+}
+
+/// Notes a file, so that it is closed when the process ends.
+pub(super) fn register(raw: Raw, file: Weak<File>) {
+    with_state(|state| state.in_use.insert(raw.address(), file));
+}
+
+/// Closes and frees a file that nobody uses any more. Does not wait, and calls nothing of XrdCl: the last user may be
+/// a thread of XrdCl with its locks held.
+pub(super) fn retire(raw: Raw, opened: bool) {
+    with_state(|state| {
+        // A file of the parent of a fork is not there; it is not ours to close.
+        if state.in_use.remove(&raw.address()).is_none() || state.ending {
+            return;
+        }
+        if state.closer.is_none() {
+            state.closer = start();
+        }
+        if let Some(closer) = &state.closer {
+            // The thread lives as long as its sender, which is never dropped.
+            let _ = closer.send(Retired { raw, opened });
+        }
+    });
+}
+
+/// Starts the thread that closes files. Without one, they stay open until the process ends.
+fn start() -> Option<Sender<Retired>> {
+    let (sender, receiver) = channel::<Retired>();
+    let close = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        for Retired { raw, opened } in receiver {
+            if opened && let Ok(runtime) = &runtime {
+                // XrdCl answers by itself after CLOSE seconds at the latest.
+                let _ = runtime.block_on(end(close(raw)));
+            }
+            if with_state(|state| state.ending) {
+                return;
+            }
+            // SAFETY: nobody uses it, nothing is outstanding, and it is closed.
+            unsafe { (raw.library().free)(raw.pointer()) };
+        }
+    };
+    thread::Builder::new().name("sapwood-close".to_owned()).spawn(close).ok()?;
+    Some(sender)
+}
+
+fn close(raw: Raw) -> Receiver<Reply> {
+    // SAFETY: the file is not freed before the answer.
+    begin((), |done, context| unsafe { (raw.library().close)(raw.pointer(), CLOSE, done, context) })
+}
+
+/// Lets the end of the process close files before XrdCl ends: handlers run in the order opposite to that in which they
+/// were made, and XrdCl made its own when it was loaded.
+pub(super) fn at_exit() {
+    // SAFETY: the handler does not unwind, and may run at any time.
+    unsafe { libc::atexit(close_all) };
+}
+
+extern "C" fn close_all() {
+    let mut files: Vec<_> = with_state(|state| {
+        state.ending = true;
+        state.in_use.drain().filter_map(|(_, file)| file.upgrade()).collect()
+    });
+    let mut answers: Vec<_> =
+        files.iter().filter(|file| file.is_opened()).map(|file| close(file.raw())).collect();
+    let begin = Instant::now();
+    while !answers.is_empty() && begin.elapsed() < EXIT {
+        answers.retain_mut(|answer| matches!(answer.try_recv(), Err(TryRecvError::Empty)));
+        thread::sleep(Duration::from_millis(1));
+    }
+    // They may still be in use by threads that the end of the process does not wait for.
+    files.drain(..).for_each(std::mem::forget);
+}

@@ -1,0 +1,209 @@
+//! A file of XrdCl and its operations.
+#![expect(unsafe_code, reason = "functions of a shared library")]
+
+use super::call::{Answer, RawChunk, Reply, begin, end, seconds};
+use super::closing;
+use super::library::Library;
+use super::status::Status;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use std::ffi::{CStr, CString, c_void};
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Longest property that is asked for.
+const PROPERTY: usize = 4096;
+
+/// The pointer to an `XrdCl::File`.
+#[derive(Clone, Copy)]
+pub(super) struct Raw {
+    library: &'static Library,
+    pointer: *mut c_void,
+}
+
+// SAFETY: `XrdCl::File` locks by itself; any thread may call it.
+unsafe impl Send for Raw {}
+// SAFETY: as above.
+unsafe impl Sync for Raw {}
+
+impl Raw {
+    pub(super) fn library(self) -> &'static Library {
+        self.library
+    }
+
+    pub(super) fn pointer(self) -> *mut c_void {
+        self.pointer
+    }
+
+    pub(super) fn address(self) -> usize {
+        self.pointer.addr()
+    }
+}
+
+/// An `XrdCl::File`. Every operation keeps it until the answer is there; then it is closed in the background.
+pub(super) struct File {
+    raw: Raw,
+    opened: AtomicBool,
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("opened", &self.is_opened()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        closing::retire(self.raw, self.is_opened());
+    }
+}
+
+impl File {
+    /// A file that is not open yet.
+    pub(super) fn new(library: &'static Library) -> Result<Arc<File>> {
+        // SAFETY: it has no conditions.
+        let pointer = unsafe { (library.new)() };
+        if pointer.is_null() {
+            return Err(Error::new(ErrorKind::Io, "XRootD's client has no memory left"));
+        }
+        let file = Arc::new(File { raw: Raw { library, pointer }, opened: AtomicBool::new(false) });
+        closing::register(file.raw, Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
+    }
+
+    pub(super) fn is_opened(&self) -> bool {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    /// Opens the file for reading.
+    pub(super) async fn open(self: &Arc<Self>, url: CString, deadline: Deadline) -> Reply {
+        let file = Arc::clone(self);
+        // The address of the host may be looked up, which takes its time.
+        let begun = tokio::task::spawn_blocking(move || {
+            let held = Opening(Arc::clone(&file));
+            begin(held, |done, context| {
+                let Raw { library, pointer } = file.raw;
+                // SAFETY: the file is held until it is open; the URL is a C string.
+                unsafe { (library.open)(pointer, url.as_ptr(), seconds(deadline), done, context) };
+            })
+        });
+        match begun.await {
+            Ok(receiver) => end(receiver).await,
+            Err(_) => Err(Status::unanswered()),
+        }
+    }
+
+    /// Size and modification time: now, or, without asking the server, when the file was opened.
+    pub(super) fn stat(
+        self: &Arc<Self>,
+        fresh: bool,
+        deadline: Deadline,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        let Raw { library, pointer } = self.raw;
+        end(begin(Arc::clone(self), |done, context| {
+            // SAFETY: the file is held until the answer is there.
+            unsafe { (library.stat)(pointer, fresh.into(), seconds(deadline), done, context) };
+        }))
+    }
+
+    /// One vector read of the `ranges`, into `buffer` from `at` on.
+    pub(super) fn vector_read(
+        self: &Arc<Self>,
+        ranges: &[ByteRange],
+        buffer: &Arc<Buffer>,
+        at: usize,
+        deadline: Deadline,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        let Raw { library, pointer } = self.raw;
+        let chunks = buffer.chunks(ranges, at);
+        let wanted: u64 = ranges.iter().map(|range| range.len).sum();
+        let held = (Arc::clone(self), Arc::clone(buffer));
+        let answer = end(begin(held, |done, context| {
+            let (first, count, time) = (chunks.as_ptr(), chunks.len(), seconds(deadline));
+            // SAFETY: the file and the memory that the chunks point into are held until the answer is there.
+            unsafe { (library.vector_read)(pointer, first, count, time, done, context) };
+        }));
+        async move {
+            match answer.await {
+                Ok(Answer { value, .. }) if value != wanted => Err(Status::short(value, wanted)),
+                reply => reply,
+            }
+        }
+    }
+
+    /// A property, such as `DataServer`; empty if it is not known.
+    pub(super) fn property(&self, name: &CStr) -> String {
+        let Raw { library, pointer } = self.raw;
+        let mut value = vec![0_u8; PROPERTY];
+        // SAFETY: the name is a C string, and no more is written than there is room for.
+        let len =
+            unsafe { (library.property)(pointer, name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
+        value.truncate(if len < PROPERTY { len } else { 0 });
+        String::from_utf8_lossy(&value).into_owned()
+    }
+}
+
+/// Held while a file is being opened; afterwards it is known to be open. (If it could not be opened, closing it
+/// is answered at once.)
+struct Opening(Arc<File>);
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.0.opened.store(true, Ordering::Release);
+    }
+}
+
+/// Memory that vector reads write into, not set to zero before.
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    start: *mut u8,
+}
+
+// SAFETY: XrdCl writes through `start`, to parts that do not overlap; `memory` is not looked at until it has ended.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// Room for `len` bytes.
+    pub(super) fn new(len: u64) -> Result<Arc<Buffer>> {
+        let mut memory = Vec::new();
+        let room = usize::try_from(len).ok().and_then(|len| memory.try_reserve_exact(len).ok());
+        room.ok_or_else(|| {
+            Error::new(ErrorKind::Limit, format!("there is no memory for {len} bytes"))
+                .hint("read fewer branches or entries at once")
+        })?;
+        let start = memory.as_mut_ptr();
+        Ok(Arc::new(Buffer { memory, start }))
+    }
+
+    /// Chunks for `ranges`, one behind the other from `at` on.
+    fn chunks(&self, ranges: &[ByteRange], mut at: usize) -> Vec<RawChunk> {
+        let chunk = |range: &ByteRange| {
+            let len = range.len as usize;
+            assert!(len <= self.memory.capacity().saturating_sub(at), "chunks lie in the buffer");
+            // SAFETY: it lies in the memory, as was just checked.
+            let into = unsafe { self.start.add(at) };
+            at += len;
+            RawChunk { offset: range.start, length: range.len as u32, into }
+        };
+        ranges.iter().map(chunk).collect()
+    }
+
+    /// The first `len` bytes.
+    ///
+    /// # Safety
+    /// Vector reads must have filled them.
+    pub(super) unsafe fn into_bytes(self, len: usize) -> Bytes {
+        let mut memory = self.memory;
+        // SAFETY: as the caller states.
+        unsafe { memory.set_len(len) };
+        memory.into()
+    }
+}

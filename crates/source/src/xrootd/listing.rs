@@ -1,0 +1,58 @@
+//! What is in a directory, on all servers that hold a part of it.
+#![expect(unsafe_code, reason = "functions of a shared library")]
+
+use super::call::{begin, end, seconds};
+use super::library::library;
+use super::status::Status;
+use crate::{Entry, redact};
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+/// The entries of the directory at a URL, by name.
+pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<Entry>> {
+    let named = |error: Error| error.url(redact(url));
+    let library = library().map_err(named)?;
+    let url = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
+    let listing = tokio::task::spawn_blocking(move || {
+        begin((), |done, context| {
+            // SAFETY: the URL is a C string.
+            unsafe { (library.list)(url.as_ptr(), seconds(deadline), done, context) };
+        })
+    });
+    let listing = async {
+        match listing.await {
+            Ok(receiver) => end(receiver).await,
+            Err(_) => Err(Status::unanswered()),
+        }
+    };
+    match tokio::time::timeout_at(deadline.instant().into(), listing).await {
+        Ok(Ok(answer)) => Ok(entries(&answer.text)),
+        Ok(Err(status)) => Err(named(status.error())),
+        Err(_) => {
+            Err(named(Error::new(ErrorKind::Timeout, "the deadline passed before the directory was listed")))
+        }
+    }
+}
+
+/// From a line for each entry. Several servers may have an entry each.
+fn entries(lines: &str) -> Vec<Entry> {
+    let by_name: BTreeMap<&str, bool> = lines
+        .lines()
+        .map(|line| line.strip_suffix('/').map_or((line, false), |directory| (directory, true)))
+        .filter(|(name, _)| !name.is_empty())
+        .collect();
+    let entry = |(name, is_directory): (&str, bool)| Entry { name: name.to_owned(), is_directory };
+    by_name.into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_sorted_and_named_once() {
+        let entry = |name: &str, is_directory| Entry { name: name.to_owned(), is_directory };
+        assert_eq!(entries("b.root\na/\nb.root\n\n"), [entry("a", true), entry("b.root", false)]);
+    }
+}

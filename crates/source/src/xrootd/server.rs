@@ -1,0 +1,87 @@
+//! What is remembered about each server: the limits of its vector reads.
+#![expect(unsafe_code, reason = "functions of a shared library")]
+
+use super::call::{begin, end, seconds};
+use super::library::Library;
+use sapwood_core::Deadline;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
+
+static LIMITS: Mutex<Option<HashMap<String, Limits>>> = Mutex::new(None);
+
+/// Names of the two settings that a server is asked for.
+const SETTINGS: &str = "readv_iov_max readv_ior_max";
+
+/// What fits in one vector read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Number of chunks.
+    pub(super) chunks: usize,
+    /// Bytes in one chunk.
+    pub(super) chunk_bytes: u64,
+}
+
+impl Default for Limits {
+    /// Those of XRootD's own server where it is not set up otherwise.
+    fn default() -> Self {
+        Limits { chunks: 1024, chunk_bytes: 2_097_136 }
+    }
+}
+
+impl Limits {
+    /// The limits of a server, if it was asked before.
+    pub(super) fn known(server: &str) -> Option<Limits> {
+        LIMITS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(server).copied()
+    }
+
+    /// Asks a server for its limits, and remembers them. One that does not answer has the usual ones.
+    ///
+    /// `url` is that of a file on it, so that the connection of the file is used.
+    pub(super) async fn ask(
+        library: &'static Library,
+        server: &str,
+        url: String,
+        deadline: Deadline,
+    ) -> Limits {
+        let (Ok(url), Ok(settings)) = (CString::new(url), CString::new(SETTINGS)) else {
+            return Limits::default();
+        };
+        let answer = end(begin((), |done, context| {
+            let time = seconds(deadline);
+            // SAFETY: both are C strings.
+            unsafe { (library.query_config)(url.as_ptr(), settings.as_ptr(), time, done, context) };
+        }));
+        let limits = answer.await.map(|answer| Limits::parse(&answer.text)).unwrap_or_default();
+        let mut known = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_default().insert(server.to_owned(), limits);
+        limits
+    }
+
+    /// From an answer with a line for each setting. A server repeats the names of those it does not have.
+    fn parse(text: &str) -> Limits {
+        let usual = Limits::default();
+        let mut lines = text.lines().map(|line| line.trim().parse::<u64>().ok().filter(|&n| n > 0));
+        let chunks = lines.next().flatten().and_then(|n| usize::try_from(n).ok());
+        let chunk_bytes = lines.next().flatten();
+        Limits {
+            chunks: chunks.map_or(usual.chunks, |chunks| chunks.min(1 << 16)),
+            // Lengths of chunks have 31 bits.
+            chunk_bytes: chunk_bytes.map_or(usual.chunk_bytes, |bytes| bytes.min(1 << 30)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_servers() {
+        assert_eq!(Limits::parse("512\n1000000\n"), Limits { chunks: 512, chunk_bytes: 1_000_000 });
+        assert_eq!(Limits::parse("1024\n2097136"), Limits::default());
+        assert_eq!(Limits::parse("readv_iov_max\nreadv_ior_max\n"), Limits::default());
+        assert_eq!(Limits::parse("0\n-1\n"), Limits::default());
+        assert_eq!(Limits::parse(""), Limits::default());
+    }
+}

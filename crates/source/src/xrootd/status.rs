@@ -1,0 +1,159 @@
+//! XrdCl's failures as errors, without secrets.
+
+use crate::redact;
+use sapwood_core::{Error, ErrorKind};
+
+/// `XrdCl::Status::code`, from `XrdClStatus.hh`.
+mod code {
+    pub(super) const INVALID_OPERATION: u16 = 3;
+    pub(super) const INTERNAL: u16 = 8;
+    pub(super) const DATA: u16 = 14;
+    pub(super) const INVALID_ADDRESS: u16 = 101;
+    pub(super) const INVALID_SESSION: u16 = 109;
+    pub(super) const TLS: u16 = 110;
+    pub(super) const LOGIN_FAILED: u16 = 203;
+    pub(super) const AUTH_FAILED: u16 = 204;
+    pub(super) const EXPIRED: u16 = 206;
+    pub(super) const INTERRUPTED: u16 = 207;
+    pub(super) const NOT_FOUND: u16 = 304;
+    pub(super) const ERROR_RESPONSE: u16 = 400;
+}
+
+/// `XErrorCode`, from `XProtocol.hh`.
+mod server {
+    pub(super) const ARGUMENT_INVALID: u32 = 3000;
+    pub(super) const NOT_AUTHORIZED: u32 = 3010;
+    pub(super) const NOT_FOUND: u32 = 3011;
+    pub(super) const UNSUPPORTED: u32 = 3013;
+    pub(super) const NOT_FILE: u32 = 3015;
+    pub(super) const IS_DIRECTORY: u32 = 3016;
+    pub(super) const OVERLOADED: u32 = 3024;
+    pub(super) const TLS_REQUIRED: u32 = 3028;
+    pub(super) const NO_REPLICAS: u32 = 3029;
+    pub(super) const AUTH_FAILED: u32 = 3030;
+}
+
+const CREDENTIALS: &str = "the server may want a grid proxy (X509_USER_PROXY) or a token (BEARER_TOKEN_FILE)";
+
+/// How an operation of XrdCl failed.
+#[derive(Debug, Clone)]
+pub(super) struct Status {
+    /// XrdCl's code.
+    pub(super) code: u16,
+    /// The server's code, or that of the operating system.
+    pub(super) number: u32,
+    /// In words; may hold secrets.
+    pub(super) text: String,
+}
+
+impl Status {
+    /// XrdCl let go of an operation without an answer.
+    pub(super) fn unanswered() -> Status {
+        Status { code: code::INTERNAL, number: 0, text: "XRootD's client did not answer".to_owned() }
+    }
+
+    /// Another number of bytes came than was asked for.
+    pub(super) fn short(came: u64, wanted: u64) -> Status {
+        let text = format!("{came} bytes came where {wanted} were asked for");
+        Status { code: code::DATA, number: 0, text }
+    }
+
+    /// True if it may succeed when the file is opened anew.
+    pub(super) fn is_transient(&self) -> bool {
+        match self.code {
+            code::INVALID_ADDRESS | code::TLS => false,
+            // Of the socket; or the file lost its connection before.
+            102..=code::INVALID_SESSION | code::INTERRUPTED | code::INVALID_OPERATION => true,
+            code::ERROR_RESPONSE => self.number == server::OVERLOADED,
+            _ => false,
+        }
+    }
+
+    /// True if the server does not know what it was asked to do.
+    pub(super) fn is_unsupported(&self) -> bool {
+        self.code == code::ERROR_RESPONSE && self.number == server::UNSUPPORTED
+    }
+
+    /// The error for the user.
+    pub(super) fn error(&self) -> Error {
+        let text = self.words();
+        let new = |kind, message: &str| Error::new(kind, message);
+        match (self.code, self.number) {
+            (code::ERROR_RESPONSE, server::NOT_FOUND | server::NO_REPLICAS) | (code::NOT_FOUND, _) => {
+                new(ErrorKind::NotFound, "there is no such file")
+            }
+            (code::ERROR_RESPONSE, server::NOT_AUTHORIZED | server::AUTH_FAILED | server::TLS_REQUIRED)
+            | (code::AUTH_FAILED | code::LOGIN_FAILED, _) => {
+                new(ErrorKind::Permission, &format!("the server refuses: {text}")).hint(CREDENTIALS)
+            }
+            (code::ERROR_RESPONSE, server::IS_DIRECTORY | server::NOT_FILE) => {
+                Error::usage("this is a directory, not a file")
+            }
+            (code::ERROR_RESPONSE, server::ARGUMENT_INVALID) => {
+                Error::usage(format!("the server refuses: {text}"))
+                    .hint("the path follows two slashes, as in root://host//path/file.root")
+            }
+            (code::ERROR_RESPONSE, _) => new(ErrorKind::Server, &format!("the server answered: {text}")),
+            (code::INVALID_ADDRESS, _) => {
+                new(ErrorKind::Network, "the host of the URL is not known").hint("is the name spelt right?")
+            }
+            (code::EXPIRED, _) => new(ErrorKind::Timeout, "the server did not answer in time"),
+            (101..=199 | code::INTERRUPTED, _) => {
+                new(ErrorKind::Network, &format!("the connection failed: {text}"))
+            }
+            _ => new(ErrorKind::Server, &text),
+        }
+    }
+
+    /// The text on one line, without its prefix and without secrets.
+    fn words(&self) -> String {
+        let text = self.text.trim();
+        let text = text.strip_prefix("[ERROR] ").or_else(|| text.strip_prefix("[FATAL] ")).unwrap_or(text);
+        let text = text.strip_prefix("Server responded with an error: ").unwrap_or(text);
+        let words: Vec<_> = text.split_whitespace().map(without_secrets).collect();
+        words.join(" ")
+    }
+}
+
+/// A word without what a URL may hide: password, opaque part.
+fn without_secrets(word: &str) -> String {
+    let word = redact(word);
+    let opaque = word.find('?').or_else(|| word.find("authz="));
+    match opaque.and_then(|at| word.get(..at)) {
+        Some(open) => format!("{open}…"),
+        None => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(code: u16, number: u32, text: &str) -> Status {
+        Status { code, number, text: text.to_owned() }
+    }
+
+    #[test]
+    fn secrets_are_struck_out() {
+        let text = "[ERROR] Server responded with an error: [3010] no: /f?authz=Bearer%20sesame\n or \
+                    root://me:sesame@h//f?x=sesame authz=sesame";
+        let error = status(400, 3010, text).error();
+        assert_eq!(error.kind(), ErrorKind::Permission);
+        assert!(
+            error.to_string().starts_with("the server refuses: [3010] no: /f… or root://h//f… …"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn kinds() {
+        let kind = |code, number| status(code, number, "").error().kind();
+        assert_eq!(kind(400, 3011), ErrorKind::NotFound);
+        assert_eq!(kind(400, 3012), ErrorKind::Server);
+        assert_eq!(kind(400, 3016), ErrorKind::Usage);
+        assert_eq!(kind(204, 0), ErrorKind::Permission);
+        assert_eq!(kind(108, 111), ErrorKind::Network);
+        assert_eq!(kind(206, 0), ErrorKind::Timeout);
+        assert!(status(108, 111, "").is_transient() && !status(101, 0, "").is_transient());
+    }
+}

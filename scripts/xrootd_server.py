@@ -1,0 +1,170 @@
+"""Real XRootD servers for tests and benchmarks, on free ports of this machine.
+
+    python scripts/xrootd_server.py --root DIR                one data server
+    python scripts/xrootd_server.py --root DIR --root DIR2    a redirector with a data server for each folder
+
+Prints one line of JSON when it is ready, {"url": "root://localhost:PORT", "servers": ["localhost:PORT", ...]}, and
+serves until its standard input ends. Needs `xrootd` (and `cmsd` for a redirector): scripts/xrootd.sh installs them.
+The servers refuse to be root; started by root, they run as nobody, who must be able to read the folders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 5.0
+
+
+def missing() -> str | None:
+    """What has to be installed, or None if all is there."""
+    if absent := [name for name in ("xrootd", "cmsd") if shutil.which(name) is None]:
+        return f"{' and '.join(absent)} not installed (Debian and Ubuntu: apt install xrootd-server)"
+    return None
+
+
+@dataclass
+class Server:
+    """One running XRootD server, or a redirector with its servers."""
+
+    port: int
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"localhost:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """What the path of a file, beginning with "//", is added to."""
+        return f"root://{self.address}"
+
+    def kill(self) -> None:
+        """Ends the server as a crash would."""
+        for process in self.processes:
+            process.kill()
+            process.wait(STOP_SECONDS)
+
+
+@contextmanager
+def data_server(root: Path, settings: str = "") -> Iterator[Server]:
+    """A server of one folder; `settings` are added to its configuration."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(_folder())
+        port = free_port()
+        config = f"xrd.port {port}\noss.localroot {root}\nall.export /\n{settings}"
+        server = Server(port, [_start(stack, "xrootd", folder, "data", config)])
+        _wait_until_open(port, folder, server.processes)
+        yield server
+
+
+@contextmanager
+def redirector(roots: list[Path]) -> Iterator[Server]:
+    """A redirector, which finds a file on one of the data servers: there is one for each folder."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(_folder())
+        port, cluster_port = free_port(), free_port()
+        manager = f"all.manager localhost:{cluster_port}\nall.export /\n"
+        # Not the usual 90 s for servers to gather in: they are all here.
+        config = (
+            f"all.role manager\n{manager}xrd.port {port} if exec xrootd\nxrd.port {cluster_port} if exec cmsd\n"
+            "cms.delay startup 1 servers 1 lookup 1 suspend 1\n"
+        )
+        processes = [_start(stack, name, folder, "manager", config) for name in ("cmsd", "xrootd")]
+        head = Server(port, processes)
+        for number, root in enumerate(roots):
+            own_port = free_port()
+            config = (
+                f"all.role server\n{manager}xrd.port {own_port} if exec xrootd\noss.localroot {root}\n"
+                "cms.delay startup 1\n"
+            )
+            name = f"data{number}"
+            processes = [_start(stack, program, folder, name, config) for program in ("cmsd", "xrootd")]
+            head.servers.append(Server(own_port, processes))
+        for server in (head, *head.servers):
+            _wait_until_open(server.port, folder, server.processes)
+        yield head
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Where servers keep their sockets, process numbers and logs. A short path: sockets need one."""
+    with tempfile.TemporaryDirectory(prefix="xrd", ignore_cleanup_errors=True) as name:
+        os.chmod(name, 0o777)
+        yield Path(name)
+
+
+def _start(stack: ExitStack, program: str, folder: Path, name: str, config: str) -> subprocess.Popen[bytes]:
+    file = folder / f"{name}.cfg"
+    file.write_text(
+        # Nobody else of the network is let in.
+        f"{config}\nxrd.allow host localhost\nall.adminpath {folder}\nall.pidpath {folder}\nxrootd.async off\n"
+    )
+    command = [program, "-c", str(file), "-n", name, "-l", str(folder / f"{program}.log"), "-k", "fifo"]
+    if os.geteuid() == 0:
+        command += ["-R", "nobody"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
+    )
+    stack.callback(_stop, process)
+    return process
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_SECONDS)
+
+
+def _wait_until_open(port: int, folder: Path, processes: list[subprocess.Popen[bytes]]) -> None:
+    end = time.monotonic() + READY_SECONDS
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if any(process.poll() is not None for process in processes):
+                break
+            time.sleep(0.02)
+    logs = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(folder.glob("**/*.log")))
+    raise RuntimeError(f"the XRootD server on port {port} does not start:\n{logs}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, action="append", required=True, help="folder to serve")
+    roots = [root.resolve() for root in parser.parse_args().root]
+    if (lack := missing()) is not None:
+        raise SystemExit(f"xrootd_server: {lack}")
+    with data_server(roots[0]) if len(roots) == 1 else redirector(roots) as server:
+        addresses = [one.address for one in server.servers or [server]]
+        print(json.dumps({"url": server.url, "servers": addresses}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
