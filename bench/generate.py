@@ -30,8 +30,6 @@ OBJECTS = {
     "xaod_small": ("xaod", 105, 50),
     "edm_test": ("edm", 209, 6),
     "xaod_test": ("xaod", 209, 8),
-    "edm_test": ("edm", 209, 6),
-    "xaod_test": ("xaod", 209, 8),
 }
 
 

@@ -3,8 +3,8 @@
     python bench/objects.py --data DIR [--inputs edm_zlib5,…] [--markdown FILE] [--json FILE]
 
 Every reader runs in a process of its own, in turns, forwards and backwards; figures are medians. MB are those
-of the baskets before compression. ROOT reads products with TBranch::GetEntry, all of a tree with TTree::GetEntry;
-uproot reads as many entries of a branch as take it half a second. See README.md.
+of the baskets before compression. ROOT reads products with TBranch::GetEntry, all of a tree with
+TTree::GetEntry; uproot reads as many entries of a branch as take it half a second. See README.md.
 """
 
 from __future__ import annotations

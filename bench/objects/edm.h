@@ -83,11 +83,9 @@ struct TriggerResults {
    std::vector<std::string> pathNames_;
    Hash psetid_;
 };
-struct WrapperBase {
-   virtual ~WrapperBase() {}
-};
+// Without CMS's empty base class, at which uproot fails for every product.
 template <class T>
-struct Wrapper : public WrapperBase {
+struct Wrapper {
    bool present = true;
    T obj;
 };

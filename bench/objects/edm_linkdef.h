@@ -86,7 +86,6 @@
 #pragma link C++ class std::vector<EcalRecHit>+;
 #pragma link C++ class std::vector<HBHERecHit>+;
 #pragma link C++ class std::vector<PileupSummaryInfo>+;
-#pragma link C++ class edm::WrapperBase+;
 #pragma link C++ class std::vector<reco::Candidate*>+;
 #pragma link C++ class edm::OwnVector<reco::Candidate>+;
 #pragma link C++ class reco::JetTagInfo+;

@@ -47,7 +47,13 @@ def measured(read: Callable[[int], Any], entries: int, first: int) -> Taken:
                 return {**taken, "entries": stop, "read": True}
             stop = min(MORE * stop, entries)
     except Exception as error:
-        return failed(f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:160]}")
+        return failed(f"{type(error).__name__}: {cause(str(error))[:160]}")
+
+
+def cause(message: str) -> str:
+    """The line of an error that says what is wrong: the first that names one, or the first."""
+    lines = [line for line in message.splitlines() if line.strip() and not line.startswith("in file")] or [""]
+    return next((line for line in lines if "Error" in line), lines[0])
 
 
 def failed(error: str) -> Taken:

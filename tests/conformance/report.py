@@ -2,7 +2,7 @@
 
     python tests/conformance/report.py FOLDER [--verdicts OLD.json]
 
-FOLDER gets the tables, a file for each marked part of the document, and verdicts.json, a line for every branch.
+FOLDER gets the tables, a file for each marked part of the document, and verdicts.json, a line per branch.
 """
 
 from __future__ import annotations

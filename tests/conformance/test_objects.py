@@ -1,8 +1,8 @@
 """Every product of MiniAOD-like and xAOD-like files has the values that ROOT holds in memory.
 
 The files hold what experiments store: bases, nested vectors, maps, strings, null pointers, pointers to
-derived classes, variable arrays, Double32_t; split and unsplit, member-wise and object-wise. objects/README.md
-says how they were made.
+derived classes, variable arrays, Double32_t; split and unsplit, member-wise and object-wise.
+objects/README.md says how they were made.
 """
 
 from __future__ import annotations
