@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors
+    from . import edm, errors, xaod
     from ._core import __version__
     from .branch import Branch
     from .compression import Compression
@@ -33,10 +33,12 @@ _HOMES = {
     "Tree": "tree",
     "__version__": "_core",
     "concatenate": "multi",
+    "edm": "edm",
     "errors": "errors",
     "iterate": "multi",
     "num_entries": "multi",
     "open": "opening",
+    "xaod": "xaod",
 }
 
 __all__ = [
@@ -49,10 +51,12 @@ __all__ = [
     "Tree",
     "__version__",
     "concatenate",
+    "edm",
     "errors",
     "iterate",
     "num_entries",
     "open",
+    "xaod",
 ]
 
 

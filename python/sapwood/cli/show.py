@@ -33,6 +33,9 @@ def show(
         Sort | None, typer.Option(help="Sort the branches; by default they come as in the file.")
     ] = None,
     filter_name: Filter = None,
+    edm: Annotated[
+        bool, typer.Option("--edm", help="List the products and processes of a CMS EDM file instead.")
+    ] = False,
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
@@ -40,7 +43,13 @@ def show(
 
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
+    sapwood show --edm miniaod.root --sort size
     """
+    if edm:
+        from ._edm import show_edm
+
+        show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline)
+        return
     from ..layout import cluster_starts
     from ._target import open_tree
 
