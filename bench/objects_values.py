@@ -43,9 +43,9 @@ def parts(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
         for index, field in enumerate(layout.fields):
             name = ("first", "second")[index] if layout.is_tuple else field
             yield from parts(layout.content(index), f"{path}.{name}" if path else name)
-    elif layout.is_option:
-        yield f"{path}?", ~layout.mask_as_bool(valid_when=False)
-        yield from pointed(layout.project(), path)
+    elif layout.is_option or layout.is_union:
+        yield f"{path}?", ~is_null(layout)
+        yield from pointed(layout, path)
     elif layout.is_regular:
         yield from parts(layout.content[: len(layout) * layout.size], path)
     elif layout.is_list:
@@ -55,19 +55,27 @@ def parts(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
         if layout.parameter("__array__") in ("string", "bytestring"):
             yield path, ak.to_numpy(ak.without_parameters(content)).view("S1")
         else:
-            yield from parts(content, path)
+            yield from parts(content, f"{path}[]")
+    elif layout.is_indexed:
+        yield from parts(layout.project(), path)
     else:
         yield path, ak.to_numpy(layout).ravel()
 
 
+def is_null(layout: Any) -> Any:
+    """Which items are null pointers; of several classes, every one may have some."""
+    return ak.to_numpy(ak.is_none(layout))
+
+
 def pointed(layout: Any, path: str) -> Iterator[tuple[str, Any]]:
     """The objects that pointers lead to, by their classes."""
-    if layout.is_union:
-        tags, index = layout.tags.data, layout.index.data
-        for tag, content in enumerate(layout.contents):
-            yield from pointed(content._carry(ak.index.Index64(index[: len(tags)][tags == tag]), False), path)
+    if layout.is_option:
+        yield from pointed(layout.project(), path)
+    elif layout.is_union:
+        for tag in range(len(layout.contents)):
+            yield from pointed(layout.project(tag), path)
     else:
-        yield from parts(layout, f"{path}<{layout.parameter('__record__')}>")
+        yield from parts(layout, f"{path}<{layout.purelist_parameter('__record__')}>")
 
 
 def digests(array: ak.Array) -> Digests:

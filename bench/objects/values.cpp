@@ -1,8 +1,9 @@
 // Prints a digest of all values of a tree, as ROOT holds them in memory, as JSON:
 //    values FILE TREE [DICTIONARY]
 // {branch: {path: [count, MD5]}}: for every member the numbers of all entries, in their order, as little-endian
-// doubles. `path#` holds the lengths of a list or text, `path?` whether a pointer leads to an object, `path<Class>`
-// begins the members of such an object. It walks the objects by the offsets of their members, apart from all streaming.
+// doubles. `path#` holds the lengths of a list or text, `path[]` the items of a list, `path?` whether a pointer leads to
+// an object, `path<Class>` begins the members of such an object. It walks the objects by the offsets of their members,
+// apart from all streaming.
 #include <TBranchElement.h>
 #include <TClass.h>
 #include <TFile.h>
@@ -124,15 +125,16 @@ private:
    {
       TVirtualCollectionProxy::TPushPop push(proxy, address);
       const unsigned size = proxy->Size();
+      const std::string items = path + "[]";
       fDigests[path + "#"].Add(size);
       for (unsigned i = 0; i < size; i++) {
          auto *item = static_cast<char *>(proxy->At(i));
          if (proxy->HasPointers())
-            Pointer(proxy->GetValueClass(), *reinterpret_cast<char **>(item), path);
+            Pointer(proxy->GetValueClass(), *reinterpret_cast<char **>(item), items);
          else if (proxy->GetValueClass())
-            Object(proxy->GetValueClass(), item, path);
+            Object(proxy->GetValueClass(), item, items);
          else
-            fDigests[path].Add(Number(proxy->GetType(), item));
+            fDigests[items].Add(Number(proxy->GetType(), item));
       }
    }
 
@@ -154,7 +156,8 @@ private:
          const int count = *reinterpret_cast<int *>(object + array->GetMethod());
          fDigests[path + "#"].Add(count);
          for (int i = 0; i < count; i++)
-            fDigests[path].Add(Number(type - kPointer, *reinterpret_cast<char **>(address) + i * SizeOf(type - kPointer)));
+            fDigests[path + "[]"].Add(
+               Number(type - kPointer, *reinterpret_cast<char **>(address) + i * SizeOf(type - kPointer)));
       } else if (element->IsaPointer()) {
          Pointer(element->GetClassPointer(), *reinterpret_cast<char **>(address), path);
       } else if (element->GetClassPointer() && element->GetArrayLength() == 0) {
