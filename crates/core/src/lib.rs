@@ -16,6 +16,7 @@ mod error;
 mod form;
 mod range;
 mod segments;
+mod unify;
 
 pub use buffer::Buffer;
 pub use column::Column;

@@ -4,6 +4,7 @@ use crate::member::{member_form, spelled};
 use crate::request::names;
 use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
 use sapwood_core::{Column, Result};
+use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::{Branch, Outcome, interpret};
 use std::ops::Range;
@@ -45,7 +46,8 @@ impl Tree {
             file.size(),
             streamers,
         )?;
-        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, streamers)).collect();
+        let compiler = Compiler::new(streamers.clone());
+        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[])).collect();
         Ok(Tree(Arc::new(Inner { file, path: path.to_owned(), meta, outcomes })))
     }
 

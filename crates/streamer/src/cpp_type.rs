@@ -148,6 +148,54 @@ fn parse(name: &str, depth: usize) -> CppType {
     }
 }
 
+/// A template with its arguments: `map<int,float>` is `map` with `int` and `float`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Template<'a> {
+    /// The name before the brackets, without `std::` or `ROOT::`.
+    pub(crate) head: &'a str,
+    pub(crate) arguments: Vec<&'a str>,
+}
+
+/// What an STL collection holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContainerKind {
+    /// Items of one type.
+    Items,
+    /// Pairs of key and value.
+    Pairs,
+    /// Bits, one per byte.
+    Bits,
+}
+
+impl<'a> Template<'a> {
+    /// Parses a type name without a pointer's star; `None` if it is no template.
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
+        let name = name.trim();
+        let name = name.strip_prefix("const ").unwrap_or(name).trim();
+        let short = name.strip_prefix("std::").or_else(|| name.strip_prefix("ROOT::")).unwrap_or(name);
+        let (head, mut rest) = short.strip_suffix('>')?.split_once('<')?;
+        let mut arguments = Vec::new();
+        loop {
+            let first = first_argument(rest)?;
+            arguments.push(first);
+            let begin = rest.find(first)? + first.len();
+            match rest.get(begin..)?.trim_start().strip_prefix(',') {
+                Some(after) => rest = after,
+                None => return Some(Template { head: head.trim(), arguments }),
+            }
+        }
+    }
+
+    /// Which kind of STL collection this is, if it is one (root-io-spec Collections §1).
+    pub(crate) fn container(&self) -> Option<ContainerKind> {
+        match self.head {
+            "map" | "multimap" | "unordered_map" | "unordered_multimap" => Some(ContainerKind::Pairs),
+            "bitset" => Some(ContainerKind::Bits),
+            head => CONTAINERS.contains(&head).then_some(ContainerKind::Items),
+        }
+    }
+}
+
 /// The first template argument: what stands before the first comma outside of brackets.
 fn first_argument(arguments: &str) -> Option<&str> {
     let mut depth = 0usize;

@@ -1,10 +1,13 @@
-//! The decoding program of a branch whose entries are not plain numbers: a tree of nodes, run once per entry.
+//! The decoding program: a tree of nodes, each of which says what stands on file and thereby what is built.
 
 use crate::Number;
-use crate::builder::{Builder, position};
-use sapwood_core::{Error, Form, Primitive, Result};
+use crate::builder::Builder;
+use crate::compile::Selection;
+use sapwood_core::{Field, Form, Primitive};
+use std::borrow::Cow;
+use std::sync::Arc;
 
-/// One step of a program: what stands on file, and thereby what is built.
+/// One step of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// One number.
@@ -26,27 +29,161 @@ pub enum Node {
     },
     /// Four bytes of count, then that many items (Collections §3).
     List(Box<Node>),
-    /// One flag byte, then numbers to the end of the entry; nothing more if the flag is 0 (ElementTypes §4).
+    /// One flag byte, then items to the end of the entry; nothing more if the flag is 0 (ElementTypes §4).
     FlaggedToEnd(Box<Node>),
     /// Items to the end of the entry: the column of a member of a split collection (ReadingEntries §3.2).
     ToEnd(Box<Node>),
-    /// Byte count and version, then the content (Collections §2).
+    /// As many items as a member read before says; behind a flag byte, if `flag` (ElementTypes §4).
+    Counted {
+        /// Where the count was kept.
+        register: usize,
+        /// The member that counts.
+        counter: String,
+        /// True for a counted pointer to numbers.
+        flag: bool,
+        /// What each item is.
+        content: Box<Node>,
+    },
+    /// Byte count and version, then the content (Collections §2). In a column there is one frame for all.
     Framed(Box<Node>),
     /// As `Framed`, or no bytes at all, which stands for no items (ReadingEntries §3.2 and §3.6).
     FramedOrNothing(Box<Node>),
     /// Fields one after the other.
     Record(Vec<(String, Node)>),
+    /// Fields one after the other, without names.
+    Tuple(Vec<Node>),
+    /// An STL collection as a member: framed, object-wise or member-wise (Collections §2 to §4).
+    Collection(Arc<Collection>),
+    /// An object behind its version header (Buffer §3).
+    Object(Arc<Class>),
+    /// An object without a header of its own, of the layout with this index (ReadingEntries §3.3).
+    Members(Arc<Class>, usize),
+    /// A pointer: nothing, an object of a class that stands there, or a reference (Buffer §6).
+    Pointer(Selection),
+    /// An object of a class that holds objects of its own class: compiled when one is met.
+    Later(String, Selection),
+    /// ROOT's own containers of pointers (StreamerInfo §4 and §5, Containers §1).
+    Pointers(Pointers, Box<Node>),
+    /// `TClonesArray` (Collections §12).
+    Clones(Selection),
+    /// The bare base `TObject`, of which nothing is built (Buffer §7).
+    TObject,
+    /// `TRef`: the number of the object referred to (References §3).
+    Ref,
+    /// `TRefArray` (References §4).
+    RefArray,
+    /// The name of a class, as long as a byte says and ended by a zero, then an object.
+    Named(Box<Node>),
+    /// No bytes, nothing built.
+    Nothing,
+    /// Something of this class or type that cannot be read, only passed over.
+    Opaque(String),
 }
 
-/// Bit 30 of the word in front of an object: the word is a byte count (Buffer §3).
-const BYTE_COUNT_MASK: u32 = 0x4000_0000;
-/// Bit 14 of a collection's version: its content is written member by member (Collections §2).
-const MEMBER_WISE: u16 = 0x4000;
+/// A ROOT container of pointers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pointers {
+    /// `TObjArray`: a lower bound stands behind the count.
+    Array,
+    /// `TList`: an option stands behind each item.
+    List,
+    /// `TMap`, or what only derives from `TCollection`.
+    Plain,
+}
+
+/// An STL collection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collection {
+    /// What an item looks like object-wise.
+    pub(crate) item: Node,
+    /// The class whose members are the columns member-wise; a `pair` for maps.
+    pub(crate) class: Option<Arc<Class>>,
+    /// The member is a pointer to a collection, which only old files store otherwise (Collections §11.3).
+    pub(crate) is_pointer: bool,
+}
+
+/// A class: the record that is built, and how each version of it lies on file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    pub(crate) name: String,
+    /// What is built, the members of bases among it.
+    pub(crate) fields: Vec<ClassField>,
+    /// The first is the one that the fields are taken from.
+    pub(crate) layouts: Vec<Layout>,
+    /// A checksum stands behind a version of 0 or less (Buffer §4).
+    pub(crate) has_checksum: bool,
+    /// Members that are kept because others are counted by them, those of bases first.
+    pub(crate) registers: Vec<String>,
+    /// What could not be read, by path, and why.
+    pub(crate) skipped: Vec<(String, String)>,
+}
+
+/// A field of what a class builds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ClassField {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) node: Node,
+}
+
+/// How one version of a class lies on file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layout {
+    pub(crate) version: i32,
+    pub(crate) checksum: u32,
+    pub(crate) steps: Vec<Step>,
+    /// So many steps build all that is wanted: where the end is known, the others need not be done.
+    pub(crate) needed: usize,
+    /// The fewest bytes of one object's members in columns.
+    pub(crate) smallest: usize,
+    /// Why objects of this version cannot become the record that is built.
+    pub(crate) unsupported: Option<String>,
+}
+
+/// A part of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    /// Members of fixed size, of which some are wanted.
+    Run { bytes: usize, pieces: Vec<Piece> },
+    /// One member.
+    Field { index: usize, node: Node },
+    /// One integer, which counts others.
+    Counter { index: Option<usize>, number: Number, register: usize },
+    /// A base class, whose fields begin at `first`.
+    Base { class: Arc<Class>, layout: usize, first: usize, register: usize },
+    /// A member that is not wanted or not readable.
+    Skip(Node),
+    /// A number that has another type in the record that is built.
+    Convert { index: usize, from: Number, to: Primitive },
+    /// A field that this version has not.
+    Default { index: usize },
+}
+
+/// A wanted member of a run: numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Piece {
+    /// Where it begins in the run.
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+    pub(crate) number: Number,
+    pub(crate) index: usize,
+}
 
 impl Node {
     /// `content`, wrapped in fixed arrays of the sizes `dims`, the outermost first.
     pub fn fixed(dims: &[usize], content: Node) -> Node {
         dims.iter().rev().fold(content, |content, &size| Node::Fixed { size, content: Box::new(content) })
+    }
+
+    /// Byte count and version, then `content`.
+    pub fn framed(content: Node) -> Node {
+        Node::Framed(Box::new(content))
+    }
+
+    /// What is built of a `TRefArray`.
+    pub(crate) fn ref_array() -> [(&'static str, Node); 3] {
+        let number = Node::Number(Number::Plain(Primitive::I32));
+        [("fName", Node::Text), ("fSize", number.clone()), ("refs", Node::List(Box::new(number)))]
     }
 
     /// The number and how many of them, if this is nothing but a fixed number of numbers.
@@ -61,303 +198,224 @@ impl Node {
         }
     }
 
-    /// The form of what this node builds.
+    /// The number and how many of them, if this is a collection of numbers or of fixed arrays of them.
+    pub fn vector_of_numbers(&self) -> Option<(Number, usize)> {
+        match self {
+            Node::Collection(collection) => collection.item.numbers(),
+            _ => None,
+        }
+    }
+
+    /// What the items are, if this builds lists of any length.
+    pub(crate) fn items(&self) -> Option<Cow<'_, Node>> {
+        Some(match self {
+            Node::List(content)
+            | Node::FlaggedToEnd(content)
+            | Node::ToEnd(content)
+            | Node::Counted { content, .. }
+            | Node::Pointers(_, content) => Cow::Borrowed(content),
+            Node::Collection(collection) => Cow::Borrowed(&collection.item),
+            Node::Clones(wanted) => Cow::Owned(Node::Later(String::new(), wanted.clone())),
+            _ => return None,
+        })
+    }
+
+    /// The form of what this node builds, as far as it does not depend on the data: what only the data tell
+    /// is [`Form::Empty`].
     pub fn form(&self) -> Form {
+        self.form_with(None)
+    }
+
+    /// The form of what `built` holds.
+    pub(crate) fn form_with(&self, built: Option<&Builder>) -> Form {
+        let inner = match built {
+            Some(Builder::List { content, .. } | Builder::Fixed { content, .. }) => Some(&**content),
+            _ => None,
+        };
+        let field = |index: usize| match built {
+            Some(Builder::Record { fields, .. }) => fields.get(index),
+            _ => None,
+        };
         match self {
             Node::Number(number) => Form::Primitive(number.primitive()),
             Node::Bits => Form::Primitive(Primitive::U32),
             Node::Text | Node::TextOrNothing | Node::LongText => Form::String,
-            Node::Fixed { size, content } => Form::fixed(&[*size], content.form()),
-            Node::List(content) | Node::FlaggedToEnd(content) | Node::ToEnd(content) => {
-                Form::list(content.form())
+            Node::Fixed { size, content } => Form::fixed(&[*size], content.form_with(inner)),
+            Node::Framed(content) | Node::FramedOrNothing(content) | Node::Named(content) => {
+                content.form_with(built)
             }
-            Node::Framed(content) | Node::FramedOrNothing(content) => content.form(),
             Node::Record(fields) => {
-                Form::record(fields.iter().map(|(name, node)| (name.clone(), node.form())))
+                let named = fields.iter().enumerate();
+                Form::record(named.map(|(index, (name, node))| (name.clone(), node.form_with(field(index)))))
             }
+            Node::Tuple(nodes) => {
+                let nodes = nodes.iter().enumerate();
+                Form::Tuple(nodes.map(|(index, node)| node.form_with(field(index))).collect())
+            }
+            Node::Object(class) | Node::Members(class, _) => class.form_with(field),
+            Node::Ref => Form::record([("ref".to_owned(), Form::Primitive(Primitive::U32))]),
+            Node::RefArray => {
+                let named = Node::ref_array().into_iter();
+                Form::record(named.map(|(name, node)| (name.to_owned(), node.form())))
+            }
+            Node::Opaque(class) => Form::Record { class: class.clone(), fields: Vec::new() },
+            Node::Nothing | Node::TObject => Form::record([]),
+            Node::Pointer(_) | Node::Later(..) => match built {
+                Some(Builder::Any(any)) => {
+                    let forms = any.alternatives.iter().map(|one| one.node.form_with(Some(&one.builder)));
+                    let mut forms: Vec<Form> = forms.collect();
+                    let form = match forms.len() {
+                        0 => Form::Empty,
+                        1 => forms.remove(0),
+                        _ => Form::Union(forms),
+                    };
+                    if any.is_option() { Form::Option(Box::new(form)) } else { form }
+                }
+                _ if matches!(self, Node::Pointer(_)) => Form::Option(Box::new(Form::Empty)),
+                _ => Form::Empty,
+            },
+            Node::List(_)
+            | Node::FlaggedToEnd(_)
+            | Node::ToEnd(_)
+            | Node::Counted { .. }
+            | Node::Pointers(..)
+            | Node::Collection(_)
+            | Node::Clones(_) => match self.items() {
+                Some(content) => Form::list(content.form_with(inner)),
+                None => Form::list(Form::Empty),
+            },
         }
     }
 
     /// The fewest bytes that one item can take; bounds every count that a file announces.
-    fn smallest(&self) -> usize {
+    pub(crate) fn smallest(&self) -> usize {
         match self {
             Node::Number(number) => number.size_on_file(),
-            Node::Bits | Node::LongText | Node::List(_) => 4,
+            Node::Bits | Node::LongText | Node::List(_) | Node::Pointer(_) => 4,
             Node::Text | Node::FlaggedToEnd(_) => 1,
-            Node::TextOrNothing | Node::ToEnd(_) | Node::FramedOrNothing(_) => 0,
+            Node::TextOrNothing
+            | Node::ToEnd(_)
+            | Node::FramedOrNothing(_)
+            | Node::Nothing
+            | Node::Members(..) => 0,
+            Node::Counted { flag, .. } => usize::from(*flag),
             Node::Fixed { size, content } => size.saturating_mul(content.smallest()),
+            Node::Named(content) => 2usize.saturating_add(content.smallest()),
             Node::Framed(content) => 6usize.saturating_add(content.smallest()),
             Node::Record(fields) => fields.iter().map(|(_, node)| node.smallest()).sum(),
+            Node::Tuple(nodes) => nodes.iter().map(Node::smallest).sum(),
+            Node::Object(_) | Node::Later(..) => 2,
+            Node::Collection(_) | Node::Pointers(..) | Node::Clones(_) | Node::RefArray => 6,
+            Node::TObject | Node::Ref => 10,
+            Node::Opaque(_) => 4,
         }
     }
 
-    /// Reads one item from `input` to the end of `out`.
-    pub fn read(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
-        match (self, out) {
-            (Node::Number(number), Builder::Numbers { bytes, .. }) => {
-                append_numbers(*number, input.take(number.size_on_file())?, bytes);
+    /// True if what this builds depends on the data, not only on the file's descriptions.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Node::Pointer(_) | Node::Later(..) | Node::Clones(_) | Node::Pointers(..) => true,
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::FramedOrNothing(content)
+            | Node::Named(content) => content.is_open(),
+            Node::Record(fields) => fields.iter().any(|(_, node)| node.is_open()),
+            Node::Tuple(nodes) => nodes.iter().any(Node::is_open),
+            Node::Object(class) | Node::Members(class, _) => {
+                class.fields.iter().any(|field| field.node.is_open())
             }
-            (Node::Bits, Builder::Numbers { bytes, .. }) => {
-                let bits = input.u32()?;
-                if bits & IS_REFERENCED != 0 {
-                    input.take(2)?;
-                }
-                bytes.extend_from_slice(&bits.to_ne_bytes());
-            }
-            (Node::Text, Builder::Text { offsets, bytes }) => append_text(input, false, offsets, bytes)?,
-            (Node::TextOrNothing, Builder::Text { offsets, bytes }) => {
-                append_text(input, true, offsets, bytes)?;
-            }
-            (Node::LongText, Builder::Text { offsets, bytes }) => {
-                let len = input.count(1)?;
-                bytes.extend_from_slice(input.take(len)?);
-                offsets.push(position(bytes.len()));
-            }
-            (Node::Fixed { size, content }, Builder::Fixed { length, content: to }) => {
-                content.read_many(*size, input, to)?;
-                *length += 1;
-            }
-            (Node::List(content), Builder::List { offsets, content: to }) => {
-                let count = input.count(content.smallest())?;
-                content.read_many(count, input, to)?;
-                offsets.push(position(to.length()));
-            }
-            (Node::FlaggedToEnd(content), Builder::List { offsets, content: to }) => {
-                if input.take(1)?[0] != 0 {
-                    content.read_to_end(input, to)?;
-                }
-                offsets.push(position(to.length()));
-            }
-            (Node::ToEnd(content), Builder::List { offsets, content: to }) => {
-                content.read_to_end(input, to)?;
-                offsets.push(position(to.length()));
-            }
-            (Node::Framed(content), out) => content.read_framed(input, out)?,
-            (Node::FramedOrNothing(content), out) => {
-                if input.is_at_end() {
-                    out.push_empty();
-                } else {
-                    content.read_framed(input, out)?;
-                }
-            }
-            (Node::Record(fields), Builder::Record { length, fields: to }) => {
-                for ((_, node), builder) in fields.iter().zip(to) {
-                    node.read(input, builder)?;
-                }
-                *length += 1;
-            }
-            _ => return Err(Error::corrupt("a decoding program does not fit its output")),
+            other => other.items().is_some_and(|content| content.is_open()),
         }
-        Ok(())
     }
 
-    fn read_many(&self, count: usize, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
-        if let (Node::Number(number), Builder::Numbers { bytes, .. }) = (self, &mut *out) {
-            let size = count.saturating_mul(number.size_on_file());
-            append_numbers(*number, input.take(size)?, bytes);
-            return Ok(());
+    /// The class of the objects that this holds, however deep in collections.
+    pub(crate) fn class(&self) -> Option<&Arc<Class>> {
+        match self {
+            Node::Object(class) | Node::Members(class, _) => Some(class),
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::FramedOrNothing(content)
+            | Node::Named(content)
+            | Node::List(content)
+            | Node::FlaggedToEnd(content)
+            | Node::ToEnd(content)
+            | Node::Counted { content, .. } => content.class(),
+            Node::Collection(collection) => collection.item.class().or(collection.class.as_ref()),
+            _ => None,
         }
-        (0..count).try_for_each(|_| self.read(input, out))
     }
 
-    fn read_to_end(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
-        if let Node::Number(number) = self {
-            let size = number.size_on_file();
-            if !input.remaining().is_multiple_of(size) {
-                return Err(input.error(format!(
-                    "{} bytes are no whole number of {size}-byte values",
-                    input.remaining()
-                )));
+    /// Columns that this builds.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Node::Record(fields) => fields.iter().map(|(_, node)| node.weight()).sum(),
+            Node::Tuple(nodes) => nodes.iter().map(Node::weight).sum(),
+            Node::Object(class) | Node::Members(class, _) => {
+                class.fields.iter().map(|field| field.node.weight()).sum()
             }
-            return self.read_many(input.remaining() / size, input, out);
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::FramedOrNothing(content)
+            | Node::Named(content) => content.weight(),
+            other => 1 + other.items().map_or(0, |content| content.weight()),
         }
-        while !input.is_at_end() {
-            let before = input.remaining();
-            self.read(input, out)?;
-            if input.remaining() == before {
-                return Err(input.error("an item without bytes cannot fill an entry".into()));
-            }
-        }
-        Ok(())
-    }
-
-    fn read_framed(&self, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
-        let word = input.u32()?;
-        if word & BYTE_COUNT_MASK == 0 {
-            return Err(input.error(format!("a byte count was expected, found {word:#010x}")));
-        }
-        let size = (word & !BYTE_COUNT_MASK) as usize;
-        let mut content = input.sub(size)?;
-        let version = content.u16()?;
-        if version & MEMBER_WISE != 0 {
-            return Err(Error::unsupported("a collection is stored member by member").at(content.position));
-        }
-        self.read(&mut content, out)?;
-        content.finish()
     }
 }
 
-/// `TObject::kIsReferenced` (root-io-spec Buffer §7).
-const IS_REFERENCED: u32 = 1 << 4;
+impl Step {
+    /// The fewest bytes that one object's part of a column takes.
+    pub(crate) fn smallest(&self) -> usize {
+        match self {
+            Step::Run { bytes, .. } => *bytes,
+            // One frame stands for the whole column.
+            Step::Field { node: Node::Framed(content), .. } => content.smallest(),
+            Step::Field { node: Node::Collection(_), .. } => 4,
+            Step::Field { node, .. } => node.smallest(),
+            Step::Skip(Node::TObject) => 10,
+            Step::Skip(Node::Text) => 1,
+            Step::Skip(node) => node.numbers().map_or(0, |_| node.smallest()),
+            Step::Counter { number, .. } => number.size_on_file(),
+            Step::Convert { from, .. } => from.size_on_file(),
+            Step::Base { class, layout, .. } => {
+                class.layouts.get(*layout).map_or(0, |layout| layout.smallest)
+            }
+            Step::Default { .. } => 0,
+        }
+    }
 
-fn append_numbers(number: Number, on_file: &[u8], bytes: &mut Vec<u8>) {
-    let begin = bytes.len();
-    bytes.resize(begin + on_file.len() / number.size_on_file() * number.size(), 0);
-    number.decode(on_file, &mut bytes[begin..]);
+    /// True if it builds something.
+    pub(crate) fn is_wanted(&self) -> bool {
+        match self {
+            Step::Run { pieces, .. } => !pieces.is_empty(),
+            Step::Base { class, .. } => !class.fields.is_empty(),
+            Step::Counter { index, .. } => index.is_some(),
+            Step::Skip(_) => false,
+            Step::Field { .. } | Step::Convert { .. } | Step::Default { .. } => true,
+        }
+    }
 }
 
-fn append_text(
-    input: &mut Input<'_>,
-    may_be_absent: bool,
-    offsets: &mut Vec<i64>,
-    bytes: &mut Vec<u8>,
-) -> Result<()> {
-    if !(may_be_absent && input.is_at_end()) {
-        let len = match input.take(1)?[0] {
-            255 => input.count(1)?,
-            short => usize::from(short),
+impl Class {
+    fn form_with<'b>(&self, built: impl Fn(usize) -> Option<&'b Builder>) -> Form {
+        let fields = self.fields.iter().enumerate().map(|(index, field)| Field {
+            name: field.name.clone(),
+            title: field.title.clone(),
+            form: field.node.form_with(built(index)),
+        });
+        Form::Record { class: self.name.clone(), fields: fields.collect() }
+    }
+
+    /// The layout that a version or a checksum selects. A class with one description has no choice
+    /// (SchemaEvolution §4).
+    #[inline]
+    pub(crate) fn layout(&self, version: i16, checksum: Option<u32>) -> Option<&Layout> {
+        let is_it = |layout: &&Layout| match checksum {
+            Some(checksum) => layout.checksum == checksum,
+            None => layout.version == i32::from(version),
         };
-        bytes.extend_from_slice(input.take(len)?);
-    }
-    offsets.push(position(bytes.len()));
-    Ok(())
-}
-
-/// The bytes of one entry.
-#[derive(Debug)]
-pub struct Input<'a> {
-    bytes: &'a [u8],
-    /// Offset of the next byte in the basket's plain data, for errors.
-    position: u64,
-}
-
-impl<'a> Input<'a> {
-    pub fn new(bytes: &'a [u8], position: u64) -> Self {
-        Input { bytes, position }
-    }
-
-    fn error(&self, message: String) -> Error {
-        Error::corrupt(format!("{message}, at byte {} of the basket's content", self.position))
-    }
-
-    pub fn remaining(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        match self.bytes.split_at_checked(len) {
-            Some((taken, rest)) => {
-                self.bytes = rest;
-                self.position += len as u64;
-                Ok(taken)
-            }
-            None => {
-                Err(self.error(format!("{len} bytes are needed, {} are left in the entry", self.remaining())))
-            }
+        match self.layouts.as_slice() {
+            [only] => Some(only),
+            several => several.iter().find(is_it),
         }
-    }
-
-    fn sub(&mut self, len: usize) -> Result<Input<'a>> {
-        let position = self.position;
-        Ok(Input { bytes: self.take(len)?, position })
-    }
-
-    fn u16(&mut self) -> Result<u16> {
-        let bytes = self.take(2)?;
-        Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        let bytes = self.take(4)?;
-        Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    }
-
-    /// A count of items of at least `smallest` bytes each, checked against the bytes that are left.
-    fn count(&mut self, smallest: usize) -> Result<usize> {
-        let count = self.u32()? as usize;
-        let most = self.remaining() / smallest.max(1);
-        if count > most {
-            return Err(self.error(format!("{count} items are announced, at most {most} can follow")));
-        }
-        Ok(count)
-    }
-
-    /// An object ends where its byte count says (root-io-spec Buffer §9).
-    pub fn finish(&self) -> Result<()> {
-        if self.is_at_end() {
-            return Ok(());
-        }
-        Err(self.error(format!("{} bytes are left over", self.remaining())))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use sapwood_core::{Column, ErrorKind};
-
-    /// Runs a program on entries, each of which it must use up.
-    fn run(node: &Node, entries: &[&[u8]]) -> Result<Column> {
-        let mut builder = Builder::new(&node.form());
-        for entry in entries {
-            let mut input = Input::new(entry, 0);
-            node.read(&mut input, &mut builder)?;
-            input.finish()?;
-        }
-        Ok(Column::join(&node.form(), &[builder.slices()], entries.len()))
-    }
-
-    const BYTE: Node = Node::Number(Number::Plain(Primitive::U8));
-
-    fn kind(node: &Node, entry: &[u8]) -> ErrorKind {
-        run(node, &[entry]).unwrap_err().kind()
-    }
-
-    #[test]
-    fn strings_have_a_short_and_a_long_form() {
-        let long = [&[255, 0, 0, 1, 44][..], &[b'x'; 300]].concat();
-        let column = run(&Node::TextOrNothing, &[&[2, b'a', b'b'], &[], &long]).unwrap();
-        assert_eq!(column.buffers[0].view::<i64>(), [0, 2, 2, 302]);
-        assert_eq!(&column.buffers[1].as_bytes()[..3], b"abx");
-        assert_eq!(kind(&Node::Text, &[]), ErrorKind::Corrupt);
-        assert_eq!(kind(&Node::Text, &[3, b'a']), ErrorKind::Corrupt);
-    }
-
-    #[test]
-    fn a_count_beyond_the_entry_is_refused_before_memory_is_taken() {
-        let list = Node::List(Box::new(Node::List(Box::new(BYTE))));
-        assert_eq!(kind(&list, &[0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]), ErrorKind::Corrupt);
-        let column = run(&list, &[&[0, 0, 0, 2, 0, 0, 0, 1, 9, 0, 0, 0, 0]]).unwrap();
-        assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
-    }
-
-    #[test]
-    fn a_column_has_one_frame_or_none_when_it_is_empty() {
-        let column_node = Node::FramedOrNothing(Box::new(Node::ToEnd(Box::new(Node::Text))));
-        let entry = [0x40, 0, 0, 5, 0, 9, 1, b'a', 0];
-        let column = run(&column_node, &[&[], &entry]).unwrap();
-        assert_eq!(column.buffers[0].view::<i64>(), [0, 0, 2]);
-        assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
-        assert_eq!(kind(&column_node, &[0x40, 0, 0, 6, 0, 9, 1, b'a', 0]), ErrorKind::Corrupt);
-        assert_eq!(kind(&column_node, &[0x40, 0, 0, 2, 0x40, 9]), ErrorKind::Unsupported);
-    }
-
-    #[test]
-    fn bits_of_a_referenced_object_take_two_more_bytes() {
-        let node = Node::ToEnd(Box::new(Node::Bits));
-        let column = run(&node, &[&[3, 0, 0, 0, 3, 0, 0, 0x10, 0, 7]]).unwrap();
-        assert_eq!(column.buffers[1].view::<u32>(), [0x0300_0000, 0x0300_0010]);
-    }
-
-    #[test]
-    fn a_counted_pointer_says_whether_anything_follows() {
-        let node = Node::FlaggedToEnd(Box::new(BYTE));
-        let column = run(&node, &[&[0], &[1, 5, 6]]).unwrap();
-        assert_eq!(column.buffers[0].view::<i64>(), [0, 0, 2]);
-        assert_eq!(kind(&node, &[0, 5]), ErrorKind::Corrupt);
     }
 }

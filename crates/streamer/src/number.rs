@@ -84,6 +84,29 @@ impl Number {
         decode(self, on_file, in_memory);
     }
 
+    /// Appends the whole values of `on_file`; fast for a single one, too.
+    #[inline]
+    pub(crate) fn append(self, on_file: &[u8], bytes: &mut Vec<u8>) {
+        match (self, on_file) {
+            (Number::Plain(Primitive::F32 | Primitive::I32 | Primitive::U32), &[a, b, c, d]) => {
+                bytes.extend_from_slice(&u32::from_be_bytes([a, b, c, d]).to_ne_bytes());
+            }
+            (Number::Plain(Primitive::F64 | Primitive::I64 | Primitive::U64), &[a, b, c, d, e, f, g, h]) => {
+                bytes.extend_from_slice(&u64::from_be_bytes([a, b, c, d, e, f, g, h]).to_ne_bytes());
+            }
+            (Number::Plain(Primitive::I16 | Primitive::U16), &[a, b]) => {
+                bytes.extend_from_slice(&u16::from_be_bytes([a, b]).to_ne_bytes());
+            }
+            (Number::Plain(Primitive::Bool), &[a]) => bytes.push(u8::from(a != 0)),
+            (Number::Plain(Primitive::I8 | Primitive::U8), &[a]) => bytes.push(a),
+            _ => {
+                let begin = bytes.len();
+                bytes.resize(begin + on_file.len() / self.size_on_file() * self.size(), 0);
+                decode(self, on_file, &mut bytes[begin..]);
+            }
+        }
+    }
+
     /// Turns values that lie in their place in the output, as on file, into values in memory.
     /// Only for numbers that [keep their size](Number::keeps_size).
     pub fn decode_in_place(self, values: &mut [u8]) {

@@ -9,7 +9,7 @@ use crate::BasketRef;
 use bytes::Bytes;
 use piece::Piece;
 use sapwood_core::{Buffer, Column, Form, Result};
-use sapwood_streamer::{Node, Number};
+use sapwood_streamer::{Number, Program};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Interpretation {
     /// Index of the branch whose values say how many items each entry has. Its values are needed only
     /// for baskets that do not store the offsets of their entries.
     pub count_branch: Option<usize>,
+    /// Members that cannot be read and are left out of the objects: path and reason.
+    pub skipped: Vec<(String, String)>,
 }
 
 /// What an entry looks like on file.
@@ -46,7 +48,7 @@ pub enum Layout {
         header: usize,
     },
     /// A program is run for every entry.
-    Program(Node),
+    Program(Program),
 }
 
 /// A basket and its bytes: the record of the basket, or what the tree's record embeds.
@@ -97,7 +99,7 @@ pub fn decode(
         Layout::Jagged { number, values, header } => {
             jagged::decode(jagged::Item::new(*number, *values, *header), &pieces, likely)?
         }
-        Layout::Program(node) => return streamed::decode(node, &pieces),
+        Layout::Program(program) => return streamed::decode(program, &pieces),
     };
     Ok(Column { form: interpretation.form.clone(), length, buffers })
 }

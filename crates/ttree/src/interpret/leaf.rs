@@ -39,7 +39,10 @@ fn single(branch: &Branch, leaf: &Leaf) -> Outcome {
         ),
         None => (format!("{name}{shown}"), content, Layout::Fixed { number, values }, None),
     };
-    Outcome { typename, meaning: Meaning::Column(Interpretation { form, layout, count_branch }) }
+    Outcome {
+        typename,
+        meaning: Meaning::Column(Interpretation { form, layout, count_branch, skipped: Vec::new() }),
+    }
 }
 
 /// Several leaves share each entry, one after the other (root-io-spec TLeaf §5.1).

@@ -6,9 +6,8 @@ mod title;
 
 use crate::decode::{Interpretation, Layout};
 use crate::meta::{BranchKind, Tree};
-use sapwood_core::Form;
-use sapwood_streamer::{Node, Number};
-use sapwood_tfile::StreamerInfos;
+use sapwood_core::{Error, Form};
+use sapwood_streamer::{Compiler, Node, Number, Program};
 
 /// What a branch holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,58 +38,64 @@ impl Outcome {
         Outcome { typename, meaning: Meaning::Group }
     }
 
-    /// A branch whose every entry is one `node`, by the fastest way to decode it.
+    /// A branch whose every entry is one `node`, which needs no description of classes.
     fn program(typename: String, node: Node) -> Self {
-        let form = node.form();
-        let layout = match &node {
-            Node::Number(number) => Layout::Fixed { number: *number, values: 1 },
-            Node::Fixed { .. } => match node.numbers() {
-                Some((number, values)) => Layout::Fixed { number, values },
-                None => Layout::Program(node),
-            },
-            Node::FlaggedToEnd(item) => Layout::jagged(item, 1).unwrap_or(Layout::Program(node)),
-            Node::ToEnd(item) => Layout::jagged(item, 0).unwrap_or(Layout::Program(node)),
-            Node::Framed(content) => match &**content {
-                Node::List(item) => Layout::jagged(item, 10).unwrap_or(Layout::Program(node)),
-                _ => Layout::Program(node),
-            },
-            _ => Layout::Program(node),
+        Outcome::of(Program::new(node, typename))
+    }
+
+    /// What was compiled, or why it could not be.
+    fn compiled(typename: &str, program: Result<Program, Error>) -> Self {
+        match program {
+            Ok(program) => Outcome { typename: typename.to_owned(), ..Outcome::of(program) },
+            Err(error) => Outcome::unsupported(typename, error.message()),
+        }
+    }
+
+    /// A branch whose every entry a program reads, by the fastest way to run it.
+    fn of(program: Program) -> Self {
+        let Program { form, type_name: typename, skipped, .. } = program.clone();
+        let layout = match &program.node {
+            Node::Number(number) => Some(Layout::Fixed { number: *number, values: 1 }),
+            node @ Node::Fixed { .. } => {
+                node.numbers().map(|(number, values)| Layout::Fixed { number, values })
+            }
+            Node::FlaggedToEnd(item) => Layout::jagged(item.numbers(), 1),
+            Node::ToEnd(item) => Layout::jagged(item.numbers(), 0),
+            node => Layout::jagged(node.vector_of_numbers(), 10),
         };
-        Outcome { typename, meaning: Meaning::Column(Interpretation { form, layout, count_branch: None }) }
+        let layout = layout.unwrap_or(Layout::Program(program));
+        Outcome {
+            typename,
+            meaning: Meaning::Column(Interpretation { form, layout, count_branch: None, skipped }),
+        }
     }
 }
 
 impl Layout {
-    fn jagged(item: &Node, header: usize) -> Option<Layout> {
-        item.numbers().map(|(number, values)| Layout::Jagged { number, values, header })
+    fn jagged(numbers: Option<(Number, usize)>, header: usize) -> Option<Layout> {
+        numbers.map(|(number, values)| Layout::Jagged { number, values, header })
     }
 }
 
-/// What the branch `index` of `tree` holds. Never fails: what is not understood is
+/// What the branch `index` of `tree` holds, or of its objects the members with the paths `paths`, such as
+/// `fP.fX`; with no path, everything. Never fails: what is not understood is
 /// [unsupported](Meaning::Unsupported).
-pub fn interpret(tree: &Tree, index: usize, streamers: &StreamerInfos) -> Outcome {
+pub fn interpret(tree: &Tree, index: usize, compiler: &Compiler, paths: &[String]) -> Outcome {
     let Some(branch) = tree.branches.get(index) else {
         return Outcome::unsupported("unknown", "there is no such branch");
     };
-    let outcome = match &branch.kind {
+    match &branch.kind {
         BranchKind::Plain if branch.leaves.is_empty() && !branch.children.is_empty() => {
             Outcome::group(String::new())
         }
         BranchKind::Plain => leaf::interpret(branch),
-        BranchKind::Element(description) => element::interpret(branch, description, streamers),
+        BranchKind::Element(description) => element::interpret(branch, description, compiler, paths),
         BranchKind::Object { class_name } if branch.children.is_empty() => {
-            Outcome::unsupported(class_name, "unsplit objects are not read yet")
+            Outcome::compiled(class_name, compiler.named_object(class_name, paths))
         }
         BranchKind::Object { class_name } => Outcome::group(class_name.clone()),
         BranchKind::Other(class) => Outcome::unsupported(class, "branches of this class are not read"),
-    };
-    if matches!(outcome.meaning, Meaning::Column(_)) && !branch.file_name.is_empty() {
-        return Outcome::unsupported(
-            &outcome.typename,
-            &format!("its baskets lie in another file, {}", branch.file_name),
-        );
     }
-    outcome
 }
 
 /// A column of one 32-bit count per entry.
@@ -98,5 +103,8 @@ fn count_column(typename: String) -> Outcome {
     let number = Number::Plain(sapwood_core::Primitive::I32);
     let form = Form::Primitive(number.primitive());
     let layout = Layout::Fixed { number, values: 1 };
-    Outcome { typename, meaning: Meaning::Column(Interpretation { form, layout, count_branch: None }) }
+    Outcome {
+        typename,
+        meaning: Meaning::Column(Interpretation { form, layout, count_branch: None, skipped: Vec::new() }),
+    }
 }

@@ -1,0 +1,285 @@
+//! A class: the record that is built, and the steps by which each of its versions becomes it.
+
+use super::member::Member;
+use super::{Selection, Session, known};
+use crate::builder::Builder;
+use crate::node::{Class, ClassField, Layout, Piece, Step};
+use crate::{Node, Number};
+use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
+use sapwood_tfile::{StreamerElement, StreamerInfo};
+use std::sync::Arc;
+
+/// More columns than this are not real: descriptions that multiply each other could ask for any number.
+const MOST_COLUMNS: usize = 1 << 16;
+/// A member of a newer version that takes more than this is not made up for older objects.
+const LARGEST_DEFAULT: usize = 1 << 16;
+
+/// A class while it is compiled.
+#[derive(Default)]
+struct Draft {
+    name: String,
+    fields: Vec<ClassField>,
+    registers: Vec<String>,
+    /// Where the fields and registers of each base begin.
+    bases: Vec<(Arc<Class>, usize, usize)>,
+    skipped: Vec<(String, String)>,
+    /// The layout is the one that the fields are taken from.
+    is_first: bool,
+    steps: Vec<Step>,
+    /// Fields that the layout sets.
+    set: Vec<bool>,
+    unsupported: Option<String>,
+}
+
+impl Session<'_> {
+    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<Class> {
+        let mut infos = self.inner.infos.versions(name).to_vec();
+        if infos.is_empty() {
+            infos.extend(known::description(name));
+        }
+        // The newest says what is built.
+        if let Some(newest) = (0..infos.len()).max_by_key(|index| infos[*index].version) {
+            infos.swap(0, newest);
+        }
+        let mut draft = Draft { name: name.to_owned(), is_first: true, ..Draft::default() };
+        let mut layouts = Vec::with_capacity(infos.len());
+        for info in &infos {
+            layouts.push(self.layout(info, wanted, &mut draft)?);
+            draft.is_first = false;
+        }
+        let columns: usize = draft.fields.iter().map(|field| field.node.weight()).sum();
+        if columns > MOST_COLUMNS {
+            let message = format!("the class {name} has {columns} members, those of its members among them");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        Ok(Class {
+            name: name.to_owned(),
+            fields: draft.fields,
+            layouts,
+            has_checksum: self.inner.infos.has_checksum_after_version(name),
+            registers: draft.registers,
+            skipped: draft.skipped,
+        })
+    }
+
+    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<Layout> {
+        draft.steps = Vec::new();
+        draft.set = vec![false; draft.fields.len()];
+        draft.unsupported = None;
+        for element in &info.elements {
+            self.element(info, element, wanted, draft)?;
+        }
+        let mut steps = draft.defaults();
+        steps.append(&mut draft.steps);
+        Ok(Layout {
+            version: info.version,
+            checksum: info.checksum,
+            needed: steps.iter().rposition(Step::is_wanted).map_or(0, |last| last + 1),
+            smallest: steps.iter().map(Step::smallest).fold(0, usize::saturating_add),
+            steps,
+            unsupported: draft.unsupported.take(),
+        })
+    }
+
+    fn element(
+        &mut self,
+        info: &StreamerInfo,
+        element: &StreamerElement,
+        wanted: &Selection,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let of_member = if element.is_base() { None } else { wanted.member(&element.name) };
+        match self.compile_element(info, element, of_member.as_ref(), wanted)? {
+            Member::Nothing => {}
+            Member::Base(name) => return self.base(element, &name, wanted, draft),
+            Member::Forwarding(name) => {
+                let bases: Vec<StreamerElement> = self
+                    .versions(&name, "")
+                    .first()
+                    .map(|info| info.elements.iter().filter(|one| one.is_base()).cloned().collect())
+                    .unwrap_or_default();
+                for base in bases.iter().filter(|base| base.name != name) {
+                    self.element(info, base, wanted, draft)?;
+                }
+            }
+            Member::Skip(Node::TObject) if self.inner.with_identities && info.name == "TObjString" => {
+                // Version, fUniqueID, fBits (root-io-spec Buffer §7).
+                draft.skip(Node::Number(Number::Plain(Primitive::U16)));
+                draft.member("fUniqueID", "", Node::Number(Number::Plain(Primitive::U32)));
+                draft.skip(Node::Bits);
+            }
+            Member::Skip(node) => draft.skip(node),
+            Member::Opaque(node, why) => {
+                if of_member.is_some() || element.is_base() {
+                    draft.report(&element.name, why);
+                }
+                draft.skip(node);
+            }
+            Member::Counter(number) => {
+                let node = Node::Number(number);
+                let index = of_member.and_then(|_| draft.field(&element.name, &element.title, &node));
+                let register = draft.register(&element.name);
+                draft.steps.push(Step::Counter { index, number, register });
+            }
+            Member::Field(name, node) => {
+                if let Some(class) = node.class().filter(|_| draft.is_first) {
+                    let inner = class.skipped.iter();
+                    let inner = inner.map(|(path, why)| (format!("{name}.{path}"), why.clone()));
+                    draft.skipped.extend(inner.take(MOST_COLUMNS));
+                }
+                draft.member(&name, &element.title, node);
+            }
+        }
+        Ok(())
+    }
+
+    /// A base class with a header of its own, whose members become members of the record.
+    fn base(
+        &mut self,
+        element: &StreamerElement,
+        name: &str,
+        wanted: &Selection,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let place = draft.bases.iter().find(|(class, ..)| class.name == name).cloned();
+        let (class, first, register) = match place {
+            Some(place) => place,
+            None if draft.is_first => {
+                let class = self.class(name, wanted)?;
+                let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
+                for field in &class.fields {
+                    draft.add(&field.name, &field.title, field.node.clone());
+                }
+                draft.registers.extend(class.registers.iter().cloned());
+                draft.skipped.extend(class.skipped.iter().cloned());
+                draft.bases.push(place.clone());
+                place
+            }
+            // The newest version has no such base: it is passed over.
+            None => {
+                let class = self.class(name, &Selection::nothing())?;
+                let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
+                draft.registers.extend(class.registers.iter().cloned());
+                place
+            }
+        };
+        draft.set.iter_mut().skip(first).take(class.fields.len()).for_each(|set| *set = true);
+        let described = self.inner.infos.base_of(element);
+        let layout = described.map_or(0, |info| super::layout_of(&class, info));
+        draft.steps.push(Step::Base { class, layout, first, register });
+        Ok(())
+    }
+}
+
+impl Draft {
+    fn report(&mut self, path: &str, why: String) {
+        if self.is_first {
+            self.skipped.push((path.to_owned(), why));
+        }
+    }
+
+    /// A new field; a name that is taken gets that of the class in front.
+    fn add(&mut self, name: &str, title: &str, node: Node) -> usize {
+        let taken = self.fields.iter().any(|field| field.name == name);
+        let name = if taken { format!("{}::{name}", self.name) } else { name.to_owned() };
+        self.fields.push(ClassField { name, title: title.to_owned(), node });
+        self.set.push(true);
+        self.fields.len() - 1
+    }
+
+    /// The field for a member; `None` if the record has none.
+    fn field(&mut self, name: &str, title: &str, node: &Node) -> Option<usize> {
+        if self.is_first {
+            return Some(self.add(name, title, node.clone()));
+        }
+        let index = self.fields.iter().position(|field| field.name == name)?;
+        *self.set.get_mut(index)? = true;
+        Some(index)
+    }
+
+    fn register(&mut self, name: &str) -> usize {
+        let known = self.registers.iter().position(|known| known == name).filter(|_| !self.is_first);
+        known.unwrap_or_else(|| {
+            self.registers.push(name.to_owned());
+            self.registers.len() - 1
+        })
+    }
+
+    /// Where the count of a member is kept: the counter nearest to it.
+    pub(super) fn register_of(&self, name: &str) -> Option<usize> {
+        self.registers.iter().rposition(|known| known == name)
+    }
+
+    fn member(&mut self, name: &str, title: &str, mut node: Node) {
+        if let Some(counter) = counter_of(&mut node) {
+            match self.register_of(&counter.0) {
+                Some(register) => *counter.1 = register,
+                None => {
+                    self.unsupported = Some(format!("nothing counts the member {name}"));
+                    return;
+                }
+            }
+        }
+        let Some(index) = self.field(name, title, &node) else { return self.skip(node) };
+        let Some(target) = self.fields.get(index).map(|field| &field.node) else { return };
+        match (node.form(), target.form()) {
+            (Form::Primitive(one), Form::Primitive(to)) if one != to => match node {
+                Node::Number(from) => self.steps.push(Step::Convert { index, from, to }),
+                _ => self.unsupported = Some(format!("the member {name} has changed its type")),
+            },
+            (one, other) if one != other => {
+                self.unsupported = Some(format!("the member {name} has changed its type"));
+            }
+            _ => match node.numbers() {
+                Some((number, values)) => {
+                    let bytes = values.saturating_mul(number.size_on_file());
+                    self.run(bytes, Some((number, index)));
+                }
+                None => self.steps.push(Step::Field { index, node }),
+            },
+        }
+    }
+
+    fn skip(&mut self, node: Node) {
+        match node.numbers() {
+            Some((number, values)) => self.run(values.saturating_mul(number.size_on_file()), None),
+            None => self.steps.push(Step::Skip(node)),
+        }
+    }
+
+    /// Numbers: they join the run that they follow.
+    fn run(&mut self, size: usize, wanted: Option<(crate::Number, usize)>) {
+        if !matches!(self.steps.last(), Some(Step::Run { .. })) {
+            self.steps.push(Step::Run { bytes: 0, pieces: Vec::new() });
+        }
+        if let Some(Step::Run { bytes, pieces }) = self.steps.last_mut() {
+            let offset = *bytes;
+            *bytes = bytes.saturating_add(size);
+            pieces.extend(wanted.map(|(number, index)| Piece { offset, bytes: size, number, index }));
+        }
+    }
+
+    /// What sets the fields that this layout has not.
+    fn defaults(&mut self) -> Vec<Step> {
+        let missing = self.set.iter().enumerate().filter(|(_, set)| !**set).map(|(index, _)| index);
+        let mut steps = Vec::new();
+        for index in missing {
+            let Some(field) = self.fields.get(index) else { continue };
+            if Builder::new(&field.node).default_size() > LARGEST_DEFAULT {
+                self.unsupported = Some(format!("it has no member {}", field.name));
+            }
+            steps.push(Step::Default { index });
+        }
+        steps
+    }
+}
+
+/// The name of the counter and the place of its register, in a member that another counts.
+fn counter_of(node: &mut Node) -> Option<(String, &mut usize)> {
+    match node {
+        Node::Counted { register, counter, .. } => Some((counter.clone(), register)),
+        Node::Framed(content) => counter_of(content),
+        Node::Fixed { content, .. } => counter_of(content),
+        _ => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! STL collections, whose layout their names tell (root-io-spec Collections §7 to §11).
+
+use super::{Place, Selection, Session};
+use crate::cpp_type::{ContainerKind, Template};
+use crate::node::{Class, Collection};
+use crate::{CppType, Node, Number, basic};
+use sapwood_core::{Primitive, Result};
+use sapwood_tfile::StreamerElement;
+use std::sync::Arc;
+
+/// `TStreamerSTL::fCtype` of classes, and of pointers to them.
+const CLASSES: [i32; 2] = [61, 63];
+/// Type names nested deeper than this come from a damaged file.
+const DEEPEST: usize = 32;
+
+impl Session<'_> {
+    /// The collection that a type name names, if it is one: with a frame, as a member and as a branch.
+    pub(super) fn collection_of_name(
+        &mut self,
+        name: &str,
+        holder: &str,
+        wanted: &Selection,
+    ) -> Result<Option<Node>> {
+        let name = name.trim_end_matches('*').trim();
+        match Template::parse(name).and_then(|template| template.container()) {
+            Some(_) => self.collection(name, CLASSES[0], holder, wanted).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A collection as a member.
+    pub(super) fn collection(
+        &mut self,
+        name: &str,
+        content_type: i32,
+        holder: &str,
+        wanted: &Selection,
+    ) -> Result<Node> {
+        let is_pointer = name.trim_end().ends_with('*');
+        let name = name.trim_end_matches('*').trim();
+        if CppType::parse(name) == CppType::StdString {
+            return Ok(Node::framed(Node::Text));
+        }
+        let Some(template) = Template::parse(name) else { return Ok(Node::Opaque(name.to_owned())) };
+        let Some(kind) = template.container() else { return Ok(Node::Opaque(name.to_owned())) };
+        let Some(item) = self.item_of(&template, kind, content_type, holder, wanted, DEEPEST)? else {
+            return Ok(Node::Opaque(name.to_owned()));
+        };
+        let class = match (kind, &item) {
+            (ContainerKind::Pairs, Node::Tuple(both)) => self.pair(&template, holder, wanted, both)?,
+            (_, Node::Object(class)) => Some(Arc::clone(class)),
+            // The class is being compiled: member-wise it is not known how deep it goes.
+            _ => None,
+        };
+        Ok(Node::Collection(Arc::new(Collection { item, class, is_pointer })))
+    }
+
+    /// The class `pair` whose members a map's columns are; its bytes become a tuple.
+    fn pair(
+        &mut self,
+        template: &Template<'_>,
+        holder: &str,
+        wanted: &Selection,
+        both: &[Node],
+    ) -> Result<Option<Arc<Class>>> {
+        let [key, value] = [template.arguments.first(), template.arguments.get(1)];
+        let (Some(key), Some(value)) = (key, value) else { return Ok(None) };
+        let space = if value.ends_with('>') { " " } else { "" };
+        let name = format!("pair<{key},{value}{space}>");
+        let whole = with_both(wanted);
+        match self.class_node(&name, holder, &whole, Place::Item)? {
+            Node::Object(class) if fits(&class, both) => Ok(Some(class)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the items of a collection look like, one after the other; `None` if that cannot be known.
+    fn item_of(
+        &mut self,
+        template: &Template<'_>,
+        kind: ContainerKind,
+        content_type: i32,
+        holder: &str,
+        wanted: &Selection,
+        depth: usize,
+    ) -> Result<Option<Node>> {
+        let argument = |index: usize| template.arguments.get(index).copied().unwrap_or_default();
+        match kind {
+            ContainerKind::Bits => Ok(Some(Node::Number(Number::Plain(Primitive::Bool)))),
+            ContainerKind::Items => self.item(argument(0), content_type, holder, wanted, depth),
+            ContainerKind::Pairs => {
+                let whole = with_both(wanted);
+                let of = |name| whole.member(name).unwrap_or_else(Selection::all);
+                let key = self.item(argument(0), CLASSES[0], holder, &of("first"), depth)?;
+                let value = self.item(argument(1), CLASSES[0], holder, &of("second"), depth)?;
+                Ok(key.zip(value).map(|(key, value)| Node::Tuple(vec![key, value])))
+            }
+        }
+    }
+
+    /// One item inside a collection: collections in collections have no frame of their own.
+    fn item(
+        &mut self,
+        name: &str,
+        content_type: i32,
+        holder: &str,
+        wanted: &Selection,
+        depth: usize,
+    ) -> Result<Option<Node>> {
+        let name = name.trim().trim_start_matches("const ").trim();
+        if name.ends_with('*') {
+            return Ok(Some(Node::Pointer(wanted.clone())));
+        }
+        match CppType::parse(name) {
+            CppType::Number(number, _) => return Ok(Some(Node::Number(number))),
+            CppType::StdString | CppType::RootString => return Ok(Some(Node::Text)),
+            _ => {}
+        }
+        if let Some(template) = Template::parse(name)
+            && let Some(kind) = template.container()
+        {
+            if depth == 0 {
+                return Ok(None);
+            }
+            let item = self.item_of(&template, kind, CLASSES[0], holder, wanted, depth - 1)?;
+            return Ok(item.map(|item| Node::List(Box::new(item))));
+        }
+        match self.class_node(name, holder, wanted, Place::Item)? {
+            // A plain name that is no class is an enum: fCtype says how wide (Collections §7.1).
+            Node::Opaque(_) if !CLASSES.contains(&content_type) => {
+                let (primitive, _) = basic(content_type).unwrap_or((Primitive::I32, "int32_t"));
+                Ok(Some(Node::Number(Number::Plain(primitive))))
+            }
+            Node::Opaque(_) => Ok(None),
+            node => Ok(Some(node)),
+        }
+    }
+
+    /// A class that is a collection: the title of its one element names the items (Collections §11.2).
+    pub(super) fn this(
+        &mut self,
+        class: &str,
+        element: &StreamerElement,
+        wanted: &Selection,
+    ) -> Result<Node> {
+        let items = element.title.strip_prefix('<').and_then(|title| {
+            let mut depth = 1usize;
+            let end = title.find(|character| {
+                match character {
+                    '<' => depth += 1,
+                    '>' => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            })?;
+            title.get(..end)
+        });
+        match items {
+            Some(items) => self.collection(&format!("vector<{items} >"), CLASSES[0], class, wanted),
+            None => Ok(Node::Opaque(class.to_owned())),
+        }
+    }
+}
+
+/// True if what the class `pair` builds is what the items of the map are.
+fn fits(class: &Class, both: &[Node]) -> bool {
+    let forms = class.fields.iter().map(|field| field.node.form());
+    class.fields.len() == both.len() && forms.eq(both.iter().map(Node::form))
+}
+
+/// Of a pair, both members are always read.
+fn with_both(wanted: &Selection) -> Selection {
+    match (wanted.member("first"), wanted.member("second")) {
+        (Some(_), Some(_)) => wanted.clone(),
+        _ => Selection::all(),
+    }
+}

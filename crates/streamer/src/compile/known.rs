@@ -1,0 +1,154 @@
+//! Classes of ROOT whose bytes no description tells (root-io-spec HandWrittenStreamers §2, ForwardingStreamers).
+
+use super::Selection;
+use crate::node::Pointers;
+use crate::{Node, Number};
+use sapwood_core::Primitive;
+use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+
+/// What an object of a class that ROOT streams by hand looks like.
+pub(super) fn node(class: &str, wanted: &Selection) -> Option<Node> {
+    let number = |primitive| Node::List(Box::new(Node::Number(Number::Plain(primitive))));
+    let pointer = || Box::new(Node::Pointer(wanted.clone()));
+    Some(match class {
+        "TObject" => Node::TObject,
+        "TString" | "string" | "std::string" => Node::Text,
+        "TStringLong" => Node::LongText,
+        "TQObject" => Node::Nothing,
+        "TArrayC" => number(Primitive::I8),
+        "TArrayS" => number(Primitive::I16),
+        "TArrayI" => number(Primitive::I32),
+        "TArrayL" | "TArrayL64" => number(Primitive::I64),
+        "TArrayF" => number(Primitive::F32),
+        "TArrayD" => number(Primitive::F64),
+        "TDatime" => Node::Record(vec![("fDatime".to_owned(), Node::Number(Number::Plain(Primitive::U32)))]),
+        "TRef" => Node::Ref,
+        "TRefArray" => Node::RefArray,
+        "TClonesArray" => Node::Clones(wanted.clone()),
+        "TObjArray" => Node::Pointers(Pointers::Array, pointer()),
+        "TList" | "THashList" | "TSortedList" => Node::Pointers(Pointers::List, pointer()),
+        "TCollection" | "TSeqCollection" | "TOrdCollection" | "THashTable" => {
+            Node::Pointers(Pointers::Plain, pointer())
+        }
+        "TMap" => Node::Pointers(Pointers::Plain, Box::new(Node::Tuple(vec![*pointer(), *pointer()]))),
+        _ => return None,
+    })
+}
+
+/// The name of the field that a base class becomes which is no record.
+pub(super) fn field_of_base(class: &str) -> &str {
+    if class.starts_with("TArray") { "fArray" } else { class }
+}
+
+/// True for classes that write their bases and nothing else: neither version nor byte count. Of the many
+/// that ROOT has, those that files hold.
+pub(super) fn only_forwards(class: &str) -> bool {
+    matches!(class, "TVirtualPerfStats" | "TSeqCollection" | "TPair")
+}
+
+/// Classes whose own streamers write what no description tells; their byte counts are sound.
+pub(super) fn is_opaque(class: &str) -> bool {
+    const CLASSES: [&str; 22] = [
+        "TASImage",
+        "TBasket",
+        "TBtree",
+        "TBranchClones",
+        "TCanvas",
+        "TClassTree",
+        "TDirectory",
+        "TDirectoryFile",
+        "TExMap",
+        "TFile",
+        "TKey",
+        "TMaterial",
+        "TMixture",
+        "TPolyLine3D",
+        "TPolyMarker3D",
+        "TStreamerElement",
+        "TStreamerInfo",
+        "TTreeIndex",
+        "RooAbsBinning",
+        "RooLinkedList",
+        "RooRealVar",
+        "RooRefArray",
+    ];
+    CLASSES.contains(&class) || class.starts_with("TMatrixTSym<")
+}
+
+/// Descriptions of classes that files may leave out: their layout never changed.
+pub(super) fn description(class: &str) -> Option<StreamerInfo> {
+    let element = |name: &str, kind, type_code, type_name: &str| StreamerElement {
+        name: name.to_owned(),
+        title: String::new(),
+        kind,
+        type_code,
+        size: 0,
+        array_length: 0,
+        array_dims: Vec::new(),
+        max_index: [0; 5],
+        type_name: type_name.to_owned(),
+        range: None,
+    };
+    let base = |name| element(name, ElementKind::Base { version: 1, checksum: 0 }, 66, "BASE");
+    let text = |name| element(name, ElementKind::String, 65, "TString");
+    let elements = match class {
+        "TNamed" => vec![base("TObject"), text("fName"), text("fTitle")],
+        "TObjString" => vec![base("TObject"), text("fString")],
+        _ => {
+            let template = crate::cpp_type::Template::parse(class).filter(|one| one.head == "pair")?;
+            let [first, second] = template.arguments.as_slice() else { return None };
+            let member = |name, type_name: &str| {
+                let (kind, code) = kind_of(type_name);
+                element(name, kind, code, type_name)
+            };
+            vec![member("first", first), member("second", second)]
+        }
+    };
+    Some(StreamerInfo {
+        name: class.to_owned(),
+        version: 1,
+        checksum: 0,
+        format: 10,
+        without_tobject: false,
+        elements,
+    })
+}
+
+/// Which element describes a member of a type that stands in a `pair` (Collections §8.1).
+fn kind_of(type_name: &str) -> (ElementKind, i32) {
+    use crate::CppType;
+    if type_name.ends_with('*') {
+        return (ElementKind::ObjectAnyPointer, 69);
+    }
+    let is_collection =
+        crate::cpp_type::Template::parse(type_name).is_some_and(|template| template.container().is_some());
+    match CppType::parse(type_name) {
+        CppType::Number(number, _) => (ElementKind::BasicType, code_of(number)),
+        CppType::StdString => (ElementKind::StlString, 500),
+        CppType::RootString => (ElementKind::String, 65),
+        _ if is_collection => (ElementKind::Stl { stl_type: 0, content_type: 0 }, 300),
+        _ => (ElementKind::ObjectAny, 62),
+    }
+}
+
+fn code_of(number: Number) -> i32 {
+    match number {
+        Number::Plain(primitive) => match primitive {
+            Primitive::Bool => 18,
+            Primitive::I8 => 1,
+            Primitive::U8 => 11,
+            Primitive::I16 => 2,
+            Primitive::U16 => 12,
+            Primitive::I32 => 3,
+            Primitive::U32 => 13,
+            Primitive::I64 => 16,
+            Primitive::U64 => 17,
+            Primitive::F32 => 5,
+            Primitive::F64 => 8,
+        },
+        Number::FloatAsDouble
+        | Number::Scaled { double: true, .. }
+        | Number::Truncated { double: true, .. } => 9,
+        Number::Scaled { .. } | Number::Truncated { .. } => 19,
+    }
+}

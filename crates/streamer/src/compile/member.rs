@@ -1,0 +1,249 @@
+//! A member of a class: what its element says its bytes are (root-io-spec ElementTypes).
+
+use super::{Place, Selection, Session, known};
+use crate::{CppType, Node, Number, basic};
+use sapwood_core::{Error, Primitive, Result};
+use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+
+/// Type codes of elements (ElementTypes §1).
+mod code {
+    pub(super) const NOTHING: i32 = -1;
+    pub(super) const ARRAY: i32 = 20;
+    pub(super) const COUNTED: i32 = 40;
+    pub(super) const COUNTER: i32 = 6;
+    pub(super) const CHAR_STAR: i32 = 7;
+    pub(super) const DOUBLE32: i32 = 9;
+    pub(super) const BITS: i32 = 15;
+    pub(super) const FLOAT16: i32 = 19;
+    pub(super) const OBJECT_INLINE: i32 = 63;
+    pub(super) const TSTRING: i32 = 65;
+    pub(super) const TOBJECT: i32 = 66;
+    pub(super) const ANY_INLINE: i32 = 68;
+    pub(super) const ARRAY_OF_TOBJECTS: i32 = 86;
+    pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;
+    pub(super) const STL_STRING: i32 = 365;
+}
+
+/// What an element stands for.
+pub(super) enum Member {
+    /// No bytes.
+    Nothing,
+    /// A base class of this name, with a header of its own.
+    Base(String),
+    /// A base class that writes only its own bases.
+    Forwarding(String),
+    /// A field of this name.
+    Field(String, Node),
+    /// A field that counts others.
+    Counter(Number),
+    /// Bytes of which nothing is built.
+    Skip(Node),
+    /// Bytes that cannot be understood, and why.
+    Opaque(Node, String),
+}
+
+impl Session<'_> {
+    /// What a member of `info` is; `wanted` says what of it, `None` that it is only passed over. `of_class` is
+    /// what is wanted of the class: bases share it.
+    pub(super) fn compile_element(
+        &mut self,
+        info: &StreamerInfo,
+        element: &StreamerElement,
+        wanted: Option<&Selection>,
+        of_class: &Selection,
+    ) -> Result<Member> {
+        if element.type_code == code::NOTHING {
+            return Ok(Member::Nothing);
+        }
+        if let ElementKind::Base { .. } = element.kind {
+            return self.compile_base(element, of_class);
+        }
+        let wanted = if element.is_base() { Some(of_class) } else { wanted };
+        if self.is_counter(info, element)
+            && let Some((number, _)) = number(element)
+        {
+            return Ok(Member::Counter(number));
+        }
+        let node = self.node_of_element(info, element, wanted)?;
+        Ok(match (unreadable(&node), wanted) {
+            (Some(class), _) => {
+                let why = format!("the file does not tell what {class} looks like");
+                Member::Opaque(node, why)
+            }
+            (None, Some(_)) => Member::Field(element.name.clone(), node),
+            (None, None) => Member::Skip(node),
+        })
+    }
+
+    fn is_counter(&self, info: &StreamerInfo, element: &StreamerElement) -> bool {
+        element.kind == ElementKind::BasicType
+            && (element.type_code == code::COUNTER
+                || matches!(element.type_code, 3 | 13)
+                    && self.inner.counters.get(&info.name).is_some_and(|names| names.contains(&element.name)))
+    }
+
+    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<Member> {
+        let name = element.name.as_str();
+        if element.type_code == code::TOBJECT || name == "TObject" {
+            return Ok(Member::Skip(Node::TObject));
+        }
+        if known::only_forwards(name) && !self.versions(name, "").is_empty() {
+            return Ok(Member::Forwarding(name.to_owned()));
+        }
+        if let Some(node) = known::node(name, wanted) {
+            return Ok(match node {
+                Node::Nothing => Member::Nothing,
+                node => match wanted.member(known::field_of_base(name)) {
+                    Some(_) => Member::Field(known::field_of_base(name).to_owned(), node),
+                    None => Member::Skip(node),
+                },
+            });
+        }
+        let described = self.versions(name, "").first().map(|info| info.name.clone());
+        match described {
+            Some(described) => Ok(Member::Base(described)),
+            None if known::description(name).is_some() => Ok(Member::Base(name.to_owned())),
+            None => {
+                let why = format!("the file does not describe the base class {name}");
+                Ok(Member::Opaque(Node::Opaque(name.to_owned()), why))
+            }
+        }
+    }
+
+    /// The bytes of a member that is no base.
+    pub(super) fn node_of_element(
+        &mut self,
+        info: &StreamerInfo,
+        element: &StreamerElement,
+        wanted: Option<&Selection>,
+    ) -> Result<Node> {
+        let dims: Vec<usize> = element.array_dims.iter().map(|size| *size as usize).collect();
+        let opaque = || Node::Opaque(element.type_name.clone());
+        let array = |node| Node::fixed(&dims, node);
+        Ok(match (&element.kind, element.type_code) {
+            (ElementKind::BasicType, code::CHAR_STAR) => Node::LongText,
+            (ElementKind::BasicType, code::BITS) => Node::Bits,
+            (ElementKind::BasicType, _) => match number(element) {
+                Some((number, _)) => array(Node::Number(number)),
+                None => opaque(),
+            },
+            (ElementKind::BasicPointer(count), _) => match number(element) {
+                Some((number, _)) => counted(&count.name, true, array(Node::Number(number))),
+                None => opaque(),
+            },
+            (ElementKind::String, code::TSTRING) => Node::Text,
+            // An array of strings has a frame, a single one has none (ElementTypes §7.2).
+            (ElementKind::String | ElementKind::StlString, _) => Node::framed(array(Node::Text)),
+            (ElementKind::Stl { .. }, code::STL_STRING) => Node::framed(Node::Text),
+            (ElementKind::Stl { content_type, .. }, _) => match wanted {
+                Some(_) if element.name == "This" => self.this(&info.name, element, &Selection::all())?,
+                Some(wanted) => {
+                    array(self.collection(&element.type_name, *content_type, &info.name, wanted)?)
+                }
+                None => Node::framed(Node::Nothing),
+            },
+            (ElementKind::Object | ElementKind::ObjectAny, code) => {
+                let item = array(self.object(&element.type_name, &info.name, wanted)?);
+                match code {
+                    code::ARRAY_OF_TOBJECTS | code::ARRAY_OF_TNAMEDS => Node::framed(item),
+                    _ => item,
+                }
+            }
+            // Pointers that are never null are stored as what they point to (ElementTypes §7).
+            (
+                ElementKind::ObjectPointer | ElementKind::ObjectAnyPointer,
+                code::OBJECT_INLINE | code::ANY_INLINE,
+            ) => array(self.object(element.type_name.trim_end_matches('*'), &info.name, wanted)?),
+            (ElementKind::ObjectPointer | ElementKind::ObjectAnyPointer, _) => {
+                array(Node::Pointer(wanted.cloned().unwrap_or_else(Selection::nothing)))
+            }
+            (ElementKind::Loop(count), _) => {
+                let class = element.type_name.trim_end_matches('*');
+                let item = if element.type_name.contains("**") {
+                    Node::Pointer(wanted.cloned().unwrap_or_else(Selection::nothing))
+                } else {
+                    self.object(class, &info.name, wanted)?
+                };
+                Node::framed(array(counted(&count.name, false, item)))
+            }
+            (ElementKind::Base { .. } | ElementKind::Artificial, _) => opaque(),
+        })
+    }
+
+    /// An object by value, or what passes over it.
+    fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
+        match wanted {
+            Some(wanted) => self.class_node(class, holder, wanted, Place::Inside),
+            None => Ok(match known::node(class, &Selection::nothing()) {
+                Some(node) => node,
+                None => Node::Later(class.to_owned(), Selection::nothing()),
+            }),
+        }
+    }
+
+    /// The member of a split object, as a branch of its own holds it: a count lies in another branch, and what
+    /// is counted reaches to the end.
+    pub(super) fn split_member<'i>(
+        &mut self,
+        info: &'i StreamerInfo,
+        index: usize,
+        wanted: &Selection,
+    ) -> Result<(&'i StreamerElement, Node)> {
+        let element = info.elements.get(index);
+        let element =
+            element.ok_or_else(|| Error::corrupt(format!("{} has no member {index}", info.name)))?;
+        let member = match self.compile_element(info, element, Some(wanted), wanted)? {
+            Member::Field(_, node) | Member::Skip(node) | Member::Opaque(node, _) => node,
+            Member::Counter(number) => Node::Number(number),
+            Member::Nothing => Node::Nothing,
+            Member::Base(name) | Member::Forwarding(name) => {
+                self.class_node(&name, "", wanted, Place::Inside)?
+            }
+        };
+        Ok((element, to_end(member)))
+    }
+}
+
+/// What is counted elsewhere reaches to the end of the entry.
+fn to_end(node: Node) -> Node {
+    match node {
+        Node::Counted { flag: true, content, .. } => Node::FlaggedToEnd(content),
+        Node::Counted { flag: false, content, .. } => Node::ToEnd(content),
+        Node::Framed(content) => Node::framed(to_end(*content)),
+        other => other,
+    }
+}
+
+fn counted(counter: &str, flag: bool, content: Node) -> Node {
+    Node::Counted { register: 0, counter: counter.to_owned(), flag, content: Box::new(content) }
+}
+
+/// The class that makes a member unreadable.
+fn unreadable(node: &Node) -> Option<&str> {
+    match node {
+        Node::Opaque(class) => Some(class),
+        Node::Fixed { content, .. } | Node::Framed(content) | Node::Counted { content, .. } => {
+            unreadable(content)
+        }
+        _ => None,
+    }
+}
+
+/// The number that a member of a basic type is, with the name to show.
+pub(super) fn number(element: &StreamerElement) -> Option<(Number, &'static str)> {
+    let code = match &element.kind {
+        ElementKind::BasicPointer(_) => element.type_code - code::COUNTED,
+        _ if element.array_dims.is_empty() => element.type_code,
+        _ => element.type_code - code::ARRAY,
+    };
+    match code {
+        code::DOUBLE32 => Some((Number::packed(element.range, true), "Double32_t")),
+        code::FLOAT16 => Some((Number::packed(element.range, false), "Float16_t")),
+        // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
+        code::COUNTER => match CppType::parse(&element.type_name) {
+            CppType::Number(number @ Number::Plain(Primitive::U32), name) => Some((number, name)),
+            _ => Some((Number::Plain(Primitive::I32), "int32_t")),
+        },
+        _ => basic(code).map(|(primitive, name)| (Number::Plain(primitive), name)),
+    }
+}

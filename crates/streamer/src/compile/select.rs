@@ -1,0 +1,66 @@
+//! Which members are wanted.
+
+use std::collections::BTreeMap;
+
+/// The members that are wanted of an object, and of what they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Selection(Option<BTreeMap<String, Selection>>);
+
+impl Selection {
+    /// Everything.
+    pub(crate) fn all() -> Self {
+        Selection(None)
+    }
+
+    /// Nothing: what is only to be passed over.
+    pub(crate) fn nothing() -> Self {
+        Selection(Some(BTreeMap::new()))
+    }
+
+    /// The members with these paths, such as `fP.fX`; everything if there is none.
+    pub(crate) fn of(paths: &[String]) -> Self {
+        if paths.is_empty() {
+            return Selection::all();
+        }
+        let mut selection = Selection::nothing();
+        paths.iter().for_each(|path| selection.add(path));
+        selection
+    }
+
+    fn add(&mut self, path: &str) {
+        if path.is_empty() {
+            *self = Selection::all();
+        }
+        let Selection(Some(members)) = self else { return };
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        members.entry(first.to_owned()).or_insert_with(Selection::nothing).add(rest);
+    }
+
+    /// What is wanted of a member; `None` if it is not wanted at all.
+    pub(crate) fn member(&self, name: &str) -> Option<Selection> {
+        match &self.0 {
+            None => Some(Selection::all()),
+            Some(members) => members.get(name).cloned(),
+        }
+    }
+
+    /// Names of the members that are wanted; none if all are.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Selection)> {
+        self.0.iter().flatten().map(|(name, selection)| (name.as_str(), selection))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_wanted_whole_if_one_path_ends_there() {
+        let paths = ["a.b.c", "a.b", "d"].map(str::to_owned);
+        let selection = Selection::of(&paths);
+        let a = selection.member("a").unwrap();
+        assert_eq!(a.member("b"), Some(Selection::all()));
+        assert_eq!((a.member("c"), selection.member("d")), (None, Some(Selection::all())));
+        assert!(Selection::of(&[]).member("x").is_some());
+    }
+}

@@ -1,0 +1,128 @@
+//! A program with what belongs to it, and its runs.
+
+use crate::builder::{Builder, Raw};
+use crate::run::Runner;
+use crate::{Compiler, Input, Node};
+use sapwood_core::{Column, Form, Result};
+
+/// What a branch or an object holds, ready to be run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The steps.
+    pub node: Node,
+    /// The form of what is built, as far as it does not depend on the data: where pointers lead is
+    /// [`Form::Empty`], and the [column](Run::finish) says more.
+    pub form: Form,
+    /// The C++ type, spelled with the names of `<cstdint>`.
+    pub type_name: String,
+    /// Members that cannot be read and are left out: path and reason.
+    pub skipped: Vec<(String, String)>,
+    /// For the classes that only the data name.
+    pub(crate) compiler: Option<Compiler>,
+}
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.node, &self.type_name, &self.skipped) == (&other.node, &other.type_name, &other.skipped)
+    }
+}
+
+impl Program {
+    /// A program that needs no description of classes.
+    pub fn new(node: Node, type_name: impl Into<String>) -> Self {
+        let form = node.form();
+        Program { node, form, type_name: type_name.into(), skipped: Vec::new(), compiler: None }
+    }
+
+    /// Begins to build a column.
+    pub fn run(&self) -> Run<'_> {
+        Run {
+            program: self,
+            runner: Runner::new(self.compiler.as_ref()),
+            builder: Builder::new(&self.node),
+            entries: 0,
+        }
+    }
+
+    /// Runs the program on the payload of one record, decompressed, behind a key of `key_len` bytes: a column
+    /// of one item.
+    ///
+    /// # Errors
+    /// `Corrupt` if the payload breaks the format; `Unsupported` if it is not what its description says.
+    pub fn read_object(&self, payload: &[u8], key_len: usize) -> Result<Column> {
+        let unframed = match &self.node {
+            // A collection that is an object itself has a count and items only, without a frame.
+            Node::Collection(collection) if !begins_with_byte_count(payload) => {
+                Some(Program { node: Node::List(Box::new(collection.item.clone())), ..self.clone() })
+            }
+            _ => None,
+        };
+        let mut run = unframed.as_ref().unwrap_or(self).run();
+        run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
+        Part::join(vec![run.finish()])
+    }
+}
+
+/// A count is never as large as a word that marks a byte count (root-io-spec Buffer §3).
+fn begins_with_byte_count(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|byte| byte & 0x40 != 0)
+}
+
+/// A column that is being built.
+#[derive(Debug)]
+pub struct Run<'p> {
+    program: &'p Program,
+    runner: Runner<'p>,
+    builder: Builder,
+    entries: usize,
+}
+
+impl Run<'_> {
+    /// Reads one entry, all of it.
+    ///
+    /// # Errors
+    /// `Corrupt` if the entry breaks the format; `Unsupported` if it is not what its description says.
+    pub fn entry(&mut self, input: Input<'_>) -> Result<()> {
+        self.runner.entry(&self.program.node, input, &mut self.builder)?;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// What was built.
+    pub fn finish(self) -> Part {
+        let node = &self.program.node;
+        let form =
+            if node.is_open() { node.form_with(Some(&self.builder)) } else { self.program.form.clone() };
+        let mut buffers = Vec::new();
+        self.builder.finish(&mut buffers);
+        Part { form, length: self.entries, buffers }
+    }
+}
+
+/// A part of a column: the entries of one basket.
+#[derive(Debug)]
+pub struct Part {
+    form: Form,
+    length: usize,
+    buffers: Vec<Raw>,
+}
+
+impl Part {
+    /// The column of consecutive parts, in a form that holds what all of them hold.
+    ///
+    /// # Errors
+    /// `Unsupported` if the data hold too many classes in one place.
+    pub fn join(parts: Vec<Part>) -> Result<Column> {
+        let first = parts.first().map_or(Form::Empty, |part| part.form.clone());
+        if parts.iter().all(|part| part.form == first) {
+            let all: Vec<Vec<&[u8]>> = parts.iter().map(|part| part.slices()).collect();
+            return Ok(Column::join(&first, &all, parts.iter().map(|part| part.length).sum()));
+        }
+        let columns = parts.iter().map(|part| Column::join(&part.form, &[part.slices()], part.length));
+        Column::concat(columns.collect())
+    }
+
+    fn slices(&self) -> Vec<&[u8]> {
+        self.buffers.iter().map(Raw::as_bytes).collect()
+    }
+}

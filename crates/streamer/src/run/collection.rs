@@ -1,0 +1,202 @@
+//! STL collections and `TClonesArray`: item by item, or their items' members in columns.
+
+use super::Runner;
+use super::record::{read_version, undescribed};
+use super::skip::object_base;
+use crate::builder::{Any, Builder, misfit, position};
+use crate::node::{Class, Collection, Layout};
+use crate::{Input, Node};
+use sapwood_core::Result;
+use std::sync::Arc;
+
+/// Bit 14 of a collection's version: its content is written member by member (root-io-spec Collections §2).
+const MEMBER_WISE: u16 = 0x4000;
+/// `TClonesArray::kBypassStreamer`, and where it was in version 3 of the class (Collections §12).
+const BYPASS: u32 = 1 << 12;
+const BYPASS_OF_VERSION_3: u32 = 1 << 14;
+
+/// What the frame around collections says.
+struct Frame<'l> {
+    /// The layout of the items, if they are stored member by member.
+    members: Option<(&'l Arc<Class>, &'l Layout)>,
+    version: u16,
+}
+
+impl<'l> Frame<'l> {
+    /// Reads what stands once before all collections of a frame.
+    fn read(collection: &'l Collection, body: &mut Input<'_>) -> Result<Self> {
+        let word = body.u16()?;
+        let version = word & !MEMBER_WISE;
+        if word & MEMBER_WISE == 0 {
+            return Ok(Frame { members: None, version });
+        }
+        let Some(class) = &collection.class else {
+            return Err(body.error("a collection of this type cannot be stored member by member"));
+        };
+        // Older writers did not record the version of the items' class (Collections §6).
+        let layout = if version >= if collection.is_pointer { 9 } else { 8 } {
+            read_version(class, body)?
+        } else {
+            class.layouts.first().ok_or_else(|| undescribed(class))?
+        };
+        Ok(Frame { members: Some((class, layout)), version })
+    }
+
+    /// True if a collection without items has columns nevertheless (Collections §4.3).
+    fn has_empty_columns(&self) -> bool {
+        self.version < 7
+    }
+}
+
+impl Runner<'_> {
+    /// Reads `count` collections, or arrays of `each` of them, which share one frame.
+    pub(super) fn collection(
+        &mut self,
+        collection: &Collection,
+        count: usize,
+        each: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        let frame = Frame::read(collection, &mut body)?;
+        let (offsets, content) = out.lists_mut(count)?;
+        self.collections(collection, &frame, count.saturating_mul(each), &mut body, (offsets, content))?;
+        body.finish("a collection")
+    }
+
+    fn collections(
+        &mut self,
+        collection: &Collection,
+        frame: &Frame<'_>,
+        count: usize,
+        body: &mut Input<'_>,
+        (offsets, content): (&mut Vec<i64>, &mut Builder),
+    ) -> Result<()> {
+        for _ in 0..count {
+            self.one_collection(collection, frame, body, content)?;
+            offsets.push(position(content.length()));
+        }
+        Ok(())
+    }
+
+    /// Reads collections to the end of an entry, `each` at once, behind one frame; there is none if there is no collection.
+    pub(super) fn collections_to_end(
+        &mut self,
+        collection: &Collection,
+        each: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        if input.is_at_end() {
+            return Ok(());
+        }
+        let mut body = input.must_frame()?;
+        let frame = Frame::read(collection, &mut body)?;
+        while !body.is_at_end() {
+            let lists = out.lists_mut(1)?;
+            self.collections(collection, &frame, each.max(1), &mut body, lists)?;
+        }
+        input.finish("an entry")
+    }
+
+    fn one_collection(
+        &mut self,
+        collection: &Collection,
+        frame: &Frame<'_>,
+        body: &mut Input<'_>,
+        content: &mut Builder,
+    ) -> Result<()> {
+        let Some((class, layout)) = frame.members else {
+            let count = self.count(&collection.item, body)?;
+            return self.read_many(&collection.item, count, body, content);
+        };
+        let count = count_of_members(class, layout, body)?;
+        let Builder::Record { length, fields } = content else { return Err(misfit()) };
+        if count != 0 || frame.has_empty_columns() {
+            self.columns(class, layout, count, body, fields)?;
+        }
+        *length += count;
+        Ok(())
+    }
+
+    /// Reads the items of a `TClonesArray`.
+    pub(super) fn clones(
+        &mut self,
+        wanted: &crate::Selection,
+        input: &mut Input<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        let head = ClonesHead::read(&mut body)?;
+        if head.count == 0 && body.is_at_end() {
+            return Ok(());
+        }
+        let place = out.alternative(head.class, || self.node_of(head.class, wanted))?;
+        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
+        let tag = i8::try_from(place).map_err(|_| misfit())?;
+        let outer = self.enter()?;
+        if head.is_transposed {
+            let Node::Object(class) = &one.node else {
+                return Err(body.error(format!("{} cannot be stored member by member", head.class)));
+            };
+            let layout = class.layout(head.version, None).or(class.layouts.first());
+            let layout = layout.ok_or_else(|| undescribed(class))?;
+            let Builder::Record { length, fields } = &mut one.builder else { return Err(misfit()) };
+            let most = body.remaining() / layout.smallest.max(1);
+            if head.count > most && !class.fields.is_empty() {
+                return Err(body.error(format!("{} items are announced, which cannot follow", head.count)));
+            }
+            self.columns(class, layout, head.count, &mut body, fields)?;
+            *length += head.count;
+            out.tags.resize(out.tags.len() + head.count, tag);
+        } else {
+            for _ in 0..head.count {
+                if body.u8()? == 0 {
+                    out.tags.push(-1);
+                    continue;
+                }
+                self.read(&one.node, &mut body, &mut one.builder)?;
+                out.tags.push(tag);
+            }
+        }
+        self.leave(outer);
+        body.finish("a TClonesArray")
+    }
+}
+
+/// The number of objects whose members follow in columns. Those of a class without any are believed: they
+/// take no memory.
+fn count_of_members(class: &Class, layout: &Layout, body: &mut Input<'_>) -> Result<usize> {
+    if class.fields.is_empty() && layout.smallest == 0 {
+        return Ok(body.u32()? as usize);
+    }
+    body.count(layout.smallest)
+}
+
+/// What stands before the items of a `TClonesArray` (Collections §12).
+struct ClonesHead<'a> {
+    class: &'a str,
+    version: i16,
+    count: usize,
+    is_transposed: bool,
+}
+
+impl<'a> ClonesHead<'a> {
+    fn read(body: &mut Input<'a>) -> Result<Self> {
+        let version = body.i16()?;
+        let bits = if version > 2 { object_base(body)? } else { 0 };
+        if version > 1 {
+            body.text()?;
+        }
+        let text = std::str::from_utf8(body.text()?).unwrap_or_default();
+        let (class, class_version) = text.rsplit_once(';').unwrap_or((text, ""));
+        let count = body.u32()? as usize;
+        body.take(4)?; // fLowerBound
+        let is_transposed = bits & if version == 3 { BYPASS_OF_VERSION_3 } else { BYPASS } != 0;
+        if !is_transposed && count > body.remaining() {
+            return Err(body.error(format!("{count} items are announced, which cannot follow")));
+        }
+        Ok(ClonesHead { class, version: class_version.parse().unwrap_or(0), count, is_transposed })
+    }
+}

@@ -1,0 +1,317 @@
+//! Running a program: bytes to columns, item by item or, in columns, many at once.
+
+mod collection;
+mod pointer;
+mod record;
+mod skip;
+
+use crate::builder::{Builder, misfit, position};
+use crate::{Compiler, Input, Node, Number};
+use sapwood_core::{Error, ErrorKind, Result};
+
+/// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
+const IS_REFERENCED: u32 = 1 << 4;
+/// Objects behind objects behind objects: no more can be shown as nested arrays, nor does the stack hold more.
+const DEEPEST: usize = 200;
+
+/// What is to be remembered while a program runs.
+#[derive(Debug)]
+pub(crate) struct Runner<'c> {
+    /// Compiles the classes that only the data name.
+    compiler: Option<&'c Compiler>,
+    /// Counts, by register and item, of the objects that are being read, the innermost last.
+    registers: Vec<i64>,
+    scope: Scope,
+    /// Where the objects behind pointers begin that are being read.
+    open: Vec<usize>,
+    depth: usize,
+    /// Bytes that may still be built without bytes on file: by reading an object again where a reference
+    /// stands, and for members that a version of a class has not.
+    budget: usize,
+}
+
+/// The objects whose members are being read: one, or all of a column.
+#[derive(Debug, Clone, Copy)]
+struct Scope {
+    /// The first register of the class.
+    window: usize,
+    items: usize,
+    item: usize,
+}
+
+impl Scope {
+    const ONE: Scope = Scope { window: 0, items: 1, item: 0 };
+}
+
+impl<'c> Runner<'c> {
+    pub(crate) fn new(compiler: Option<&'c Compiler>) -> Self {
+        Runner { compiler, registers: Vec::new(), scope: Scope::ONE, open: Vec::new(), depth: 0, budget: 0 }
+    }
+
+    /// Reads one entry, all of it, to the end of `out`.
+    pub(crate) fn entry(&mut self, node: &Node, mut input: Input<'_>, out: &mut Builder) -> Result<()> {
+        self.begin(&input);
+        self.read(node, &mut input, out)?;
+        input.finish("an entry")
+    }
+
+    /// Forgets what belongs to the entry before.
+    pub(crate) fn begin(&mut self, input: &Input<'_>) {
+        self.registers.clear();
+        self.open.clear();
+        self.scope = Scope::ONE;
+        self.depth = 0;
+        self.budget = (1 << 16) + 64 * input.remaining();
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        match self.budget.checked_sub(bytes) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(Error::new(ErrorKind::Limit, "an entry repeats its objects too often")),
+        }
+    }
+
+    /// Reads one item to the end of `out`.
+    pub(crate) fn read(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+        match (node, out) {
+            (Node::Number(number), Builder::Numbers { bytes, .. }) => {
+                number.append(input.take(number.size_on_file())?, bytes);
+            }
+            (Node::Text, Builder::Text { offsets, bytes }) => {
+                bytes.extend_from_slice(input.text()?);
+                offsets.push(position(bytes.len()));
+            }
+            (Node::Object(class), Builder::Record { length, fields }) => {
+                self.object(class, input, fields)?;
+                *length += 1;
+            }
+            (Node::Collection(collection), out) => self.collection(collection, 1, 1, input, out)?,
+            (Node::Fixed { size, content }, out) => {
+                if let Some((collection, count)) = node.collection() {
+                    return self.collection(collection, 1, count, input, out);
+                }
+                let Builder::Fixed { length, content: to, .. } = out else { return Err(misfit()) };
+                self.read_many(content, *size, input, to)?;
+                *length += 1;
+            }
+            (Node::List(content), Builder::List { offsets, content: to }) => {
+                let count = self.count(content, input)?;
+                self.read_many(content, count, input, to)?;
+                offsets.push(position(to.length()));
+            }
+            (Node::Counted { register, flag, content, .. }, Builder::List { offsets, content: to }) => {
+                let count = self.counted(*register, *flag, content, input)?;
+                self.read_many(content, count, input, to)?;
+                offsets.push(position(to.length()));
+            }
+            (Node::Pointer(wanted), Builder::Any(any)) => self.pointer(wanted, input, any)?,
+            (Node::Later(class, wanted), Builder::Any(any)) => self.later(class, wanted, input, any)?,
+            (Node::Tuple(nodes), Builder::Record { length, fields }) => {
+                for (node, field) in nodes.iter().zip(fields) {
+                    self.read(node, input, field)?;
+                }
+                *length += 1;
+            }
+            (Node::Record(named), Builder::Record { length, fields }) => {
+                for ((_, node), field) in named.iter().zip(fields) {
+                    self.read(node, input, field)?;
+                }
+                *length += 1;
+            }
+            (Node::Members(class, layout), Builder::Record { length, fields }) => {
+                self.members(class, *layout, input, fields)?;
+                *length += 1;
+            }
+            (node, out) => self.read_rare(node, input, out)?,
+        }
+        Ok(())
+    }
+
+    fn read_rare(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+        match (node, out) {
+            (Node::Bits, Builder::Numbers { bytes, .. }) => {
+                let bits = input.u32()?;
+                if bits & IS_REFERENCED != 0 {
+                    input.take(2)?;
+                }
+                bytes.extend_from_slice(&bits.to_ne_bytes());
+            }
+            (Node::TextOrNothing, Builder::Text { offsets, bytes }) => {
+                if !input.is_at_end() {
+                    bytes.extend_from_slice(input.text()?);
+                }
+                offsets.push(position(bytes.len()));
+            }
+            (Node::LongText, Builder::Text { offsets, bytes }) => {
+                let len = input.count(1)?;
+                bytes.extend_from_slice(input.take(len)?);
+                offsets.push(position(bytes.len()));
+            }
+            (Node::FlaggedToEnd(content), Builder::List { offsets, content: to }) => {
+                if input.u8()? != 0 {
+                    self.read_to_end(content, input, to)?;
+                }
+                offsets.push(position(to.length()));
+            }
+            (Node::ToEnd(content), Builder::List { offsets, content: to }) => {
+                self.read_to_end(content, input, to)?;
+                offsets.push(position(to.length()));
+            }
+            (Node::Framed(content), out) => self.framed(content, 1, input, out)?,
+            (Node::Named(content), out) => {
+                let len = input.u8()?;
+                input.take(usize::from(len) + 1)?;
+                self.read(content, input, out)?;
+            }
+            (Node::FramedOrNothing(_), out) if input.is_at_end() => out.push_default(1),
+            (Node::FramedOrNothing(content), out) => self.framed(content, 1, input, out)?,
+            (Node::Pointers(kind, content), Builder::List { offsets, content: to }) => {
+                self.pointers(*kind, content, input, to)?;
+                offsets.push(position(to.length()));
+            }
+            (Node::Clones(wanted), Builder::List { offsets, content }) => {
+                let Builder::Any(any) = &mut **content else { return Err(misfit()) };
+                self.clones(wanted, input, any)?;
+                offsets.push(position(content.length()));
+            }
+            (Node::Ref, Builder::Record { length, fields }) => {
+                let number = skip::reference(input)?;
+                let [field] = fields.as_mut_slice() else { return Err(misfit()) };
+                field.numbers_mut(1)?.extend_from_slice(&number.to_ne_bytes());
+                *length += 1;
+            }
+            (Node::RefArray, Builder::Record { length, fields }) => {
+                self.ref_array(input, fields)?;
+                *length += 1;
+            }
+            (Node::Nothing | Node::TObject | Node::Opaque(_), Builder::Record { length, .. }) => {
+                self.skip(node, 1, input)?;
+                *length += 1;
+            }
+            _ => return Err(misfit()),
+        }
+        Ok(())
+    }
+
+    /// A count of items, checked against the bytes that are left. Items without bytes are believed if they
+    /// take no memory either.
+    fn count(&self, item: &Node, input: &mut Input<'_>) -> Result<usize> {
+        input.count(item.smallest())
+    }
+
+    /// Reads items one after the other.
+    fn read_many(
+        &mut self,
+        node: &Node,
+        count: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        if let Some(()) = read_numbers(node, count, input, out)? {
+            return Ok(());
+        }
+        for _ in 0..count {
+            self.read(node, input, out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the values of a member of as many objects: frames stand once for all of them (ReadingEntries §5.3).
+    fn read_column(
+        &mut self,
+        node: &Node,
+        count: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        match (node, &mut *out) {
+            (Node::Collection(_) | Node::Fixed { .. }, out) if node.collection().is_some() => {
+                let Some((collection, each)) = node.collection() else { return Err(misfit()) };
+                self.collection(collection, count, each, input, out)
+            }
+            (Node::Framed(content), out) => self.framed(content, count, input, out),
+            _ => {
+                if let Some(()) = read_numbers(node, count, input, out)? {
+                    return Ok(());
+                }
+                for item in 0..count {
+                    self.scope.item = item;
+                    self.read(node, input, out)?;
+                }
+                self.scope.item = 0;
+                Ok(())
+            }
+        }
+    }
+
+    fn read_to_end(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+        if let Some((number, values)) = node.numbers() {
+            let size = number.size_on_file().saturating_mul(values).max(1);
+            if !input.remaining().is_multiple_of(size) {
+                let message =
+                    format!("{} bytes are no whole number of {size}-byte values", input.remaining());
+                return Err(input.error(message));
+            }
+            return self.read_many(node, input.remaining() / size, input, out);
+        }
+        if let Some((collection, each)) = node.collection() {
+            return self.collections_to_end(collection, each, input, out);
+        }
+        while !input.is_at_end() {
+            let before = input.remaining();
+            self.read(node, input, out)?;
+            if input.remaining() == before {
+                return Err(input.error("an item without bytes cannot fill an entry"));
+            }
+        }
+        Ok(())
+    }
+
+    /// One byte count and version, then `count` items.
+    fn framed(
+        &mut self,
+        content: &Node,
+        count: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        body.u16()?;
+        self.read_column(content, count, &mut body, out)?;
+        body.finish("a member")
+    }
+
+    /// How many items a counted member has: what its counter says, unless its flag says that there is none.
+    fn counted(&self, register: usize, flag: bool, content: &Node, input: &mut Input<'_>) -> Result<usize> {
+        let place = self.scope.window + register * self.scope.items + self.scope.item;
+        let count = self.registers.get(place).copied().unwrap_or_default();
+        if flag && input.u8()? == 0 {
+            return Ok(0);
+        }
+        let most = input.remaining() / content.smallest().max(1);
+        match usize::try_from(count) {
+            Ok(count) if count <= most => Ok(count),
+            _ => Err(input.error(format!("{count} items are announced, which cannot follow"))),
+        }
+    }
+}
+
+/// Reads numbers, or fixed arrays of them, in one step; nothing if these are none.
+#[inline]
+fn read_numbers(node: &Node, count: usize, input: &mut Input<'_>, out: &mut Builder) -> Result<Option<()>> {
+    let (number, values): (Number, usize) = match node {
+        Node::Number(number) => (*number, 1),
+        Node::Fixed { .. } => match node.numbers() {
+            Some(numbers) => numbers,
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let size = count.saturating_mul(values).saturating_mul(number.size_on_file());
+    let on_file = input.take(size)?;
+    number.append(on_file, out.numbers_mut(count)?);
+    Ok(Some(()))
+}

@@ -1,0 +1,175 @@
+//! Objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
+
+use super::Runner;
+use super::skip::object_base;
+use crate::builder::{Any, Builder, misfit, position};
+use crate::compile::Selection;
+use crate::input::Slot;
+use crate::node::Pointers;
+use crate::{Input, Node};
+use sapwood_core::{Error, Result};
+
+impl Runner<'_> {
+    /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
+    pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
+        match input.slot()? {
+            Slot::Null => out.tags.push(-1),
+            Slot::Object { class, at, body: Some(mut body) } => {
+                self.pointee(class, at, wanted, &mut body, out)?;
+                body.finish(class)?;
+            }
+            Slot::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
+            Slot::Reference(1) => out.tags.push(-1),
+            Slot::Reference(tag) => {
+                if input.referred(tag).is_some_and(|at| self.open.contains(&at)) {
+                    out.tags.push(-1);
+                    return Ok(());
+                }
+                self.again(tag, wanted, input, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the object that a reference names once more, as if it stood here.
+    fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
+        let mut earlier = input.earlier(tag)?;
+        let before = earlier.remaining();
+        let Ok(Slot::Object { class, at, body }) = earlier.slot() else {
+            return Err(input.error(format!("a pointer refers to position {tag}, where no object stands")));
+        };
+        let mut body = match body {
+            Some(body) => {
+                self.spend(before - earlier.remaining())?;
+                body
+            }
+            None => {
+                self.spend(before)?;
+                earlier
+            }
+        };
+        self.pointee(class, at, wanted, &mut body, out)
+    }
+
+    fn pointee(
+        &mut self,
+        class: &str,
+        at: usize,
+        wanted: &Selection,
+        input: &mut Input<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
+        let place = out.alternative(class, || self.node_of(class, wanted))?;
+        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
+        let outer = self.enter()?;
+        self.open.push(at);
+        match &one.node {
+            // The slot's byte count says where it ends.
+            Node::Opaque(_) => {
+                input.take_rest();
+                one.builder.push_default(1);
+            }
+            node => self.read(node, input, &mut one.builder)?,
+        }
+        self.open.pop();
+        self.leave(outer);
+        out.tags.push(i8::try_from(place).map_err(|_| misfit())?);
+        Ok(())
+    }
+
+    /// Reads an object of a class that holds objects of its own class.
+    pub(super) fn later(
+        &mut self,
+        class: &str,
+        wanted: &Selection,
+        input: &mut Input<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
+        let place = out.alternative(class, || self.node_of(class, wanted))?;
+        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
+        let outer = self.enter()?;
+        self.read(&one.node, input, &mut one.builder)?;
+        self.leave(outer);
+        out.tags.push(i8::try_from(place).map_err(|_| misfit())?);
+        Ok(())
+    }
+
+    /// What an object of a class looks like.
+    pub(super) fn node_of(&self, class: &str, wanted: &Selection) -> Result<Node> {
+        match self.compiler {
+            Some(compiler) => compiler.class_node(class, wanted),
+            None => Err(Error::unsupported(format!("nothing describes the class {class}"))),
+        }
+    }
+
+    /// One object deeper; answers what is to be given back to [`leave`](Runner::leave).
+    pub(super) fn enter(&mut self) -> Result<super::Scope> {
+        if self.depth >= super::DEEPEST {
+            let message = format!("objects lie within each other more than {} deep", super::DEEPEST);
+            return Err(Error::unsupported(message));
+        }
+        self.depth += 1;
+        Ok(std::mem::replace(&mut self.scope, super::Scope::ONE))
+    }
+
+    pub(super) fn leave(&mut self, outer: super::Scope) {
+        self.depth -= 1;
+        self.scope = outer;
+    }
+
+    /// Reads the items of a container of pointers.
+    pub(super) fn pointers(
+        &mut self,
+        kind: Pointers,
+        content: &Node,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        let mut body = input.must_frame()?;
+        let version = body.i16()?;
+        if version > 2 {
+            object_base(&mut body)?;
+        }
+        if version > 1 {
+            body.text()?;
+        }
+        let count = body.count(content.smallest())?;
+        if kind == Pointers::Array {
+            body.take(4)?; // fLowerBound
+        }
+        for _ in 0..count {
+            self.read(content, &mut body, out)?;
+            // The option of an item, almost always empty (StreamerInfo §4).
+            if kind == Pointers::List && version > 3 {
+                let len = match body.u8()? {
+                    255 if version > 4 => body.count(1)?,
+                    len => usize::from(len),
+                };
+                body.take(len)?;
+            }
+        }
+        body.finish("a container")
+    }
+
+    /// Reads a `TRefArray` (References §4).
+    pub(super) fn ref_array(&mut self, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
+        let mut body = input.must_frame()?;
+        body.i16()?;
+        object_base(&mut body)?;
+        let text = body.text()?;
+        let count = body.count(4)?;
+        body.take(4 + 2)?; // fLowerBound, pidf
+        let numbers = body.take(count.saturating_mul(4))?;
+        let [Builder::Text { offsets, bytes }, size, Builder::List { offsets: ends, content }] = fields
+        else {
+            return Err(misfit());
+        };
+        bytes.extend_from_slice(text);
+        offsets.push(position(bytes.len()));
+        let announced = u32::try_from(count).unwrap_or(u32::MAX);
+        size.numbers_mut(1)?.extend_from_slice(&announced.to_ne_bytes());
+        crate::Number::Plain(sapwood_core::Primitive::I32).append(numbers, content.numbers_mut(count)?);
+        ends.push(position(content.length()));
+        body.finish("a TRefArray")
+    }
+}

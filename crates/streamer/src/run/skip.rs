@@ -1,0 +1,154 @@
+//! Passing over what is not wanted: by byte count where there is one, and in one step where the size is fixed.
+
+use super::{IS_REFERENCED, Runner};
+use crate::input::Slot;
+use crate::node::Collection;
+use crate::{Input, Node};
+use sapwood_core::{Error, Result};
+
+/// `TRef::kHasUUID`: a string stands where otherwise the process is (root-io-spec References §3.1).
+const HAS_UUID: u32 = 1 << 5;
+
+impl Runner<'_> {
+    /// Passes over the values of a member of `count` objects.
+    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+        if let Some((number, values)) = node.numbers() {
+            let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
+            return input.take(size).map(drop);
+        }
+        match node {
+            Node::Nothing => Ok(()),
+            // One frame stands for the whole column.
+            Node::Framed(_) | Node::Collection(_) => input.must_frame().map(drop),
+            Node::FramedOrNothing(_) if input.is_at_end() => Ok(()),
+            Node::FramedOrNothing(_) => input.must_frame().map(drop),
+            _ if node.collection().is_some() => input.must_frame().map(drop),
+            _ => {
+                for item in 0..count {
+                    self.scope.item = item;
+                    self.skip_one(node, input)?;
+                }
+                self.scope.item = 0;
+                Ok(())
+            }
+        }
+    }
+
+    fn skip_many(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+        if node.numbers().is_some() {
+            return self.skip(node, count, input);
+        }
+        (0..count).try_for_each(|_| self.skip_one(node, input))
+    }
+
+    fn skip_one(&mut self, node: &Node, input: &mut Input<'_>) -> Result<()> {
+        match node {
+            Node::Text => input.text().map(drop),
+            Node::TextOrNothing if input.is_at_end() => Ok(()),
+            Node::TextOrNothing => input.text().map(drop),
+            Node::LongText => {
+                let len = input.count(1)?;
+                input.take(len).map(drop)
+            }
+            Node::Bits => {
+                if input.u32()? & IS_REFERENCED != 0 {
+                    input.take(2)?;
+                }
+                Ok(())
+            }
+            Node::TObject => object_base(input).map(drop),
+            Node::Ref => reference(input).map(drop),
+            Node::Object(class) => {
+                let outer = self.scope;
+                self.scope = super::Scope::ONE;
+                self.skip_object(class, input)?;
+                self.scope = outer;
+                Ok(())
+            }
+            Node::Pointer(_) => match input.slot()? {
+                Slot::Object { class, body: None, .. } => Err(no_end(class)),
+                _ => Ok(()),
+            },
+            Node::Pointers(..) | Node::Clones(_) | Node::RefArray => input.must_frame().map(drop),
+            Node::Opaque(class) => match input.frame()? {
+                Some(_) => Ok(()),
+                None => Err(no_end(class)),
+            },
+            Node::Later(class, wanted) => match input.frame()? {
+                Some(_) => Ok(()),
+                None => {
+                    let node = self.node_of(class, wanted)?;
+                    let outer = self.enter()?;
+                    self.skip_one(&node, input)?;
+                    self.leave(outer);
+                    Ok(())
+                }
+            },
+            Node::Fixed { size, content } => self.skip_many(content, *size, input),
+            Node::List(content) => {
+                let count = self.count(content, input)?;
+                self.skip_many(content, count, input)
+            }
+            Node::Counted { register, flag, content, .. } => {
+                let count = self.counted(*register, *flag, content, input)?;
+                self.skip_many(content, count, input)
+            }
+            Node::Tuple(nodes) => nodes.iter().try_for_each(|node| self.skip_one(node, input)),
+            Node::Record(fields) => fields.iter().try_for_each(|(_, node)| self.skip_one(node, input)),
+            Node::FlaggedToEnd(_) | Node::ToEnd(_) | Node::Members(..) | Node::Named(_) => {
+                input.take_rest();
+                Ok(())
+            }
+            Node::Number(_)
+            | Node::Framed(_)
+            | Node::FramedOrNothing(_)
+            | Node::Collection(_)
+            | Node::Nothing => self.skip(node, 1, input),
+        }
+    }
+}
+
+impl Node {
+    /// The collection, and how many share its frame, if this is nothing but a fixed array of collections.
+    pub(super) fn collection(&self) -> Option<(&Collection, usize)> {
+        match self {
+            Node::Collection(collection) => Some((collection, 1)),
+            Node::Fixed { size, content } => {
+                let (collection, count) = content.collection()?;
+                Some((collection, count.checked_mul(*size)?))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cold]
+fn no_end(class: &str) -> Error {
+    Error::unsupported(format!("an object of {class} cannot be read, nor passed over: it has no byte count"))
+}
+
+/// Reads the base `TObject`: its bits (Buffer §7).
+pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
+    // Some writers put a byte count in front.
+    if let Some(mut body) = input.frame()? {
+        return object_base(&mut body);
+    }
+    input.take(2 + 4)?;
+    let bits = input.u32()?;
+    if bits & IS_REFERENCED != 0 {
+        input.take(2)?;
+    }
+    Ok(bits)
+}
+
+/// Reads a `TRef`: the number of the object (References §3).
+pub(super) fn reference(input: &mut Input<'_>) -> Result<u32> {
+    input.take(2)?;
+    let number = input.u32()?;
+    if input.u32()? & HAS_UUID != 0 {
+        input.text()?;
+    } else {
+        input.take(2)?;
+    }
+    Ok(number)
+}
