@@ -16,8 +16,9 @@ import numpy as np
 from ._libraries import library_named
 from ._reading import read_arrays
 from ._select import Selection, require_readable, warn_skipped
+from ._steps import entry_range
 from ._wish import Wish
-from .errors import KeyInFileError
+from .errors import KeyInFileError, UsageError
 
 if TYPE_CHECKING:
     from .branch import Branch
@@ -36,11 +37,11 @@ def container(tree: Tree, name: str) -> Container:
     Raises:
         KeyInFileError: if there is none; it names the nearest.
     """
-    found = Container(tree, name)
-    if not found.variables:
+    existing = containers(tree)
+    if name not in existing:
         place = f"{tree.file.file_path}:{tree.object_path}"
-        raise KeyInFileError.not_found("container", name, containers(tree), place)
-    return found
+        raise KeyInFileError.not_found("container", name, existing, place)
+    return Container(tree, name)
 
 
 def containers(tree: Tree) -> list[str]:
@@ -129,7 +130,10 @@ class Container:
             chosen = {name: require_readable(self[name]) for name in names}
         selection = Selection(dict(chosen), None, {}, True)
         wish = Wish(self.tree, selection, library_named("ak"), dict)
-        columns = read_arrays(wish, entry_start, entry_stop, threads=threads, deadline=deadline)
+        start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
+        columns = read_arrays(wish, start, stop, threads=threads, deadline=deadline)
+        if not columns:
+            return ak.Array(ak.contents.RecordArray([], [], stop - start))
         lists = not self.is_single and all(column.ndim > 1 for column in columns.values())
         if variables is None and lists:
             columns = self._of_equal_lengths(columns)
@@ -177,7 +181,10 @@ def link_names(file: File) -> dict[int, str]:
     """
     if "MetaData" not in file:
         raise KeyInFileError.not_found("tree", "MetaData", file.keys(cycle=False), file.file_path)
-    event_format = file.tree_at("MetaData")["EventFormat"]
+    metadata = file.tree_at("MetaData")
+    # Newer writers add the name of the stream.
+    found = [branch for branch in metadata.branches if branch.name.startswith("EventFormat")]
+    event_format = found[0] if found else metadata["EventFormat"]
     parts = [_part(event_format, name) for name in ("m_branchNames", "m_branchHashes")]
     names, keys = (part.array(entry_stop=1)[0].to_list() for part in parts)
     return {key: name for key, name in zip(keys, names, strict=True) if not name.endswith(STATIC)}
@@ -191,17 +198,30 @@ def follow(links: Any, name: str, target: Any, names: Mapping[int, str]) -> Any:
         name: the container.
         target: what its :meth:`Container.arrays` returned, for the same entries.
         names: what :func:`link_names` returned.
+
+    Raises:
+        UsageError: if a link leads beyond the objects of its entry.
     """
     import awkward as ak
 
     keys = [key for key, found in names.items() if found == name]
     if not keys:
         raise KeyInFileError.not_found("container", name, names.values(), "the names that links go by")
-    index = ak.mask(links["m_persIndex"], links["m_persKey"] == keys[0])
-    if index.ndim == 2:
-        return target[index]
-    counts = ak.flatten(ak.num(index, axis=2))
-    return ak.unflatten(target[ak.flatten(index, axis=2)], counts, axis=1)
+    index = ak.mask(ak.values_astype(links["m_persIndex"], "int64"), links["m_persKey"] == keys[0])
+    sizes = ak.num(target)
+    if ak.any(index >= sizes, axis=None):
+        raise UsageError(f"links lead beyond the objects of {name}: these are of other entries, or were cut")
+    # Lists of lists cannot be an index as they are: go by the place among the objects of all entries.
+    places = index + (np.cumsum(sizes) - sizes)
+    counts = [ak.num(places)]
+    while places.ndim > 1:
+        places = ak.flatten(places)
+        if places.ndim > 1:
+            counts.append(ak.num(places))
+    found = ak.flatten(target)[places]
+    for count in reversed(counts):
+        found = ak.unflatten(found, count)
+    return found
 
 
 def _part(branch: Branch, name: str) -> Branch:

@@ -219,14 +219,18 @@ class Events:
             latest = self._latest(found)
             if latest is not None:
                 return latest
-        shown = ", ".join(product.name.branch for product in found[:8])
-        more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+        branches = [product.name.branch for product in found]
+        shown = ", ".join(branches[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
+        parts = ("type", "label", "instance", "process")
+        differing = [part for part in parts if len({getattr(product.name, part) for product in found}) > 1]
+        hint = f"say which, by {' or '.join(f'{part}=' for part in differing)}"
+        place = self.file.file_path
         raise KeyInFileError(
-            f"{wanted!r} means {len(found)} products in {self.file.file_path}: {shown}{more}",
+            f"{wanted!r} means {len(found)} products in {place}: {shown}; {hint}",
             key=str(wanted),
-            keys=[product.name.branch for product in found],
-            url=self.file.file_path,
-            hint="say which, by type=, label=, instance= or process=",
+            keys=branches,
+            url=place,
+            hint=hint,
         )
 
     def _latest(self, found: list[Product]) -> Product | None:
@@ -238,7 +242,8 @@ class Events:
         # A history that cannot be read is as good as none: the caller then asks for the process.
         order: dict[str, int] = {}
         with suppress(UnsupportedTypeError):
-            order = {info.process: info.position for info in processes(self.file)}
+            for info in processes(self.file):
+                order[info.process] = max(info.position, order.get(info.process, 0))
         if not all(product.name.process in order for product in found):
             return None
         return max(found, key=lambda product: order[product.name.process])

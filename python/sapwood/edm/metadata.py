@@ -20,7 +20,7 @@ from .parameters import decode
 if TYPE_CHECKING:
     from ..branch import Branch
 
-TREES = {"Event": "Events", "LuminosityBlock": "LuminosityBlocks", "Run": "Runs"}
+_TREES = {"Events": "Event", "LuminosityBlocks": "LuminosityBlock", "Runs": "Run"}
 _BRANCH_TYPES = ("Event", "LuminosityBlock", "Run", "Process")  # edm::BranchType, in its order
 
 
@@ -142,8 +142,10 @@ def owned_file(source: Any) -> Iterator[File]:
 
 def _products_in_trees(file: File) -> dict[ProductName, ProductInfo]:
     found = {}
-    for branch_type, tree in TREES.items():
-        if tree in file:
+    for tree in file.keys(recursive=False, cycle=False):
+        # There is a tree ProcessBlocks for each process, whose name follows.
+        branch_type = "Process" if tree.startswith("ProcessBlocks") else _TREES.get(tree)
+        if branch_type is not None:
             for product in Events(file.tree_at(tree)).products:
                 found[product.name] = ProductInfo(
                     name=product.name,

@@ -43,7 +43,7 @@ class Product:
         obj = self.obj
         if obj.is_group:
             return [child.name.removeprefix(f"{obj.name}.") for child in obj.itervalues()]
-        return [name.member[len(obj.member) :].lstrip(".") for _, name in obj.members()]
+        return [found.member[len(obj.member) :].lstrip(".") for _, found in obj.members()]
 
     @property
     def compressed_bytes(self) -> int:
@@ -111,11 +111,8 @@ class Product:
 
     @property
     def _is_collection(self) -> bool:
-        # A split collection has no shape of its own: the lists are in its sub-branches.
-        form = self.obj.form
-        if form is not None:
-            return bool(form[0] == "list")
-        return any(child.typename.endswith("[]") for child in self.obj.itervalues())
+        form = self.obj.interpretation.form
+        return form is not None and bool(form[0] == "list")
 
     def _read(
         self,

@@ -1,0 +1,9 @@
+#pragma link C++ class xAOD::AuxInfoBase+;
+#pragma link C++ class xAOD::AuxContainerBase+;
+#pragma link C++ class xAOD::EventAuxInfo_v1+;
+#pragma link C++ class xAOD::ElectronAuxContainer_v3+;
+#pragma link C++ class xAOD::MuonAuxContainer_v4+;
+#pragma link C++ class xAOD::EventFormat_v1+;
+#pragma link C++ class ElementLink<DataVector<xAOD::TruthParticle_v1>>+;
+#pragma link C++ class std::vector<ElementLink<DataVector<xAOD::TruthParticle_v1>>>+;
+#pragma link C++ class std::vector<std::vector<ElementLink<DataVector<xAOD::TruthParticle_v1>>>>+;
