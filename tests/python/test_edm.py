@@ -173,6 +173,14 @@ def test_events_without_the_product_have_none(path: Path) -> None:
     assert array[1] == [{"chi2_": 1.5, "charge_": 1, "hits_": [1]}]
 
 
+def test_members_are_columns_of_the_tree(events: edm.Events) -> None:
+    for label, member in (("slimmedMuons", "pt_"), ("generalTracks", "hits_")):
+        column = events[label][member]
+        assert events.tree[column.path].array().to_list() == column.array().to_list()
+        (chunk,) = sapwood.iterate({str(FILE): "Events"}, [column.path])
+        assert chunk[column.path].to_list() == column.array().to_list()
+
+
 def test_an_unknown_member_is_told_with_what_is_near(events: edm.Events) -> None:
     with pytest.raises(KeyInFileError, match="chi2_"):
         events["generalTracks"]["chi_2"]
@@ -217,6 +225,17 @@ def test_a_mask_becomes_entry_ranges(events: edm.Events, good: Any, ranges: list
     ids = events.ids()
     chosen = np.flatnonzero(mask.contains(ids["run"], ids["luminosityBlock"]))
     assert chosen.tolist() == [entry for start, stop in ranges for entry in range(start, stop)]
+
+
+def test_an_index_that_does_not_cover_all_entries_is_not_used(
+    events: edm.Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = edm.lumi_ranges(events)
+    assert whole.tolist()[:2] == [(1, 10, 0, 6), (1, 11, 6, 11)]
+    monkeypatch.setattr(edm.lumis, "_index", lambda file: whole[:-1])
+    with pytest.warns(edm.LumiIndexWarning, match="does not cover the 30 entries"):
+        again = edm.lumi_ranges(events)
+    assert again.tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize(("good", "ranges"), MASKS)
@@ -354,3 +373,9 @@ def test_the_command_line_sorts_filters_and_speaks_json() -> None:
     assert [step["process"] for step in document["processes"]] == ["HLT", "RECO", "PAT"]
     assert json.loads(show(str(PLAIN), "--json"))["processes"] == []
     assert CliRunner().invoke(app, ["show", "--edm", str(FILE), "--sort", "baskets"]).exit_code == 2
+
+
+def test_the_command_line_refuses_other_files(events_file: Path) -> None:
+    result = CliRunner().invoke(app, ["show", "--edm", str(events_file)])
+    assert result.exit_code == 2
+    assert "no CMS EDM file" in result.stderr

@@ -21,10 +21,11 @@ def show_edm(
 
     wanted = text_filter(filter_name)
     with open_target(source, deadline, None).file as file:
+        known = edm.products(file)
+        if not known:
+            raise UsageError(f"{file.file_path} has no products: it is no CMS EDM file")
         infos = [
-            info
-            for info in edm.products(file)
-            if wanted is None or wanted(info.name.branch) or wanted(info.name.label)
+            info for info in known if wanted is None or wanted(info.name.branch) or wanted(info.name.label)
         ]
         document = {
             "file": file.file_path,
