@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -50,7 +51,7 @@ def record_form(
     return ("record", named, class_name, [""] * len(named) if titles is None else list(titles))
 
 
-def record_of(fields: Mapping[str, Column]) -> BuiltColumn:
+def record_of(fields: Mapping[str, Column], class_name: str = "") -> BuiltColumn:
     """The record whose fields are columns of equal lengths."""
     length = min((column.length for column in fields.values()), default=0)
     if any(column.length != length for column in fields.values()):
@@ -58,8 +59,23 @@ def record_of(fields: Mapping[str, Column]) -> BuiltColumn:
             f"fields of different lengths: { {name: col.length for name, col in fields.items()} }"
         )
     buffers = [buffer for column in fields.values() for buffer in column.buffers]
-    form = record_form((name, column.form) for name, column in fields.items())
+    form = record_form(((name, column.form) for name, column in fields.items()), class_name)
     return BuiltColumn(form, length, buffers)
+
+
+def fields_apart(column: Column) -> dict[str, BuiltColumn]:
+    """The fields of a column of records, as columns."""
+    buffers = iter(column.buffers)
+    return {
+        name: BuiltColumn(form, column.length, list(islice(buffers, buffer_count(form))))
+        for name, form in column.form[1]
+    }
+
+
+def buffer_count(form: Form) -> int:
+    """Number of buffers of a column of a form."""
+    own = 1 if form[0] == "primitive" else len(_OWN_BUFFERS.get(form[0], []))
+    return own + sum(map(buffer_count, contents(form)))
 
 
 def empty_column(form: Form) -> BuiltColumn:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _awkward, _numpy
-from ._column import Column, is_flat, record_of
+from ._assemble import column_of
+from ._column import Column, is_flat
 from ._expressions import Expression
 from ._libraries import Doc, library_named
-from ._select import readable_leaves, warn_skipped
+from ._select import warn_skipped
 from ._wish import Wish
 from .errors import UsageError
-
-if TYPE_CHECKING:
-    from .branch import Branch
 
 
 def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_offset: int = 0) -> Any:
@@ -26,20 +24,6 @@ def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_
     ``index_offset`` is what libraries with an index add to entry numbers.
     """
     return _Result(wish, columns, start, stop, index_offset).get()
-
-
-def column_of(branch: Branch, columns: Mapping[tuple[int, str], Column]) -> Column:
-    """The column of a branch; that of a group is a record of its readable sub-branches."""
-    if not branch.is_group:
-        return columns[branch.request]
-    fields: dict[str, Column] = {}
-    for child in branch.branches:
-        if child.unsupported is None and readable_leaves(child):
-            fields[child.name if child.name not in fields else child.path] = column_of(child, columns)
-    try:
-        return record_of(fields)
-    except ValueError as error:
-        raise UsageError(f"the sub-branches of {branch.path!r} cannot stand side by side: {error}") from None
 
 
 class _Result:

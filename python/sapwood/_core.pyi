@@ -46,7 +46,8 @@ class File:
     compression: int  # algorithm * 100 + level
     def keys(self, recursive: bool = True, deadline: float | None = None) -> list[Key]:
         """All keys, highest cycle first within a name, in file order otherwise."""
-    def tree(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree: ...
+    def item(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree | Object:
+        """The tree or the object at a path."""
     def streamers(self) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
@@ -55,6 +56,13 @@ class File:
     def trace(self) -> list[tuple[float, float, int, int]]:
         """Every range fetched so far: (seconds since open when asked, when answered, byte offset, bytes)."""
     def close(self) -> None: ...
+
+class Object:
+    """An object of a file. Plain data."""
+
+    class_name: str
+    column: Column  # of one item
+    skipped: list[tuple[str, str]]  # path of a member that is not in the column, why
 
 class Branch:
     """What a tree says of one branch. Plain data."""
@@ -70,7 +78,9 @@ class Branch:
     typename: str  # C++ type as uproot spells it: "float", "int32_t[]", "std::vector<float>", ...
     form: Any | None  # see Column.form; None if it cannot be read
     unsupported: str | None  # why it cannot be read
+    skipped: list[tuple[str, str]]  # (path, reason) of members that are left out, for they cannot be read
     is_group: bool  # has no data of its own (a split object's node)
+    item_class: str | None  # of a split collection, whose sub-branches are the members of its items
     count_branch: int | None  # index of the branch that holds the lengths, if any
     compressed_bytes: int
     uncompressed_bytes: int
@@ -91,6 +101,7 @@ class Tree:
     num_entries: int
     branches: list[Branch]  # depth first
     aliases: dict[str, str]
+    friends: list[tuple[str, str, str]]  # (name, file as its writer named it or "" for this, path in it)
     cluster_starts: list[int]  # first entry of each cluster, then num_entries
     compressed_bytes: int
     uncompressed_bytes: int

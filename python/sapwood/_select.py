@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ._assemble import readable_leaves
 from ._expressions import Expression, parse
 from ._filters import Filter
 from .errors import BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
@@ -72,13 +73,6 @@ def select(
         parsed_cut = target if isinstance(target, Expression) else resolver.expression(f"get({cut!r})")
     selection = Selection(outputs, parsed_cut, resolver.names, expressions is not None)
     return selection
-
-
-def readable_leaves(branch: Branch) -> list[Branch]:
-    """The branches whose data make up a branch: itself, or the readable ones inside a group."""
-    if not branch.is_group:
-        return [branch]
-    return [leaf for child in branch.branches for leaf in readable_leaves(child) if leaf.unsupported is None]
 
 
 def require_readable(branch: Branch) -> Branch:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ._assemble import empty_column_of, readable_leaves
 from ._border import core_errors
 from ._column import Form, fields_of, record_form, type_string
 from ._libraries import library_named
@@ -140,9 +141,49 @@ class Branch(HasBranches):
         return self._core.unsupported
 
     @cached_property
+    def skipped(self) -> list[tuple[str, str]]:
+        """(path, reason) of the members that arrays leave out, because their bytes cannot be understood.
+
+        They are those of classes whose streamers were written by hand and published nowhere. Those of a group
+        are those of its sub-branches, and these themselves where they cannot be read.
+        """
+        if not self.is_group:
+            return list(self._core.skipped)
+        return [
+            (f"{child.name}.{path}" if path else child.name, reason)
+            for child in self.branches
+            for path, reason in ([("", child.unsupported)] if child.unsupported else child.records.skipped)
+        ]
+
+    @cached_property
     def is_group(self) -> bool:
-        """Whether it has no data of its own: its array is a record of its sub-branches."""
+        """Whether it has no data of its own: its array is one of records of its sub-branches."""
         return self._core.is_group
+
+    @cached_property
+    def item_class(self) -> str | None:
+        """The class of the items, if the branch is a split collection: its sub-branches are their members."""
+        return self._core.item_class
+
+    @property
+    def records(self) -> Branch:
+        """The branch as one whose array has the objects that were split into its sub-branches.
+
+        The array of a group has them anyway. That of a split ``TClonesArray`` has the numbers of items, which
+        is what the branch itself holds (and what ROOT and uproot give): ``branch.records.array()`` has a list
+        of records per entry.
+        """
+        if self.is_group or self.item_class is None or self.member or not self.branches:
+            return self
+        return _Records(self._tree, self._core)
+
+    @property
+    def ancestors(self) -> Iterator[Branch]:
+        """The branches that this is in, the innermost first."""
+        above = self.parent
+        while isinstance(above, Branch):
+            yield above
+            above = above.parent
 
     @cached_property
     def interpretation(self) -> Interpretation:
@@ -275,6 +316,14 @@ class Branch(HasBranches):
         return f"<Branch {self.path!r}: {self.typename or 'group'}{inside} of tree {self._tree.name!r}>"
 
 
+class _Records(Branch):
+    """A branch that has numbers of items, as the group of its sub-branches."""
+
+    @property
+    def is_group(self) -> bool:
+        return True
+
+
 class Interpretation:
     """What an entry of a branch becomes in memory. Its ``repr`` is the type of an entry."""
 
@@ -283,13 +332,11 @@ class Interpretation:
 
     @cached_property
     def form(self) -> Form | None:
-        """The shape of the data as nested tuples; a group's is a record; None if it cannot be read."""
+        """The shape of the data as nested tuples: a group's is that of its records. None if unreadable."""
         branch = self._branch
         if not branch.is_group:
             return branch.form
-        fields = [(child.name, child.interpretation.form) for child in branch.branches]
-        readable = [(name, form) for name, form in fields if form is not None]
-        return record_form(readable) if readable else None
+        return empty_column_of(branch).form if readable_leaves(branch) else None
 
     def awkward_form(self, file: Any = None) -> Any:
         """The ``ak.forms.Form`` of the array that :meth:`Branch.array` returns."""

@@ -28,7 +28,7 @@ def test_a_member_is_found_by_its_path(tracks: sapwood.Tree) -> None:
         assert (found.name, found.path, found.typename) == ("evtinfo.runid", "evtinfo.runid", "int32_t")
         assert found.array(library="np").tolist() == whole["runid"].tolist()
     assert "evtinfo.runid" in tracks and "evtinfo.nothing" not in tracks
-    assert "evtinfo.runid" not in tracks.keys()
+    assert "evtinfo.runid" not in list(tracks)
     assert tracks["evtinfo.runid"].parent == tracks["evtinfo."]
 
 
@@ -64,10 +64,10 @@ def test_members_are_listed(tracks: sapwood.Tree) -> None:
 
 
 def test_an_unknown_member_names_those_that_are_near(tracks: sapwood.Tree) -> None:
-    with pytest.raises(KeyInFileError, match="'evtinfo.runid'") as caught:
+    with pytest.raises(KeyInFileError, match=r"'evtinfo\.runid'") as caught:
         tracks["evtinfo.runide"]
     assert "evtinfo.runid" in caught.value.keys
-    with pytest.raises(KeyInFileError, match="'evtinfo.runid'"):
+    with pytest.raises(KeyInFileError, match=r"'evtinfo\.runid'"):
         tracks.arrays(["evtinfo.runide + 1"])
     with pytest.raises(KeyInFileError):
         tracks["evtinfo.runid.more"]

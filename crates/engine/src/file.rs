@@ -1,10 +1,12 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
-use crate::{Interrupt, Tree, pool};
+use crate::elsewhere::beside;
+use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TraceRecord, TracedSource, open};
-use sapwood_tfile::{FileHeader, Key, StreamerInfos, TFile};
+use sapwood_streamer::Compiler;
+use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
 
 pub use sapwood_tfile::Entry as KeyEntry;
@@ -24,7 +26,10 @@ pub(crate) struct Inner {
     tfile: TFile,
     known: Segments,
     streamers: OnceLock<Arc<StreamerInfos>>,
+    compiler: OnceLock<Compiler>,
     trace: Trace,
+    /// What it was opened with, if it was opened by its name.
+    origin: Option<(String, OpenOptions)>,
 }
 
 impl File {
@@ -34,9 +39,22 @@ impl File {
     /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
     pub fn open(url: &str, options: OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
         let (deadline, counters) = (options.deadline, Arc::clone(&options.counters));
-        let opened = async move { open(url, &options).await };
-        let opened = wait(&pool::runtime()?, opened, deadline, interrupt)?;
-        File::from_opened(opened, counters, deadline, interrupt)
+        let opened = wait(&pool::runtime()?, open(url, &options), deadline, interrupt)?;
+        File::from_opened(opened, counters, Some((url.to_owned(), options)), deadline, interrupt)
+    }
+
+    /// Opens the file that this one calls `name`, with the same options; what reading it costs is counted here.
+    pub(crate) fn open_beside(
+        &self,
+        name: &str,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
+        let Some((origin, options)) = &self.0.origin else {
+            let message = format!("the baskets lie in {name}, and nothing says where that is");
+            return Err(Error::unsupported(message).hint("open the file by its path or URL"));
+        };
+        File::open(&beside(origin, name)?, OpenOptions { deadline, ..options.clone() }, interrupt)
     }
 
     /// Opens what any other source holds.
@@ -50,12 +68,13 @@ impl File {
     ) -> Result<File> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
-        File::from_opened(Opened { source, known: Segments::default() }, counters, deadline, interrupt)
+        File::from_opened(Opened { source, known: Segments::default() }, counters, None, deadline, interrupt)
     }
 
     fn from_opened(
         opened: Opened,
         counters: Arc<Counters>,
+        origin: Option<(String, OpenOptions)>,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
@@ -67,7 +86,8 @@ impl File {
         let parse = fetcher.satisfy(&mut known, deadline, |known| TFile::open(known, size));
         let tfile = wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(&url))?;
         let fetcher = fetcher.with_known(known.clone());
-        Ok(File(Arc::new(Inner { fetcher, tfile, known, streamers: OnceLock::new(), trace })))
+        let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
+        Ok(File(Arc::new(Inner { fetcher, tfile, known, streamers, compiler, trace, origin })))
     }
 
     /// The URL, without secrets.
@@ -133,12 +153,47 @@ impl File {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Tree> {
+        let found = self.find(path, cycle, deadline, interrupt)?;
+        check_class(&found.key, &found.streamers).map_err(|error| error.url(self.url()))?;
+        self.tree_of(&found)
+    }
+
+    /// The tree or the object at a path; of the highest cycle, unless one is given.
+    ///
+    /// # Errors
+    /// `Missing` if there is no such key; `Unsupported` if it is a directory, an RNTuple, or of a class that
+    /// cannot be read; those of the source; `Truncated` or `Corrupt` if its record is broken.
+    pub fn item(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Item> {
+        let found = self.find(path, cycle, deadline, interrupt)?;
+        let class = found.key.class_name.as_str();
+        if is_tree(class, &found.streamers) || RNTUPLES.contains(&class) || found.key.is_directory() {
+            check_class(&found.key, &found.streamers).map_err(|error| error.url(self.url()))?;
+            return self.tree_of(&found).map(Item::Tree);
+        }
+        let compiler = self.0.compiler.get_or_init(|| Compiler::with_identities((*found.streamers).clone()));
+        let object = Object::read(&found.key, &found.record, compiler);
+        object.map(Item::Object).map_err(|error| error.url(self.url()))
+    }
+
+    /// The key at a path with its record and the class descriptions, which are asked for in one turnaround.
+    fn find(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Found> {
         let path = match cycle {
             Some(cycle) => format!("{path};{cycle}"),
             None => path.to_owned(),
         };
         let tfile = &self.0.tfile;
-        // The record and the class descriptions are asked for together, in one turnaround.
         let (key, record, streamers) = self.0.parse(deadline, interrupt, |known| {
             let key = match tfile.find(known, &path)? {
                 Step::Done(key) => key,
@@ -154,10 +209,31 @@ impl File {
             Ok(both(tfile.record(known, &key)?, streamers, key))
         })?;
         let streamers = Arc::clone(self.0.streamers.get_or_init(|| streamers));
-        check_class(&key, &streamers).map_err(|error| error.url(self.url()))?;
-        Tree::new(self.clone(), &path, &key, &record, &streamers)
+        Ok(Found { path, key, record, streamers })
+    }
+
+    fn tree_of(&self, found: &Found) -> Result<Tree> {
+        let Found { path, key, record, streamers } = found;
+        Tree::new(self.clone(), path, key, record, streamers)
             .map_err(|error| record.locate(&key.name, &error).url(self.url()))
     }
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Item {
+    /// A tree.
+    Tree(Tree),
+    /// Any other object.
+    Object(Object),
+}
+
+/// A key, and what is needed to read its object.
+struct Found {
+    path: String,
+    key: Key,
+    record: Record,
+    streamers: Arc<StreamerInfos>,
 }
 
 impl Inner {
@@ -189,9 +265,13 @@ fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
     }
 }
 
+fn is_tree(class: &str, streamers: &StreamerInfos) -> bool {
+    TREES.contains(&class) || streamers.derives_from(class, "TTree")
+}
+
 fn check_class(key: &Key, streamers: &StreamerInfos) -> Result<()> {
     let class = key.class_name.as_str();
-    if TREES.contains(&class) || streamers.derives_from(class, "TTree") {
+    if is_tree(class, streamers) {
         return Ok(());
     }
     let message = format!("'{}' is a {class}, not a tree", key.name);

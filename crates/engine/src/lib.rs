@@ -19,8 +19,10 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
+mod elsewhere;
 mod file;
 mod member;
+mod object;
 mod plan;
 mod pool;
 mod read;
@@ -29,7 +31,8 @@ mod scan;
 mod tree;
 mod windows;
 
-pub use file::{File, KeyEntry};
+pub use file::{File, Item, KeyEntry};
+pub use object::Object;
 pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{

@@ -1,11 +1,12 @@
 //! Which baskets a read needs, and what is done with them.
 
-use crate::Tree;
+use crate::elsewhere::{FileIndex, Located};
 use crate::request::Wanted;
+use crate::{Interrupt, Tree};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Result};
-use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, decode};
+use sapwood_core::{Buffer, ByteRange, Column, Counters, Deadline, Error, Result};
+use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, Outcome, decode};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -27,6 +28,8 @@ struct BranchPlan<'t> {
     interpretation: &'t Interpretation,
     entries: Range<u64>,
     baskets: &'t [BasketRef],
+    /// Where the baskets lie.
+    file: FileIndex,
 }
 
 /// Entry ranges must lie in the tree.
@@ -43,13 +46,26 @@ pub(crate) fn check_range(tree: &Tree, entries: &Range<u64>) -> Result<()> {
     .url(tree.file().url()))
 }
 
+/// Opens what the plans of columns need to be open.
+pub(crate) fn prepare(
+    tree: &Tree,
+    wanted: &[Wanted],
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
+    let counts =
+        |wanted: &Wanted| interpretation(tree, wanted.branch, None).ok().and_then(|known| known.count_branch);
+    let branches = wanted.iter().flat_map(|wanted| [Some(wanted.branch), counts(wanted)]);
+    tree.open_elsewhere(branches.flatten(), deadline, interrupt)
+}
+
 /// The plans of columns for the entries `entries`.
 pub(crate) fn plan<'t>(
     tree: &'t Tree,
     wanted: &'t [Wanted],
     entries: &Range<u64>,
 ) -> Result<Vec<ColumnPlan<'t>>> {
-    let plans = wanted.iter().map(|wanted| plan_column(tree, wanted.branch, entries));
+    let plans = wanted.iter().map(|wanted| plan_column(tree, wanted, entries));
     plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
 }
 
@@ -68,14 +84,18 @@ pub(crate) fn timed(
 }
 
 /// The plan of a column for the entries `entries` of a branch; fewer, if the branch has fewer.
-fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Result<ColumnPlan<'t>> {
-    let values = BranchPlan::new(tree, branch, entries)?;
+fn plan_column<'t>(tree: &'t Tree, wanted: &'t Wanted, entries: &Range<u64>) -> Result<ColumnPlan<'t>> {
+    let outcome = wanted.selected.as_deref();
+    let values = BranchPlan::new(tree, wanted.branch, outcome, entries)?;
     let counts = match values.interpretation.count_branch {
         // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
         Some(count) if values.branch.io_bits != 0 => match (values.baskets.first(), values.baskets.last()) {
-            (Some(first), Some(last)) => {
-                Some(BranchPlan::new(tree, count, &(first.first_entry..last.first_entry + last.entries))?)
-            }
+            (Some(first), Some(last)) => Some(BranchPlan::new(
+                tree,
+                count,
+                None,
+                &(first.first_entry..last.first_entry + last.entries),
+            )?),
             _ => None,
         },
         _ => None,
@@ -83,14 +103,19 @@ fn plan_column<'t>(tree: &'t Tree, branch: usize, entries: &Range<u64>) -> Resul
     Ok(ColumnPlan { values, counts })
 }
 
-/// How the bytes of a branch become values.
+/// How the bytes of a branch become values, or how those of what was selected of it do.
 ///
 /// # Errors
 /// `Usage` if there is no such branch; `Corrupt` or `Unsupported` if it cannot be read.
-pub(crate) fn interpretation(tree: &Tree, index: usize) -> Result<&Interpretation> {
+pub(crate) fn interpretation<'t>(
+    tree: &'t Tree,
+    index: usize,
+    selected: Option<&'t Outcome>,
+) -> Result<&'t Interpretation> {
     let (Some(branch), Some(outcome)) = (tree.branches().get(index), tree.outcomes().get(index)) else {
         return Err(Error::usage(format!("the tree has no branch number {index}")));
     };
+    let outcome = selected.unwrap_or(outcome);
     let error = match &outcome.meaning {
         _ if branch.broken.is_some() => Error::corrupt(branch.broken.clone().unwrap_or_default()),
         Meaning::Column(interpretation) => return Ok(interpretation),
@@ -105,8 +130,13 @@ pub(crate) fn interpretation(tree: &Tree, index: usize) -> Result<&Interpretatio
 }
 
 impl<'t> BranchPlan<'t> {
-    fn new(tree: &'t Tree, index: usize, entries: &Range<u64>) -> Result<Self> {
-        let interpretation = interpretation(tree, index)?;
+    fn new(
+        tree: &'t Tree,
+        index: usize,
+        selected: Option<&'t Outcome>,
+        entries: &Range<u64>,
+    ) -> Result<Self> {
+        let interpretation = interpretation(tree, index, selected)?;
         let branch = &tree.branches()[index];
         let end = branch.first_entry.saturating_add(branch.entries);
         if entries.start < branch.first_entry && !entries.is_empty() {
@@ -121,12 +151,17 @@ impl<'t> BranchPlan<'t> {
             branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
         let to = branch.baskets.partition_point(|basket| basket.first_entry < entries.end);
         let baskets = branch.baskets.get(from..to).unwrap_or_default();
-        Ok(BranchPlan { branch, interpretation, entries, baskets })
+        let file = tree.file_index(&branch.file_name).map_err(|error| error.branch(&branch.path))?;
+        Ok(BranchPlan { branch, interpretation, entries, baskets, file })
+    }
+
+    fn located(&self) -> impl Iterator<Item = Located<'_>> {
+        self.baskets.iter().map(|basket| Located { file: self.file, basket })
     }
 
     fn decode(
         &self,
-        bytes: &impl Fn(&BasketRef) -> Option<Bytes>,
+        bytes: &impl Fn(Located<'_>) -> Option<Bytes>,
         counts: Option<Counts<'_>>,
         likely: Option<&Arc<Buffer>>,
     ) -> Result<Column> {
@@ -134,7 +169,8 @@ impl<'t> BranchPlan<'t> {
             .baskets
             .iter()
             .map(|basket| {
-                let bytes = basket.embedded.clone().or_else(|| bytes(basket));
+                let located = Located { file: self.file, basket };
+                let bytes = basket.embedded.clone().or_else(|| bytes(located));
                 let bytes =
                     bytes.ok_or_else(|| Error::corrupt("a basket was not fetched").at(basket.offset))?;
                 Ok(BasketBytes { basket, bytes })
@@ -147,20 +183,25 @@ impl<'t> BranchPlan<'t> {
 
 impl ColumnPlan<'_> {
     /// The baskets that lie in the file, and not in the tree's record.
-    pub(crate) fn baskets(&self) -> impl Iterator<Item = &BasketRef> {
-        let counts = self.counts.as_ref().map_or(&[][..], |counts| counts.baskets);
-        self.values.baskets.iter().chain(counts).filter(|basket| basket.embedded.is_none())
+    pub(crate) fn baskets(&self) -> impl Iterator<Item = Located<'_>> {
+        let baskets = self.values.located().chain(self.counts.iter().flat_map(BranchPlan::located));
+        baskets.filter(|located| located.basket.embedded.is_none())
     }
 
-    /// Where they lie.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = ByteRange> {
-        self.baskets().map(|basket| ByteRange { start: basket.offset, len: basket.len })
+    /// The files that they lie in.
+    pub(crate) fn files(&self) -> impl Iterator<Item = FileIndex> {
+        [Some(self.values.file), self.counts.as_ref().map(|counts| counts.file)].into_iter().flatten()
+    }
+
+    /// Where those in one file lie.
+    pub(crate) fn ranges(&self, file: FileIndex) -> impl Iterator<Item = ByteRange> {
+        self.baskets().filter(move |located| located.file == file).map(|located| located.range())
     }
 
     /// Decodes the column from its baskets; shares the `likely` offsets if they prove right.
     pub(crate) fn decode(
         &self,
-        bytes: impl Fn(&BasketRef) -> Option<Bytes>,
+        bytes: impl Fn(Located<'_>) -> Option<Bytes>,
         likely: Option<&Arc<Buffer>>,
     ) -> Result<Column> {
         let Some(counts) = &self.counts else { return self.values.decode(&bytes, None, likely) };

@@ -1,6 +1,6 @@
 //! Reading an entry range at once.
 
-use crate::plan::{ColumnPlan, check_range, in_parallel, plan, timed};
+use crate::plan::{check_range, in_parallel, plan, prepare, timed};
 use crate::request::{Request, Requests, Wanted};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool};
@@ -32,7 +32,8 @@ pub(crate) fn read<R: Into<Request> + Clone>(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     check_range(tree, &entries)?;
-    let requests = Requests::new(requests);
+    let requests = Requests::new(tree, requests);
+    prepare(tree, &requests.wanted, options.deadline, interrupt)?;
     let columns = read_wanted(tree, &requests.wanted, entries, options, interrupt)?;
     requests.split(tree, &columns)
 }
@@ -54,7 +55,7 @@ fn read_wanted(
     while let Some(columns) = ahead.next(&pool, options.deadline, interrupt) {
         parts.push(columns?);
     }
-    Ok(join(parts))
+    join(parts)
 }
 
 /// Reads from a source that never waits: each column's baskets are read where they are decoded, while they
@@ -68,14 +69,16 @@ pub(crate) fn read_here(
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     let plans = plan(tree, wanted, entries)?;
-    let fetcher = &tree.file().0.fetcher;
     pool::compute(pool, interrupt, |cancelled| {
         in_parallel(&plans, cancelled, |plan, likely| {
-            let ranges: Vec<_> = plan.ranges().collect();
-            let bytes = fetcher.fetch_now(&ranges, deadline)?;
-            let by_offset: HashMap<u64, _> = ranges.iter().map(|range| range.start).zip(bytes).collect();
-            timed(fetcher.counters(), plan, || {
-                plan.decode(|basket| by_offset.get(&basket.offset).cloned(), likely)
+            let mut fetched = HashMap::new();
+            for file in plan.files() {
+                let ranges: Vec<_> = plan.ranges(file).collect();
+                let bytes = tree.fetcher_at(file).fetch_now(&ranges, deadline)?;
+                fetched.extend(ranges.iter().map(|range| (file, range.start)).zip(bytes));
+            }
+            timed(tree.file().counters(), plan, || {
+                plan.decode(|located| fetched.get(&(located.file, located.basket.offset)).cloned(), likely)
             })
         })
     })
@@ -85,13 +88,14 @@ pub(crate) fn read_here(
 /// Windows of whole clusters whose baskets stay under the budget.
 fn cut(tree: &Tree, wanted: &[Wanted], entries: &Range<u64>) -> Result<Vec<Range<u64>>> {
     let plans = plan(tree, wanted, entries)?;
-    let total: u64 = plans.iter().flat_map(ColumnPlan::ranges).map(|range| range.len).sum();
+    let baskets = || plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
+    let total: u64 = baskets().map(|basket| basket.len).sum();
     let starts = &tree.metadata().cluster_starts;
     if total <= WINDOW || starts.len() < 3 {
         return Ok(vec![entries.clone()]);
     }
     let mut bytes = vec![0u64; starts.len()];
-    for basket in plans.iter().flat_map(ColumnPlan::baskets) {
+    for basket in baskets() {
         let cluster = starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
         bytes[cluster] += basket.len;
     }
@@ -99,10 +103,10 @@ fn cut(tree: &Tree, wanted: &[Wanted], entries: &Range<u64>) -> Result<Vec<Range
 }
 
 /// The columns of consecutive windows, joined. Columns that share their offsets in every window share them
-/// in the whole.
-fn join(mut parts: Vec<Vec<Column>>) -> Vec<Column> {
+/// in the whole; what only the data tell of a form may differ from window to window.
+fn join(mut parts: Vec<Vec<Column>>) -> Result<Vec<Column>> {
     if parts.len() == 1 {
-        return parts.pop().unwrap_or_default();
+        return Ok(parts.pop().unwrap_or_default());
     }
     let count = parts.first().map_or(0, Vec::len);
     let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
@@ -112,20 +116,15 @@ fn join(mut parts: Vec<Vec<Column>>) -> Vec<Column> {
     let mut used = Vec::with_capacity(count);
     for _ in 0..count {
         let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
-        let Some(first) = columns.first() else { break };
-        let slices: Vec<Vec<&[u8]>> = columns
-            .iter()
-            .map(|column| column.buffers.iter().map(|buffer| buffer.as_bytes()).collect())
-            .collect();
-        let mut column = Column::join(&first.form, &slices, columns.iter().map(|column| column.length).sum());
-        if let Form::List(_) = first.form {
-            let heads = columns.iter().filter_map(|column| column.buffers.first());
-            let shared = offsets.entry(heads.clone().map(Arc::as_ptr).collect());
-            let shared = shared.or_insert_with(|| Arc::clone(&column.buffers[0]));
-            column.buffers[0] = Arc::clone(shared);
-            used.extend(heads.cloned());
+        let heads: Vec<Arc<Buffer>> =
+            columns.iter().filter_map(|column| column.buffers.first()).cloned().collect();
+        let mut column = Column::concat(columns)?;
+        if let (Form::List(_), Some(own)) = (&column.form, column.buffers.first_mut()) {
+            let shared = offsets.entry(heads.iter().map(Arc::as_ptr).collect());
+            *own = Arc::clone(shared.or_insert_with(|| Arc::clone(own)));
+            used.extend(heads);
         }
         joined.push(column);
     }
-    joined
+    Ok(joined)
 }

@@ -1,8 +1,9 @@
 //! What a read is asked for: branches, and members of the objects in them.
 
 use crate::member::member;
-use crate::{Column, Error, Result, Tree};
+use crate::{Column, Error, Outcome, Result, Tree};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// One column of a read.
 ///
@@ -41,6 +42,8 @@ pub(crate) fn names(path: &str) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) branch: usize,
+    /// What an entry holds of that which is wanted; `None` for all of it.
+    pub(crate) selected: Option<Arc<Outcome>>,
 }
 
 /// Requests by branch: each branch is read once, whatever is wanted from it.
@@ -52,7 +55,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn new<R: Into<Request> + Clone>(requests: &[R]) -> Requests {
+    pub(crate) fn new<R: Into<Request> + Clone>(tree: &Tree, requests: &[R]) -> Requests {
         let mut place_of: HashMap<usize, usize> = HashMap::with_capacity(requests.len());
         let mut members: Vec<(usize, Vec<Vec<String>>)> = Vec::with_capacity(requests.len());
         let mut parts = Vec::with_capacity(requests.len());
@@ -66,7 +69,10 @@ impl Requests {
             members[place].1.push(path.clone());
             parts.push((place, path));
         }
-        let wanted = members.into_iter().map(|(branch, _)| Wanted { branch });
+        let wanted = members.into_iter().map(|(branch, members)| {
+            let selected = tree.selected(branch, &members);
+            Wanted { branch, selected }
+        });
         Requests { wanted: wanted.collect(), parts }
     }
 

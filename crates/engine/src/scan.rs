@@ -1,6 +1,6 @@
 //! Reading range by range, with the next range on its way while one is worked on.
 
-use crate::plan::{check_range, plan};
+use crate::plan::{check_range, plan, prepare};
 use crate::read::{ReadOptions, read_here};
 use crate::request::{Request, Requests};
 use crate::windows::Windows;
@@ -33,11 +33,13 @@ impl Scan {
         requests: &[R],
         ranges: Vec<Range<u64>>,
         options: ReadOptions,
+        interrupt: Interrupt<'_>,
     ) -> Result<Scan> {
         for range in &ranges {
             check_range(&tree, range)?;
         }
-        let requests = Requests::new(requests);
+        let requests = Requests::new(&tree, requests);
+        prepare(&tree, &requests.wanted, options.deadline, interrupt)?;
         // What can be said against a request is said before anything is read.
         plan(&tree, &requests.wanted, &(0..0))?;
         let patience = options.deadline.remaining();

@@ -1,14 +1,16 @@
 //! A tree of an open file: what it holds, and the ways to read it.
 
+use crate::elsewhere::Elsewhere;
 use crate::member::{member_form, spelled};
 use crate::request::names;
 use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
 use sapwood_core::{Column, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{Branch, Outcome, interpret};
+use sapwood_ttree::{Branch, Meaning, Outcome, interpret};
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A tree. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -20,6 +22,9 @@ pub(crate) struct Inner {
     path: String,
     pub(crate) meta: sapwood_ttree::Tree,
     outcomes: Vec<Outcome>,
+    pub(crate) elsewhere: Elsewhere,
+    compiler: Compiler,
+    selected: Mutex<HashMap<(usize, Vec<String>), Option<Arc<Outcome>>>>,
 }
 
 /// What a member of the objects in a branch holds.
@@ -29,6 +34,8 @@ pub struct Member {
     pub typename: String,
     /// The shape and type of its column.
     pub form: Form,
+    /// What in it cannot be read: path and reason.
+    pub skipped: Vec<(String, String)>,
 }
 
 impl Tree {
@@ -47,8 +54,17 @@ impl Tree {
             streamers,
         )?;
         let compiler = Compiler::new(streamers.clone());
-        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[])).collect();
-        Ok(Tree(Arc::new(Inner { file, path: path.to_owned(), meta, outcomes })))
+        let outcomes =
+            (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[])).collect();
+        Ok(Tree(Arc::new(Inner {
+            file,
+            path: path.to_owned(),
+            meta,
+            outcomes,
+            elsewhere: Elsewhere::default(),
+            compiler,
+            selected: Mutex::default(),
+        })))
     }
 
     /// The file it is in.
@@ -97,10 +113,34 @@ impl Tree {
     /// `Usage` for an index beyond the tree; `Unsupported` for a branch that cannot be read; `Missing` for a
     /// member that does not exist, with the names of those that do.
     pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
-        let form = plan::interpretation(self, branch)
-            .and_then(|interpretation| member_form(&interpretation.form, &names(path)))
-            .map_err(|error| error.url(self.file().url()))?;
-        Ok(Member { typename: spelled(&form), form })
+        let names = names(path);
+        let selected = self.selected(branch, std::slice::from_ref(&names));
+        let found = plan::interpretation(self, branch, selected.as_deref()).and_then(|interpretation| {
+            let form = member_form(&interpretation.form, &names)?;
+            let skipped = interpretation.skipped.clone();
+            Ok(Member { typename: spelled(&form), form, skipped })
+        });
+        found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
+    }
+
+    /// What a branch holds of the members at some paths, where that is less than all, and can be read.
+    pub(crate) fn selected(&self, branch: usize, members: &[Vec<String>]) -> Option<Arc<Outcome>> {
+        if members.iter().any(Vec::is_empty) {
+            return None;
+        }
+        let mut paths: Vec<String> = members.iter().map(|names| names.join(".")).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let mut known = self.0.selected.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = known.entry((branch, paths)).or_insert_with_key(|(branch, paths)| {
+            let outcome = interpret(&self.0.meta, *branch, &self.0.compiler, paths);
+            Some(Arc::new(outcome)).filter(|outcome| matches!(outcome.meaning, Meaning::Column(_)))
+        });
+        outcome.clone()
+    }
+
+    pub(crate) fn branch_path(&self, branch: usize) -> &str {
+        self.branches().get(branch).map_or("", |branch| &branch.path)
     }
 
     /// The entries `entries` of branches, or of members of the objects in them; plain numbers are indices in
@@ -131,7 +171,8 @@ impl Tree {
         requests: &[R],
         ranges: Vec<Range<u64>>,
         options: ReadOptions,
+        interrupt: Interrupt<'_>,
     ) -> Result<Scan> {
-        Scan::new(self.clone(), requests, ranges, options)
+        Scan::new(self.clone(), requests, ranges, options, interrupt)
     }
 }

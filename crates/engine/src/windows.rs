@@ -1,13 +1,14 @@
 //! Entry ranges of a distant source: each is fetched ahead, and decoded when its bytes are there.
 
-use crate::plan::{ColumnPlan, in_parallel, plan, timed};
+use crate::elsewhere::FileIndex;
+use crate::plan::{in_parallel, plan, timed};
 use crate::request::Wanted;
 use crate::{Interrupt, Tree, pool};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// Bytes that are fetched ahead of the range that is worked on.
@@ -19,41 +20,60 @@ const AHEAD: Ahead = Ahead { jobs: 2, bytes: 64 << 20 };
 pub(crate) struct Windows {
     tree: Tree,
     wanted: Vec<Wanted>,
-    ahead: ReadAhead<Window>,
-    /// Baskets of the last range that the next may need, by their offset.
-    carried: HashMap<u64, Bytes>,
+    ranges: std::vec::IntoIter<Range<u64>>,
+    /// What is fetched from each of the tree's files, range by range.
+    ahead: Vec<(FileIndex, ReadAhead<Window>)>,
+    /// Baskets of the last range that the next may need, by file and offset.
+    carried: HashMap<(FileIndex, u64), Bytes>,
 }
 
-/// What is remembered of a range while its bytes are fetched.
+/// What is remembered of a range while its bytes are fetched from one file.
 #[derive(Debug, Clone)]
 struct Window {
-    entries: Range<u64>,
     fetched: Vec<ByteRange>,
     /// Offsets of the baskets that the next range needs again.
     keep: HashSet<u64>,
 }
 
+/// The jobs of one file, one per range, while they are made.
+#[derive(Default)]
+struct Jobs {
+    jobs: Vec<Job<Window>>,
+    before: HashSet<u64>,
+}
+
+impl Jobs {
+    fn add(&mut self, mut wanted: Vec<ByteRange>) {
+        wanted.sort_unstable();
+        wanted.dedup();
+        let here: HashSet<u64> = wanted.iter().map(|range| range.start).collect();
+        if let Some(last) = self.jobs.last_mut() {
+            last.tag.keep = here.intersection(&self.before).copied().collect();
+        }
+        wanted.retain(|range| !self.before.contains(&range.start));
+        self.before = here;
+        self.jobs.push(Job { tag: Window { fetched: wanted.clone(), keep: HashSet::new() }, wanted });
+    }
+}
+
 impl Windows {
     pub(crate) fn new(tree: Tree, wanted: &[Wanted], ranges: Vec<Range<u64>>) -> Result<Windows> {
-        let mut before = HashSet::new();
-        let mut jobs: Vec<Job<Window>> = Vec::with_capacity(ranges.len());
-        for entries in ranges {
-            let plans = plan(&tree, wanted, &entries)?;
-            let mut wanted: Vec<ByteRange> = plans.iter().flat_map(ColumnPlan::ranges).collect();
-            wanted.sort_unstable();
-            wanted.dedup();
-            let here: HashSet<u64> = wanted.iter().map(|range| range.start).collect();
-            if let Some(last) = jobs.last_mut() {
-                last.tag.keep = here.intersection(&before).copied().collect();
-            }
-            wanted.retain(|range| !before.contains(&range.start));
-            before = here;
-            let window = Window { entries, fetched: wanted.clone(), keep: HashSet::new() };
-            jobs.push(Job { tag: window, wanted });
+        let mut files: BTreeMap<FileIndex, Jobs> = BTreeMap::new();
+        for plan in plan(&tree, wanted, &(0..0))? {
+            files.extend(plan.files().map(|file| (file, Jobs::default())));
         }
-        let fetcher = tree.file().0.fetcher.clone();
-        let ahead = ReadAhead::new(jobs, fetcher, pool::runtime()?, AHEAD);
-        Ok(Windows { tree, wanted: wanted.to_vec(), ahead, carried: HashMap::new() })
+        for entries in &ranges {
+            let plans = plan(&tree, wanted, entries)?;
+            for (file, jobs) in &mut files {
+                jobs.add(plans.iter().flat_map(|plan| plan.ranges(*file)).collect());
+            }
+        }
+        let handle = pool::runtime()?;
+        let ahead = files.into_iter().map(|(file, jobs)| {
+            (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), AHEAD))
+        });
+        let (ahead, ranges) = (ahead.collect(), ranges.into_iter());
+        Ok(Windows { tree, wanted: wanted.to_vec(), ranges, ahead, carried: HashMap::new() })
     }
 
     pub(crate) fn next(
@@ -62,31 +82,41 @@ impl Windows {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Option<Result<Vec<Column>>> {
-        let url = self.tree.file().url().to_owned();
-        let columns = match self.ahead.next(deadline, interrupt)? {
-            Ok((window, bytes)) => self.decode(&window, bytes, pool, interrupt),
-            Err(error) => Err(error),
-        };
-        Some(columns.map_err(|error| error.url(url)))
+        let entries = self.ranges.next()?;
+        let columns = self.columns(&entries, pool, deadline, interrupt);
+        if columns.is_err() {
+            self.ranges = Vec::new().into_iter();
+        }
+        Some(columns.map_err(|error| error.url(self.tree.file().url())))
     }
 
-    fn decode(
+    fn columns(
         &mut self,
-        window: &Window,
-        bytes: Vec<Bytes>,
+        entries: &Range<u64>,
         pool: &ThreadPool,
+        deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Column>> {
-        self.carried.extend(window.fetched.iter().map(|range| range.start).zip(bytes));
-        let plans = plan(&self.tree, &self.wanted, &window.entries)?;
+        let mut keep = HashSet::new();
+        for (file, ahead) in &mut self.ahead {
+            let Some(answer) = ahead.next(deadline, interrupt) else { continue };
+            let (window, bytes) = answer?;
+            let offsets = window.fetched.iter().map(|range| (*file, range.start));
+            self.carried.extend(offsets.zip(bytes));
+            keep.extend(window.keep.into_iter().map(|offset| (*file, offset)));
+        }
+        let plans = plan(&self.tree, &self.wanted, entries)?;
         let counters = self.tree.file().counters();
         let carried = &self.carried;
         let columns = pool::compute(pool, interrupt, |cancelled| {
             in_parallel(&plans, cancelled, |plan, likely| {
-                timed(counters, plan, || plan.decode(|basket| carried.get(&basket.offset).cloned(), likely))
+                timed(counters, plan, || {
+                    let bytes = |file, offset| carried.get(&(file, offset)).cloned();
+                    plan.decode(|located| bytes(located.file, located.basket.offset), likely)
+                })
             })
         })?;
-        self.carried.retain(|offset, _| window.keep.contains(offset));
+        self.carried.retain(|place, _| keep.contains(place));
         Ok(columns)
     }
 }

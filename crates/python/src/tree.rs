@@ -71,6 +71,13 @@ impl Tree {
         self.0.metadata().aliases.iter().cloned().collect()
     }
 
+    /// Name, file (empty for this one) and path of each friend.
+    #[getter]
+    fn friends(&self) -> Vec<(String, String, String)> {
+        let friends = self.0.metadata().friends.iter();
+        friends.map(|friend| (friend.name.clone(), friend.file.clone(), friend.tree.clone())).collect()
+    }
+
     #[getter]
     fn cluster_starts(&self) -> Vec<u64> {
         self.0.metadata().cluster_starts.clone()
@@ -115,7 +122,7 @@ impl Tree {
     ) -> PyResult<Scan> {
         let options = read_options(threads, deadline)?;
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
-        let scan = detached(py, |_| self.0.scan(&requests, ranges, options))?;
+        let scan = detached(py, |interrupt| self.0.scan(&requests, ranges, options, interrupt))?;
         Ok(Scan(Mutex::new(scan)))
     }
 }
@@ -222,9 +229,29 @@ impl Branch {
         }
     }
 
+    /// Members that cannot be read, and why.
+    #[getter]
+    fn skipped(&self) -> Vec<(String, String)> {
+        match (&self.selected, &self.outcome().meaning) {
+            (Some((_, member)), _) => member.skipped.clone(),
+            (None, Meaning::Column(interpretation)) => interpretation.skipped.clone(),
+            (None, Meaning::Group | Meaning::Unsupported(_)) => Vec::new(),
+        }
+    }
+
     #[getter]
     fn is_group(&self) -> bool {
         matches!(self.outcome().meaning, Meaning::Group)
+    }
+
+    #[getter]
+    fn item_class(&self) -> Option<&str> {
+        match &self.branch().kind {
+            BranchKind::Element(element) if matches!(element.element_type, 3 | 4) => {
+                Some(&element.clones_name)
+            }
+            _ => None,
+        }
     }
 
     #[getter]

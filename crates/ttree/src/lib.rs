@@ -12,4 +12,4 @@ mod meta;
 pub use basket::BasketHeader;
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
-pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Leaf, LeafKind, Tree};
+pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};

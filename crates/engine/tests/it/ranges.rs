@@ -54,7 +54,7 @@ fn a_distant_file_and_a_scan_of_it_give_the_same() {
             let expected = near.read(&branches, 0..near.entries(), &options, &mut never()).unwrap();
             let read = far.read(&branches, 0..far.entries(), &options, &mut never()).unwrap();
             assert_eq!(read, expected, "{name}");
-            let mut scan = far.scan(&branches, cuts(far.entries()), options).unwrap();
+            let mut scan = far.scan(&branches, cuts(far.entries()), options, &mut never()).unwrap();
             let mut parts = vec![Vec::new(); branches.len()];
             while let Some(columns) = scan.next(&mut never()) {
                 for (part, column) in parts.iter_mut().zip(columns.unwrap()) {

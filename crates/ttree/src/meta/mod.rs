@@ -33,8 +33,21 @@ pub struct Tree {
     pub cluster_starts: Vec<u64>,
     /// `TTree::fAliases`: name and expression.
     pub aliases: Vec<(String, String)>,
+    /// `TTree::fFriends`.
+    pub friends: Vec<Friend>,
     /// All branches, depth first in file order: a branch stands before its sub-branches.
     pub branches: Vec<Branch>,
+}
+
+/// A tree whose entries stand beside those of another (`TFriendElement`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Friend {
+    /// The name that it goes by: an alias, or that of the tree.
+    pub name: String,
+    /// The file that holds it, as its writer named it; empty for the same file.
+    pub file: String,
+    /// The path of the tree in that file.
+    pub tree: String,
 }
 
 /// One branch, with what is needed to find and understand its data.

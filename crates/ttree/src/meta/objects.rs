@@ -1,5 +1,6 @@
 //! Containers and small bases inside a tree's record.
 
+use super::Friend;
 use sapwood_core::Result;
 use sapwood_tfile::{Cursor, ObjectSlot};
 
@@ -34,16 +35,40 @@ pub(super) fn obj_array<'a>(
 
 /// Reads a pointer to a `TList` of `TNamed`: names and titles.
 pub(super) fn named_list(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)>> {
-    let ObjectSlot::Object { mut body, .. } = cursor.read_object_any()? else { return Ok(Vec::new()) };
+    list(cursor, |item| item.tnamed().map(|named| (named.name, named.title)))
+}
+
+/// Reads a pointer to a `TList` of `TFriendElement` (root-io-spec Auxiliary §3).
+pub(super) fn friends(cursor: &mut Cursor<'_>) -> Result<Vec<Friend>> {
+    list(cursor, |item| {
+        let header = item.read_header()?;
+        let named = item.tnamed()?;
+        let tree = item.tstring()?;
+        // fOwnFile says nothing that the name of the file does not.
+        if header.end.is_none() {
+            item.skip(1)?;
+        }
+        item.finish(&header)?;
+        Ok(Friend { name: named.name, file: named.title, tree })
+    })
+}
+
+/// Reads a pointer to a `TList`, each object of which `each` reads.
+fn list<'a, T>(
+    cursor: &mut Cursor<'a>,
+    mut each: impl FnMut(&mut Cursor<'a>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let ObjectSlot::Object { mut body, bounded, .. } = cursor.read_object_any()? else {
+        return Ok(Vec::new());
+    };
     let header = body.read_header()?;
     body.tobject()?;
     body.tstring_bytes()?;
     let count = body.count(SLOT + 1)?;
-    let mut names = Vec::with_capacity(count);
+    let mut items = Vec::with_capacity(count);
     for _ in 0..count {
         if let ObjectSlot::Object { body: mut item, bounded, .. } = body.read_object_any()? {
-            let named = item.tnamed()?;
-            names.push((named.name, named.title));
+            items.push(each(&mut item)?);
             if !bounded {
                 body.seek(item.position())?;
             }
@@ -54,7 +79,16 @@ pub(super) fn named_list(cursor: &mut Cursor<'_>) -> Result<Vec<(String, String)
         };
         body.skip(option)?;
     }
-    Ok(names)
+    if !bounded {
+        cursor.seek(body.position())?;
+    }
+    Ok(items)
+}
+
+/// Passes over an array of numbers of `size` bytes each, such as `TArrayD`.
+pub(super) fn skip_array(cursor: &mut Cursor<'_>, size: usize) -> Result<()> {
+    let count = cursor.count(size)?;
+    cursor.skip(count.saturating_mul(size))
 }
 
 /// Passes over `TAttLine`, `TAttFill` or `TAttMarker`, which have `len` bytes if they have no byte count.

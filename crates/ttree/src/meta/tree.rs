@@ -1,12 +1,12 @@
 //! `TTree` and the classes derived from it (root-io-spec TTree).
 
-use super::Tree;
 use super::clusters::Clusters;
-use super::objects::{count, io_features, named_list, obj_array, skip_attributes};
+use super::objects::{count, friends, io_features, named_list, obj_array, skip_array, skip_attributes};
 use super::parser::Parser;
+use super::{Friend, Tree};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Cursor, ObjectHeader, StreamerInfos};
+use sapwood_tfile::{Cursor, ObjectHeader, ObjectSlot, StreamerInfos};
 
 /// The newest class version of `TTree` that is known.
 const NEWEST: i16 = 20;
@@ -19,6 +19,7 @@ struct Members {
     clusters: Clusters,
     branches: Vec<usize>,
     aliases: Vec<(String, String)>,
+    friends: Vec<Friend>,
 }
 
 /// Parses a tree's record; see [`Tree::parse`].
@@ -55,6 +56,7 @@ pub(super) fn parse(
         zip_bytes: members.zip_bytes,
         cluster_starts: members.clusters.starts(members.entries, baskets),
         aliases: members.aliases,
+        friends: members.friends,
         branches,
     })
 }
@@ -111,12 +113,22 @@ fn members(parser: &mut Parser<'_>, version: i16, cursor: &mut Cursor<'_>) -> Re
     }
     let branches = parser.branch_array(cursor)?;
     // What follows is not needed to read entries: damage there does no harm.
-    let aliases = if version > 9 {
-        leaves(cursor).and_then(|()| named_list(cursor)).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    Ok(Members { entries, total_bytes, zip_bytes, clusters, branches, aliases })
+    let aliases = if version > 9 { leaves(cursor).and_then(|()| named_list(cursor)).ok() } else { None };
+    let friends = aliases.as_ref().and_then(|_| friends_after_aliases(version, cursor).ok());
+    let (aliases, friends) = (aliases.unwrap_or_default(), friends.unwrap_or_default());
+    Ok(Members { entries, total_bytes, zip_bytes, clusters, branches, aliases, friends })
+}
+
+/// `fIndexValues`, `fIndex`, `fTreeIndex`, `fFriends`.
+fn friends_after_aliases(version: i16, cursor: &mut Cursor<'_>) -> Result<Vec<Friend>> {
+    skip_array(cursor, 8)?;
+    skip_array(cursor, 4)?;
+    if version > 11
+        && let ObjectSlot::Object { bounded: false, .. } = cursor.read_object_any()?
+    {
+        return Err(cursor.corrupt("an index has no byte count"));
+    }
+    friends(cursor)
 }
 
 /// True if `fWeight` is there. It came with class version 7 or 8; in these, it is found by what stands behind
@@ -154,6 +166,6 @@ fn first_layout(parser: &mut Parser<'_>, cursor: &mut Cursor<'_>) -> Result<Memb
     let zip_bytes = count(cursor, true)?;
     cursor.skip(2 * 4)?; // fAutoSave, fEstimate
     let branches = parser.branch_array(cursor)?;
-    let (clusters, aliases) = (Clusters::default(), Vec::new());
-    Ok(Members { entries, total_bytes, zip_bytes, clusters, branches, aliases })
+    let (clusters, aliases, friends) = (Clusters::default(), Vec::new(), Vec::new());
+    Ok(Members { entries, total_bytes, zip_bytes, clusters, branches, aliases, friends })
 }
