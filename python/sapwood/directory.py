@@ -14,7 +14,6 @@ from .tree import Tree
 
 if TYPE_CHECKING:
     from . import _core
-    from .branch import Branch
     from .file import File
 
 T = TypeVar("T")
@@ -23,7 +22,7 @@ TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 
 
 class Directory(ABC):
-    """A directory: a mapping from names to trees and directories.
+    """A directory: a mapping from names to trees, directories and other objects (:mod:`sapwood.objects`).
 
     Names are paths from here down with an optional cycle: ``"Tree"``, ``"dir/Tree;2"``. Without a cycle, the
     highest is meant. A path may go on into a tree: ``"dir/Tree/branch"``.
@@ -127,14 +126,14 @@ class Directory(ABC):
         except KeyInFileError:
             return default
 
-    def __getitem__(self, where: str) -> Tree | Directory | Branch:
+    def __getitem__(self, where: str) -> Any:
         if not isinstance(where, str):
             raise TypeError(f"an object is found by its name, not by {where!r}")
         if "/" in where.strip("/"):
-            # The core finds a tree by its path without listing directories that are not on the way to it.
+            # The core finds an object by its path without listing directories that are not on the way to it.
             path, cycle = split_cycle(where)
             with suppress(KeyInFileError, UnsupportedTypeError, UsageError):
-                return self.file.tree_at("/".join((*self._path, path)), cycle)
+                return self.file.item_at("/".join((*self._path, path)), cycle)
         key, rest = self._resolve(where)
         if key is None:
             raise self._missing(where)

@@ -41,6 +41,7 @@ __all__ = [
     "FileChangedError",
     "FileNotFoundError",
     "KeyInFileError",
+    "MemberSkippedWarning",
     "MemoryLimitError",
     "NetworkError",
     "NotRootError",
@@ -226,6 +227,10 @@ class CancelledError(SapwoodError):
 
 class BranchSkippedWarning(UserWarning):
     """Branches that cannot be read were left out of a result that did not ask for them by name."""
+
+
+class MemberSkippedWarning(UserWarning):
+    """Members that cannot be read were left out of an object that has no place to tell it."""
 
 
 _BY_CODE: dict[str, type[SapwoodError]] = {

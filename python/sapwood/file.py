@@ -12,7 +12,8 @@ from ._border import core_errors
 from ._paths import check_exists, is_url
 from .compression import Compression
 from .directory import Directory, SubDirectory
-from .errors import ClosedFileError, UsageError
+from .errors import ClosedFileError, UnsupportedTypeError, UsageError
+from .objects.reading import value_of
 from .options import OpenOptions
 from .report import ReadReport
 from .tree import Tree
@@ -107,20 +108,29 @@ class File(Directory):
         with core_errors():
             return self._core.keys(recursive=True, deadline=self._options.deadline)
 
-    def tree_at(self, path: str, cycle: int | None = None) -> Tree:
-        """The tree of a path from the top, in its highest or the given cycle."""
+    def item_at(self, path: str, cycle: int | None = None) -> Any:
+        """The tree or the object of a path from the top, in its highest or the given cycle."""
         self.require_open()
         with core_errors():
-            core = self._core.tree(path, cycle, deadline=self._options.deadline)
+            core = self._core.item(path, cycle, deadline=self._options.deadline)
+        if isinstance(core, _core.Object):
+            return value_of(core, self)
         directory = tuple(path.split("/")[:-1])
         return Tree(SubDirectory(self, directory) if directory else self, path, cycle, core)
 
-    def object_of(self, key: _core.Key) -> Tree | Directory:
-        """The directory or tree of a key."""
+    def tree_at(self, path: str, cycle: int | None = None) -> Tree:
+        """The tree of a path from the top, in its highest or the given cycle."""
+        found = self.item_at(path, cycle)
+        if not isinstance(found, Tree):
+            raise UnsupportedTypeError(f"{path!r} of {self.file_path} is no tree", url=self.file_path)
+        return found
+
+    def object_of(self, key: _core.Key) -> Any:
+        """The directory, tree or object of a key."""
         self.require_open()
         if key.is_directory:
             return SubDirectory(self, tuple(key.path.split("/")))
-        return self.tree_at(key.path, key.cycle)
+        return self.item_at(key.path, key.cycle)
 
     def report(self) -> ReadReport:
         """What reading this file has cost so far."""

@@ -6,11 +6,8 @@ import os
 from typing import Any
 
 from ._paths import FileSpec, is_url, single_file
-from .branch import Branch
-from .directory import Directory
 from .file import File
 from .options import OpenOptions, open_options
-from .tree import Tree
 
 
 def open(path: Any, *, deadline: float | None = None, threads: int | None = None, **options: Any) -> Any:
@@ -28,8 +25,8 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
             caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
 
     Returns:
-        A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch` or directory that the
-        object path leads to.
+        A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
+        object (:mod:`sapwood.objects`) that the object path leads to.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -40,7 +37,7 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
     return open_spec(single_file(path), open_options(deadline, threads, options))
 
 
-def open_spec(spec: FileSpec, options: OpenOptions) -> File | Directory | Tree | Branch:
+def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     """Opens what a :class:`FileSpec` describes."""
     where = spec.file
     if isinstance(where, str) and not is_url(where):

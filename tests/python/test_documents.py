@@ -17,7 +17,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_EXAMPLES = [page for page in PAGES if BLOCKS.search(page.read_text())]
-EXPERIMENTS = {"miniaod.root": "edm/edm.root", "xaod.root": "xaod/xaod.root"}
+EXPERIMENTS = {
+    "miniaod.root": "edm/edm.root",
+    "xaod.root": "xaod/xaod.root",
+    "objects.root": "objects/objects.root",
+    "plots.root": "objects/histograms.root",
+}
 GENERATED = ROOT / "docs" / "reference" / "command-line.md"
 
 

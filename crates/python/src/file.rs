@@ -1,6 +1,7 @@
 //! `File` and `Key`.
 
 use crate::arguments::{self, open_options};
+use crate::column::columns;
 use crate::error::{detached, exception};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Deadline, Error, ErrorKind, Source, StreamerElement};
+use sapwood::{Deadline, Error, ErrorKind, Item, Source, StreamerElement};
 use sapwood_source::MemorySource;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,21 @@ pub(crate) struct Key {
     object_bytes: u32,
     datime: u32,
     is_directory: bool,
+}
+
+/// An object of a file that is no tree.
+#[pyclass(module = "sapwood._core", frozen, get_all)]
+pub(crate) struct Object {
+    class_name: String,
+    column: Py<PyAny>,
+    skipped: Vec<(String, String)>,
+}
+
+impl Object {
+    fn new(py: Python<'_>, object: sapwood::Object) -> PyResult<Object> {
+        let column = columns(py, vec![object.column])?.get_item(0)?.unbind();
+        Ok(Object { class_name: object.class_name, column, skipped: object.skipped })
+    }
 }
 
 /// An open ROOT file.
@@ -128,11 +144,20 @@ impl File {
             .collect())
     }
 
-    /// The tree at a path.
+    /// The tree or the object at a path.
     #[pyo3(signature = (path, cycle=None, deadline=None))]
-    fn tree(&self, py: Python<'_>, path: &str, cycle: Option<u16>, deadline: Option<f64>) -> PyResult<Tree> {
+    fn item<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
-        detached(py, |interrupt| file.tree(path, cycle, deadline, interrupt)).map(Tree::new)
+        match detached(py, |interrupt| file.item(path, cycle, deadline, interrupt))? {
+            Item::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
+            Item::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
+        }
     }
 
     /// The descriptions of the classes in the file.

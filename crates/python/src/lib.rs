@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
-    use crate::file::{File, Key};
+    use crate::file::{File, Key, Object};
     #[pymodule_export]
     use crate::tree::{Branch, Scan, Tree};
 

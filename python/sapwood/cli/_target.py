@@ -21,13 +21,26 @@ def open_tree(text: str, deadline: float | None, threads: int | None) -> Any:
     Raises:
         UsageError: if there are several, or what was named is no tree.
     """
+    from ..errors import UsageError
+
+    found = open_tree_or_object(text, deadline, threads)
+    if hasattr(found, "num_entries"):
+        return found
+    raise UsageError(f"{text} is no tree")
+
+
+def open_tree_or_object(text: str, deadline: float | None, threads: int | None) -> Any:
+    """Opens what FILE:PATH names; of a file or a directory, its only tree.
+
+    Raises:
+        UsageError: if a file or directory has several trees.
+    """
+    from ..directory import Directory
     from ..errors import KeyInFileError, UsageError
 
     found = open_target(text, deadline, threads)
-    if hasattr(found, "num_entries"):
+    if not isinstance(found, Directory):
         return found
-    if not hasattr(found, "keys"):
-        raise UsageError(f"{text} is no tree")
     trees = trees_in(found)
     if not trees:
         raise KeyInFileError(f"there is no tree in {text}")

@@ -1,4 +1,4 @@
-"""`sapwood show`: a line per branch, with its type and what it costs on disk."""
+"""`sapwood show`: a line per branch, with its type and what it costs on disk; or the members of an object."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def show(
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
-    """List branches: type, entries, bytes, ratio, baskets.
+    """List branches: type, entries, bytes, ratio, baskets. Of any other object, show what it holds.
 
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
+    sapwood show plots.root:dir/histogram
     sapwood show --edm miniaod.root --sort size
     """
     if edm:
@@ -51,9 +52,14 @@ def show(
         show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline)
         return
     from ..layout import cluster_starts
-    from ._target import open_tree
+    from ._object import print_object
+    from ._target import open_tree_or_object
 
-    with open_tree(source, deadline, None) as tree:
+    found = open_tree_or_object(source, deadline, None)
+    if not hasattr(found, "num_entries"):
+        print_object(source, found, as_json=as_json)
+        return
+    with found as tree:
         rows = [_row(path, branch) for path, branch in tree.items(filter_name=filter_name)]
         document = {
             "file": tree.file.file_path,

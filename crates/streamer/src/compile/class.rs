@@ -248,7 +248,7 @@ impl Draft {
     }
 
     /// Numbers: they join the run that they follow.
-    fn run(&mut self, size: usize, wanted: Option<(crate::Number, usize)>) {
+    fn run(&mut self, size: usize, wanted: Option<(Number, usize)>) {
         if !matches!(self.steps.last(), Some(Step::Run { .. })) {
             self.steps.push(Step::Run { bytes: 0, pieces: Vec::new() });
         }
