@@ -1,4 +1,4 @@
-"""The corpus of real files, its comparison with the oracle, and what of it needs a second look.
+"""The corpus of real files, and its comparison with the oracle.
 
 The corpus is a folder with `compare.py`, `files/` and `oracle/`. It is found through SAPWOOD_CORPUS, default
 `../shared/corpus` beside the repository.
@@ -7,7 +7,6 @@ The corpus is a folder with `compare.py`, `files/` and `oracle/`. It is found th
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import os
 import subprocess
@@ -15,8 +14,6 @@ import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import sapwood
 
 HERE = Path(__file__).resolve().parent
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", HERE.parents[2] / "shared" / "corpus"))
@@ -87,25 +84,3 @@ def only_root_knows(one: Verdict) -> bool:
     values = any(root.get(each) for each in ("alts", "flat_sha", "str_sha", "members", "leafs"))
     judged = root.get("read") == "ok" and not root.get("unreliable") and values
     return known["status"] != "ok" and bool(known.get("truth") or judged)
-
-
-def same_after_all(one: Verdict) -> bool:
-    """Whether ROOT's values, as the oracle took them, show less than there is, and agree in what they show.
-
-    TTreeFormula shows one text per entry, the first (or "") where an entry is a list of them; an unordered
-    set comes in the order of a hash table in memory, not in that of the file.
-    """
-    if one["verdict"] != "root-differs":
-        return False
-    root = facts(one)["root"]
-    branch = sapwood.open(CORPUS / "files" / one["file"])[one["tree"]][f"/{one['branch']}"]
-    if "str_sha" not in root or branch.interpretation.form != ("list", ("string",)):
-        return False
-    entries = branch.array(library="np", entry_stop=root["n"])
-    if root["str_n"] == root["n"]:
-        first = [entry[0] if len(entry) else "" for entry in entries]
-        return hashlib.sha256("\0".join(first).encode()).hexdigest() == root["str_sha"]
-    if "unordered_set" in branch.typename and "json" in root:
-        shown = [sorted(json.loads(text)) for text in root["json"]]
-        return shown == [sorted(entry) for entry in entries[: len(shown)]]
-    return False

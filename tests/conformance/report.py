@@ -14,7 +14,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from corpus import CORPUS, REFUSED, Verdict, compare, of_ntuples, of_trees, only_root_knows, same_after_all
+from artefacts import same_after_all
+from corpus import CORPUS, REFUSED, Verdict, compare, of_ntuples, of_trees, only_root_knows
 
 import sapwood
 
@@ -58,7 +59,9 @@ def families(verdicts: list[Verdict]) -> str:
 def cause(error: str) -> str:
     """What an error says about the kind of a branch, without the names of this one."""
     kind, _, text = error.partition(": ")
-    text = re.sub(r" ?\((in|at|from) .*$", "", text)
+    text = re.sub(r" ?\((in|at|from|branch) .*$|, at byte .*$", "", text)
+    text = re.sub(r"^[\w:<>, ]+( has …| has \d+)", r"a class\1", text)
+    text = re.sub(r"(tell what ).*?( looks like|$)", r"\1… looks like", text)
     text = re.sub(r"\b0x[0-9a-f]+|\b\d+\b", "…", text)
     return f"{kind}: {text}"
 
