@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
+.PHONY: help demo test build shim xrootd check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -30,11 +30,17 @@ help: ## list the targets
 demo: build ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
 	@$(PY) scripts/demo.py
 
-test: check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
+test: xrootd check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
 
 # --- building ---------------------------------------------------------------------------------------------------
 
-build: .venv/.core ## the virtual environment .venv with sapwood in it
+build: .venv/.core shim ## the virtual environment .venv with sapwood in it
+
+shim: ## what reads root:// URLs, if XRootD's client is installed
+	@sh native/xrdcl/build.sh python/sapwood
+
+xrootd: ## install what the tests over root:// need, if apt may be used
+	@sh scripts/xrootd.sh
 
 .venv/.tools: requirements-dev.txt scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt
@@ -62,10 +68,10 @@ layers: .venv/.tools
 types: .venv/.tools
 	$(BIN)/mypy
 
-test-rust: .venv/.core ## the tests of the crates
+test-rust: .venv/.core shim ## the tests of the crates
 	$(CARGO) test --workspace --quiet
 
-test-python: .venv/.core ## the tests of the package, the command line and the corpus
+test-python: .venv/.core shim ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
 docs: .venv/.core ## build the documents into site/, strictly

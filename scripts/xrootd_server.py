@@ -3,9 +3,10 @@
     python scripts/xrootd_server.py --root DIR                one data server
     python scripts/xrootd_server.py --root DIR --root DIR2    a redirector with a data server for each folder
 
-Prints one line of JSON when it is ready, {"url": "root://localhost:PORT", "servers": ["localhost:PORT", ...]}, and
-serves until its standard input ends. Needs `xrootd` (and `cmsd` for a redirector): scripts/xrootd.sh installs them.
-The servers refuse to be root; started by root, they run as nobody, who must be able to read the folders.
+Prints one line of JSON when it is ready, {"url": "root://localhost:PORT", "servers": ["localhost:PORT", …]},
+and serves until its standard input ends. Needs `xrootd`, and `cmsd` for a redirector: scripts/xrootd.sh
+installs them. The servers refuse to be root; started by root, they run as nobody, who must be able to read
+the folders.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class Server:
 
 
 @contextmanager
-def data_server(root: Path, settings: str = "") -> Iterator[Server]:
+def data_server(root: Path, settings: str = "", port: int | None = None) -> Iterator[Server]:
     """A server of one folder; `settings` are added to its configuration."""
     with ExitStack() as stack:
         folder = stack.enter_context(_folder())
-        port = free_port()
+        port = port or free_port()
         config = f"xrd.port {port}\noss.localroot {root}\nall.export /\n{settings}"
         server = Server(port, [_start(stack, "xrootd", folder, "data", config)])
         _wait_until_open(port, folder, server.processes)
@@ -81,8 +82,9 @@ def redirector(roots: list[Path]) -> Iterator[Server]:
         manager = f"all.manager localhost:{cluster_port}\nall.export /\n"
         # Not the usual 90 s for servers to gather in: they are all here.
         config = (
-            f"all.role manager\n{manager}xrd.port {port} if exec xrootd\nxrd.port {cluster_port} if exec cmsd\n"
-            "cms.delay startup 1 servers 1 lookup 1 suspend 1\n"
+            f"all.role manager\n{manager}xrd.port {port} if exec xrootd\n"
+            f"xrd.port {cluster_port} if exec cmsd\n"
+            "cms.delay startup 1 servers 1 lookup 1 suspend 1\ncms.conwait 1\n"
         )
         processes = [_start(stack, name, folder, "manager", config) for name in ("cmsd", "xrootd")]
         head = Server(port, processes)
@@ -97,6 +99,8 @@ def redirector(roots: list[Path]) -> Iterator[Server]:
             head.servers.append(Server(own_port, processes))
         for server in (head, *head.servers):
             _wait_until_open(server.port, folder, server.processes)
+        if roots:
+            _wait_until_gathered(folder, len(roots))
         yield head
 
 
@@ -119,9 +123,10 @@ def _start(stack: ExitStack, program: str, folder: Path, name: str, config: str)
     file = folder / f"{name}.cfg"
     file.write_text(
         # Nobody else of the network is let in.
-        f"{config}\nxrd.allow host localhost\nall.adminpath {folder}\nall.pidpath {folder}\nxrootd.async off\n"
+        f"{config}\nxrd.allow host localhost\nxrootd.async off\n"
+        f"all.adminpath {folder}\nall.pidpath {folder}\n"
     )
-    command = [program, "-c", str(file), "-n", name, "-l", str(folder / f"{program}.log"), "-k", "fifo"]
+    command = [program, "-c", str(file), "-n", name, "-l", str(folder / f"{program}.log")]
     if os.geteuid() == 0:
         command += ["-R", "nobody"]
     process = subprocess.Popen(
@@ -154,8 +159,22 @@ def _wait_until_open(port: int, folder: Path, processes: list[subprocess.Popen[b
     raise RuntimeError(f"the XRootD server on port {port} does not start:\n{logs}")
 
 
+def _wait_until_gathered(folder: Path, servers: int) -> None:
+    """Waits until the redirector knows its servers. Before that, it makes clients wait for ten seconds."""
+    log = folder / "manager" / "cmsd.log"
+    end = time.monotonic() + READY_SECONDS
+    while time.monotonic() < end:
+        said = log.read_text(errors="replace") if log.is_file() else ""
+        if said.count("Primary server") >= servers and "Status changed to active" in said:
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"the XRootD servers do not find each other:\n{said[-2000:]}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--root", type=Path, action="append", required=True, help="folder to serve")
     roots = [root.resolve() for root in parser.parse_args().root]
     if (lack := missing()) is not None:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 __version__: str
 error_codes: list[str]  # of all kinds of errors
 
+def list_directory(url: str, *, deadline: float | None = None) -> list[tuple[str, bool]]:
+    """Name, and whether it is a directory, of all that is in the directory at a root:// URL, sorted."""
+
 @final
 class CoreError(Exception):
     """Raised by the core for every failure; `sapwood` turns it into the public exceptions.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ._remote_glob import remote_glob
 from .errors import FileNotFoundError, UsageError
 
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
@@ -70,13 +71,16 @@ def single_file(path: Any) -> FileSpec:
     return FileSpec(_plain(path))
 
 
-def several_files(files: Any) -> list[FileSpec]:
+def several_files(files: Any, deadline: float | None = None) -> list[FileSpec]:
     """What :func:`sapwood.iterate` is given: a file, a glob, a dict, an open tree, or an iterable of these.
+
+    ``deadline``: seconds that listing one directory of a server may take.
 
     Raises:
         FileNotFoundError: if nothing at all is there.
     """
-    found = list(dict.fromkeys(_walk(files))) if _hashable(files) else list(_walk(files))
+    walked = _walk(files, deadline)
+    found = list(dict.fromkeys(walked)) if _hashable(files) else list(walked)
     if not found:
         raise FileNotFoundError(f"no file matches {files!r}", url=str(files))
     return found
@@ -102,26 +106,26 @@ def check_exists(path: str) -> None:
         raise error
 
 
-def _walk(files: Any, split: bool = True) -> Iterator[FileSpec]:
+def _walk(files: Any, deadline: float | None, split: bool = True) -> Iterator[FileSpec]:
     if isinstance(files, str):
         path, object_path = split_object_path(files) if split else (files, None)
-        for name in _expand(path):
+        for name in _expand(path, deadline):
             yield FileSpec(name, object_path)
     elif isinstance(files, os.PathLike):
-        yield from (FileSpec(name) for name in _expand(_plain(files)))
+        yield from (FileSpec(name) for name in _expand(_plain(files), deadline))
     elif is_file_object(files) or hasattr(files, "num_entries"):
         yield FileSpec(files)
     elif isinstance(files, Mapping):
         for file, target in files.items():
             object_path, steps = _target(target)
-            for spec in _walk(file, split=False):
+            for spec in _walk(file, deadline, split=False):
                 yield FileSpec(spec.file, object_path, steps)
     elif isinstance(files, Iterable):
         for file in files:
-            yield from _walk(file, split)
+            yield from _walk(file, deadline, split)
     else:
         raise TypeError(
-            "files are a path or URL (a glob, if local), a dict {path: tree}, an open tree, a file object, "
+            "files are a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
             f"or an iterable of these, not {files!r}"
         )
 
@@ -173,12 +177,12 @@ def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def _expand(path: str) -> list[str]:
-    """The files that a local glob stands for, sorted; anything else unchanged."""
+def _expand(path: str, deadline: float | None) -> list[str]:
+    """The files that a glob stands for, sorted; anything else unchanged."""
     if is_url(path):
-        if any(wildcard in path.split("?")[0] for wildcard in "*[{"):
-            raise UsageError(f"{path!r}: globs work for local files only; list the URLs")
-        return [path]
+        place, mark, opaque = path.partition("?")
+        patterns = [one + mark + opaque for one in _expand_braces(place)]
+        return list(dict.fromkeys(name for one in patterns for name in remote_glob(one, deadline)))
     local = os.path.expanduser(path)
     if _GLOB.search(local) is None or os.path.exists(local):
         return [local]

@@ -21,6 +21,7 @@
 
 mod elsewhere;
 mod file;
+mod listing;
 mod member;
 mod object;
 mod plan;
@@ -32,13 +33,14 @@ mod tree;
 mod windows;
 
 pub use file::{File, Item, KeyEntry};
+pub use listing::list_directory;
 pub use object::Object;
 pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
 };
-pub use sapwood_source::{OpenOptions, Source, TraceRecord};
+pub use sapwood_source::{Entry, OpenOptions, Source, TraceRecord};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
 pub use scan::Scan;

@@ -4,6 +4,7 @@ mod arguments;
 mod column;
 mod error;
 mod file;
+mod listing;
 mod object;
 mod tree;
 
@@ -22,6 +23,8 @@ mod _core {
     use crate::error::CoreError;
     #[pymodule_export]
     use crate::file::{File, Key, Object};
+    #[pymodule_export]
+    use crate::listing::list_directory;
     #[pymodule_export]
     use crate::tree::{Branch, Scan, Tree};
 

@@ -1,13 +1,14 @@
-//! `sapwood-testkit serve`: the server and the proxy, for tests and benchmarks in other languages.
+//! The HTTP server and the delay line, for tests and benchmarks in other languages.
 //!
-//! Prints one line of JSON when it is ready, `{"url": "http://…", "control": "http://…"}`, and serves until
-//! its standard input ends or it is terminated. `GET <control>/__stats__` answers the counts as JSON,
+//! `serve` prints one line of JSON when it is ready, `{"url": "http://…", "control": "http://…"}`; `proxy` prints
+//! `{"address": "127.0.0.1:…", "control": "http://…"}`. Both serve until standard input ends or they are terminated. `GET <control>/__stats__` answers the counts as JSON,
 //! `GET <control>/__reset__` answers them and sets them to zero.
 
 mod control;
 
-use sapwood_testkit::{Behaviour, Link, Objects, Proxy, Server};
+use sapwood_testkit::{Behaviour, Link, LinkFault, Objects, Proxy, Server};
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,51 +16,72 @@ use std::time::Duration;
 
 const USAGE: &str = "\
 Usage: sapwood-testkit serve --root DIR [options]
+       sapwood-testkit proxy --server ADDRESS [options]
 
-Serves the files of a directory on the loopback interface.
+Serves the files of a directory on the loopback interface; or puts distance before any other server.
 
+  --root DIR        folder to serve
+  --server ADDRESS  address and port of a server, such as 127.0.0.1:1094
   --behaviour NAME  multi (default), single, single-first, single-416, ignore, none
   --max-ranges N    refuse more ranges in one request (status 400)
   --rtt-ms MS       round trip to add (default 0)
   --mbit N          bandwidth in 10^6 bits per second (default 0: no limit)
+  --close-after N   close each connection after this number of bytes to the client
+  --stall-after N   let nothing pass after this number of bytes to the client
 ";
+
+/// What is at the far end of the link.
+enum Target {
+    Folder(PathBuf),
+    Server(SocketAddr),
+}
 
 /// What the command line asks for.
 struct Options {
-    root: PathBuf,
+    target: Target,
     behaviour: Behaviour,
     link: Link,
 }
 
 impl Options {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        if arguments.next().as_deref() != Some("serve") {
-            return Err("the only command is 'serve'".to_owned());
-        }
-        let mut root = None;
-        let mut options =
-            Options { root: PathBuf::new(), behaviour: Behaviour::default(), link: Link::default() };
+        let wanted = match arguments.next().as_deref() {
+            Some("serve") => "--root",
+            Some("proxy") => "--server",
+            _ => return Err("the commands are 'serve' and 'proxy'".to_owned()),
+        };
+        let (mut target, mut behaviour, mut link) = (None, Behaviour::default(), Link::default());
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             let number = || value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
             let wrong = || format!("'{value}' is not a value for {name}");
             match name.as_str() {
-                "--root" => root = Some(PathBuf::from(&value)),
+                "--root" if name == wanted => target = Some(Target::Folder(PathBuf::from(&value))),
+                "--server" if name == wanted => {
+                    target = Some(Target::Server(value.parse().map_err(|_| wrong())?));
+                }
                 "--behaviour" => {
-                    let max_ranges = options.behaviour.max_ranges;
                     let named = Behaviour::named(&value).ok_or_else(wrong)?;
-                    options.behaviour = Behaviour { max_ranges, ..named };
+                    behaviour = Behaviour { max_ranges: behaviour.max_ranges, ..named };
                 }
-                "--max-ranges" => options.behaviour.max_ranges = value.parse().map_err(|_| wrong())?,
+                "--max-ranges" => behaviour.max_ranges = value.parse().map_err(|_| wrong())?,
                 "--rtt-ms" => {
-                    options.link.round_trip = Duration::from_secs_f64(number().ok_or_else(wrong)? / 1000.0);
+                    link.round_trip = Duration::from_secs_f64(number().ok_or_else(wrong)? / 1000.0);
                 }
-                "--mbit" => options.link.megabits = Some(number().ok_or_else(wrong)?).filter(|n| *n > 0.0),
+                "--mbit" => link.megabits = Some(number().ok_or_else(wrong)?).filter(|n| *n > 0.0),
+                "--close-after" | "--stall-after" => {
+                    let bytes = value.parse().map_err(|_| wrong())?;
+                    link.fault = Some(match name.as_str() {
+                        "--close-after" => LinkFault::CloseAfter(bytes),
+                        _ => LinkFault::StallAfter(bytes),
+                    });
+                    link.faulty_connections = u64::MAX;
+                }
                 _ => return Err(format!("there is no option {name}")),
             }
         }
-        options.root = root.ok_or("--root is missing")?;
-        Ok(options)
+        let target = target.ok_or_else(|| format!("{wanted} is missing"))?;
+        Ok(Options { target, behaviour, link })
     }
 }
 
@@ -83,10 +105,17 @@ fn main() -> ExitCode {
 fn run(options: Options) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let root = options.root;
-        if !root.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
-        }
+        let root = match options.target {
+            Target::Folder(root) if root.is_dir() => root,
+            Target::Folder(root) => {
+                return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
+            }
+            Target::Server(server) => {
+                let proxy = Arc::new(Proxy::start(server, options.link).await?);
+                let control = control::start(None, Some(Arc::clone(&proxy))).await?;
+                return ready("address", &proxy.address().to_string(), control).await;
+            }
+        };
         let server = Arc::new(Server::start(Objects::Directory(root), options.behaviour).await?);
         // A link without delay or limit is left out: it would only cost time.
         let proxy = match options.link == Link::default() {
@@ -94,11 +123,16 @@ fn run(options: Options) -> io::Result<()> {
             false => Some(Arc::new(Proxy::start(server.address(), options.link).await?)),
         };
         let url = proxy.as_ref().map_or_else(|| server.url(""), |proxy| proxy.url(""));
-        let control = control::start(Arc::clone(&server), proxy.clone()).await?;
-        writeln!(io::stdout(), r#"{{"url": "{url}", "control": "http://{control}"}}"#)?;
-        io::stdout().flush()?;
-        end_of_input().await
+        let control = control::start(Some(Arc::clone(&server)), proxy.clone()).await?;
+        ready("url", &url, control).await
     })
+}
+
+/// Says where things are, and waits until they are not needed any more.
+async fn ready(name: &str, place: &str, control: SocketAddr) -> io::Result<()> {
+    writeln!(io::stdout(), r#"{{"{name}": "{place}", "control": "http://{control}"}}"#)?;
+    io::stdout().flush()?;
+    end_of_input().await
 }
 
 /// Waits until whoever started the program closes its standard input.

@@ -3,21 +3,21 @@
 
 use super::call::{begin, end, seconds};
 use super::library::library;
-use super::status::Status;
-use crate::{Entry, redact};
+use super::status::{Status, advise};
+use crate::Entry;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
 /// The entries of the directory at a URL, by name.
 pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<Entry>> {
-    let named = |error: Error| error.url(redact(url));
+    let named = |error: Error| advise(error, url);
     let library = library().map_err(named)?;
-    let url = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
+    let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
     let listing = tokio::task::spawn_blocking(move || {
         begin((), |done, context| {
             // SAFETY: the URL is a C string.
-            unsafe { (library.list)(url.as_ptr(), seconds(deadline), done, context) };
+            unsafe { (library.list)(place.as_ptr(), seconds(deadline), done, context) };
         })
     });
     let listing = async {

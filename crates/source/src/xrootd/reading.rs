@@ -5,7 +5,7 @@ use super::XrootdSource;
 use super::file::Buffer;
 use super::remote::{Connected, Remote};
 use super::server::Limits;
-use super::status::Status;
+use super::status::{Status, advise};
 use crate::accounting::Accounting;
 use crate::open::head_and_tail;
 use crate::spans::spans;
@@ -36,7 +36,7 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     };
     let opened = tokio::time::timeout_at(options.deadline.instant().into(), opened).await;
     let late = |_| Err(Error::new(ErrorKind::Timeout, "the deadline passed before the file was open"));
-    opened.unwrap_or_else(late).map_err(|error| error.url(&name))
+    opened.unwrap_or_else(late).map_err(|error| advise(error, url))
 }
 
 async fn open_remote(remote: Remote, options: &OpenOptions) -> Result<Opened> {

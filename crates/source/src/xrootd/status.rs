@@ -84,14 +84,13 @@ impl Status {
             }
             (code::ERROR_RESPONSE, server::NOT_AUTHORIZED | server::AUTH_FAILED | server::TLS_REQUIRED)
             | (code::AUTH_FAILED | code::LOGIN_FAILED, _) => {
-                new(ErrorKind::Permission, &format!("the server refuses: {text}")).hint(CREDENTIALS)
+                new(ErrorKind::Permission, &format!("the server refuses: {text}"))
             }
             (code::ERROR_RESPONSE, server::IS_DIRECTORY | server::NOT_FILE) => {
                 Error::usage("this is a directory, not a file")
             }
             (code::ERROR_RESPONSE, server::ARGUMENT_INVALID) => {
                 Error::usage(format!("the server refuses: {text}"))
-                    .hint("the path follows two slashes, as in root://host//path/file.root")
             }
             (code::ERROR_RESPONSE, _) => new(ErrorKind::Server, &format!("the server answered: {text}")),
             (code::INVALID_ADDRESS, _) => {
@@ -113,6 +112,20 @@ impl Status {
         let words: Vec<_> = text.split_whitespace().map(without_secrets).collect();
         words.join(" ")
     }
+}
+
+/// States the URL of an error, and what may help.
+pub(super) fn advise(error: Error, url: &str) -> Error {
+    let after_host = url.splitn(4, '/').nth(3).unwrap_or_default();
+    let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission | ErrorKind::Usage);
+    let error = match error.kind() {
+        _ if refused && !after_host.starts_with('/') => error.hint(
+            "the path begins with a slash of its own: two slashes after the host, as in root://host//path",
+        ),
+        ErrorKind::Permission => error.hint(CREDENTIALS),
+        _ => error,
+    };
+    error.url(redact(url))
 }
 
 /// A word without what a URL may hide: password, opaque part.
@@ -154,6 +167,10 @@ mod tests {
         assert_eq!(kind(204, 0), ErrorKind::Permission);
         assert_eq!(kind(108, 111), ErrorKind::Network);
         assert_eq!(kind(206, 0), ErrorKind::Timeout);
+        let hint =
+            |url| advise(status(400, 3010, "").error(), url).hint_text().unwrap_or_default().to_owned();
+        assert!(hint("root://h/p/f").contains("two slashes") && hint("root://h").contains("two slashes"));
+        assert_eq!(hint("root://h//p?x=/"), CREDENTIALS);
         assert!(status(108, 111, "").is_transient() && !status(101, 0, "").is_transient());
     }
 }

@@ -1,0 +1,14 @@
+//! What is in a directory of a server.
+
+use crate::{Interrupt, pool};
+use sapwood_core::{Deadline, Result};
+use sapwood_fetch::wait;
+use sapwood_source::{Entry, list};
+
+/// The entries of the directory at a URL, sorted by name.
+///
+/// # Errors
+/// Those of [`sapwood_source::list`].
+pub fn list_directory(url: &str, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<Entry>> {
+    wait(&pool::runtime()?, list(url, deadline), deadline, interrupt)
+}
