@@ -126,3 +126,20 @@ def test_ls_of_names_with_colons(sapwood: Callable[..., Any], tmp_path: Path) ->
         file.mktree("plain", {"x": "int32"}).extend({"x": [1, 2]})
     keys = sapwood("ls", tmp_path / "colons.root", "--json").json["keys"]
     assert [(key["name"], key["tree"]["entries"]) for key in keys] == [("A::B", 1), ("plain", 2)]
+
+
+def test_show_an_object(sapwood: Callable[..., Any]) -> None:
+    data = Path(__file__).parents[2] / "data" / "objects"
+    done = sapwood("show", f"{data / 'histograms.root'}:labelled")
+    assert done.code == 0 and done.out.splitlines()[0] == "TH1D"
+    assert "  fLabels: ['muon', 'electron', 'tau']" in done.out.replace("    f", "  f")
+    document = sapwood("show", f"{data / 'objects.root'}:vector", "--json").json
+    assert document["class"] == "TLorentzVector" and document["skipped"] == []
+    assert document["value"] == {"fP": {"fX": 1.0, "fY": 2.0, "fZ": 3.0}, "fE": 4.0}
+    assert sapwood("show", f"{data / 'objects.root'}:map").out.splitlines() == [
+        "3 items",
+        "  none: []",
+        "  one: [1.]",
+        "  two: [1.5 2.5]",
+    ]
+    assert sapwood("head", f"{data / 'objects.root'}:map").code == 2
