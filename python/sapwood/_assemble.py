@@ -21,7 +21,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     from .branch import Branch
 
-Columns: TypeAlias = Mapping[tuple[int, str], Column]
+Columns: TypeAlias = Mapping[tuple[int, int, str], Column]
 
 _TOBJECT = "TObject"
 _TOBJECT_MEMBERS = ("fUniqueID", "fBits")
@@ -43,7 +43,7 @@ def column_of(branch: Branch, columns: Columns) -> Column:
         UsageError: if the parts do not fit: they have different numbers of entries, or of items.
     """
     if not branch.is_group:
-        return columns[branch.request]
+        return columns[branch.key]
     try:
         return _record(branch, columns) if branch.item_class is None else _lists(branch, columns)
     except ValueError as error:
@@ -53,7 +53,24 @@ def column_of(branch: Branch, columns: Columns) -> Column:
 def empty_column_of(branch: Branch) -> Column:
     """The column of no entries of a branch that can be read."""
     leaves = readable_leaves(branch)
-    return column_of(branch, {leaf.request: empty_column(leaf.form or ("empty",)) for leaf in leaves})
+    return column_of(branch, {leaf.key: empty_column(leaf.form or ("empty",)) for leaf in leaves})
+
+
+def member_of(branch: Branch, path: str) -> Branch | None:
+    """The sub-branch, or the member in one, that the objects of a group have at a path with dots."""
+    if not branch.is_group:
+        return branch.member_at(path)
+    for name, child in _children(branch):
+        found = None
+        if path == name:
+            found = branch.tree.branch_at(child.index)
+        elif path.startswith(f"{name}."):
+            found = member_of(child, path[len(name) + 1 :])
+        elif _is_base(child, name):
+            found = member_of(child, path)
+        if found is not None:
+            return found
+    return None
 
 
 def _record(branch: Branch, columns: Columns) -> BuiltColumn:
@@ -73,20 +90,20 @@ def _lists(branch: Branch, columns: Columns) -> BuiltColumn:
     """The items of a collection: what is in each of the lists of its members."""
     leaves = readable_leaves(branch)
     if leaves == _counts(branch):
-        counts = columns[branch.request]
+        counts = columns[branch.key]
         offsets = np.concatenate([[0], np.cumsum(counts.buffers[0], dtype=np.int64)])
         return _list_of(offsets, BuiltColumn(("record", [], branch.item_class, []), int(offsets[-1]), []))
     common: NDArray[Any] | None = None
-    items: dict[tuple[int, str], Column] = {}
+    items: dict[tuple[int, int, str], Column] = {}
     for leaf in leaves:
-        column = columns[leaf.request]
+        column = columns[leaf.key]
         if column.form[0] != "list":
             raise ValueError(f"{leaf.path!r} holds no lists")
         offsets, *buffers = column.buffers
         common = offsets if common is None else common
         if offsets is not common and not np.array_equal(offsets, common):
             raise ValueError(f"{leaf.path!r} has other numbers of items than {leaves[0].path!r}")
-        items[leaf.request] = BuiltColumn(column.form[1], int(offsets[-1]), buffers)
+        items[leaf.key] = BuiltColumn(column.form[1], int(offsets[-1]), buffers)
     assert common is not None
     return _list_of(common, _record(branch, items))
 

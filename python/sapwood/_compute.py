@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import _awkward, _numpy
-from ._assemble import column_of
-from ._column import Column, is_flat
+from ._assemble import Columns, column_of
+from ._column import is_flat
 from ._expressions import Expression
 from ._libraries import Doc, library_named
 from ._select import warn_skipped
@@ -18,7 +18,7 @@ from ._wish import Wish
 from .errors import UsageError
 
 
-def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_offset: int = 0) -> Any:
+def compute(wish: Wish, columns: Columns, start: int, stop: int, index_offset: int = 0) -> Any:
     """The result for the entries [start, stop), from the columns of the wish's leaves.
 
     ``index_offset`` is what libraries with an index add to entry numbers.
@@ -29,13 +29,11 @@ def compute(wish: Wish, columns: Sequence[Column], start: int, stop: int, index_
 class _Result:
     """One result in the making."""
 
-    def __init__(
-        self, wish: Wish, columns: Sequence[Column], start: int, stop: int, index_offset: int
-    ) -> None:
+    def __init__(self, wish: Wish, columns: Columns, start: int, stop: int, index_offset: int) -> None:
         self.wish = wish
         self.library = wish.library
         self.selection = wish.selection
-        self.columns = {leaf.request: column for leaf, column in zip(wish.leaves, columns, strict=True)}
+        self.columns = columns
         self.length = stop - start
         self.index = range(start + index_offset, stop + index_offset)
         self.makes_table = self.library.has_tables and wish.how not in (dict, list, tuple)

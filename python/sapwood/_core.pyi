@@ -19,6 +19,9 @@ class CoreError(Exception):
     args = (kind code, full message, url | None, offset | None, branch | None, hint | None)
     """
 
+def beside(origin: str, name: str) -> str:
+    """The place of a file that another one, at ``origin``, calls ``name``: beside it, or a local path."""
+
 class Key:
     """One key of a directory."""
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._border import core_errors
+from ._column import Column
 from ._compute import compute
 from ._steps import entry_range
 from ._wish import Wish
 from .report import Report
+
+if TYPE_CHECKING:
+    from .branch import Branch
+    from .tree import Tree
 
 
 def read_arrays(
@@ -26,14 +31,18 @@ def read_arrays(
     tree.file.require_open()
     options = tree.file.options
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
-    with core_errors():
-        columns = tree.core.read(
-            [leaf.request for leaf in wish.leaves],
-            start,
-            stop,
-            threads=options.threads_or(threads),
-            deadline=options.deadline_or(deadline),
-        )
+    columns: dict[Any, Column] = {}
+    for one, leaves in _by_tree(wish.leaves):
+        first, last = _inside(one, start, stop)
+        with core_errors():
+            read = one.core.read(
+                [leaf.request for leaf in leaves],
+                first,
+                last,
+                threads=options.threads_or(threads),
+                deadline=options.deadline_or(deadline),
+            )
+        columns.update(zip((leaf.key for leaf in leaves), read, strict=True))
     return compute(wish, columns, start, stop, index_offset)
 
 
@@ -62,13 +71,22 @@ def _scan(
     index_offset: int,
 ) -> Iterator[Any]:
     tree = wish.source.tree
+    parts = _by_tree(wish.leaves)
     with core_errors():
-        scan = tree.core.scan(
-            [leaf.request for leaf in wish.leaves], steps, threads=threads, deadline=deadline
-        )
+        scans = [
+            one.core.scan(
+                [leaf.request for leaf in leaves],
+                [_inside(one, start, stop) for start, stop in steps],
+                threads=threads,
+                deadline=deadline,
+            )
+            for one, leaves in parts
+        ]
     for start, stop in steps:
-        with core_errors():
-            columns = next(scan)
+        columns: dict[Any, Column] = {}
+        for scan, (_, leaves) in zip(scans, parts, strict=True):
+            with core_errors():
+                columns.update(zip((leaf.key for leaf in leaves), next(scan), strict=True))
         result = compute(wish, columns, start, stop, index_offset)
         # Nothing here may keep the arrays of this step alive while the next is waited for.
         del columns
@@ -77,3 +95,16 @@ def _scan(
         holder = [result]
         del result
         yield holder.pop()
+
+
+def _by_tree(leaves: Sequence[Branch]) -> list[tuple[Tree, list[Branch]]]:
+    """The leaves of each tree: friends are trees of their own."""
+    trees: dict[int, tuple[Tree, list[Branch]]] = {}
+    for leaf in leaves:
+        trees.setdefault(id(leaf.tree), (leaf.tree, []))[1].append(leaf)
+    return list(trees.values())
+
+
+def _inside(tree: Tree, start: int, stop: int) -> tuple[int, int]:
+    """Entries of the main tree that a friend, which may be shorter, has too."""
+    return min(start, tree.num_entries), min(stop, tree.num_entries)

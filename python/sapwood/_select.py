@@ -41,7 +41,7 @@ class Selection:
     def leaf_branches(self) -> list[Branch]:
         """The branches with data, those inside of groups included: what must be read, each once."""
         leaves = (leaf for branch in self.branches for leaf in readable_leaves(branch))
-        return list({leaf.request: leaf for leaf in leaves}.values())
+        return list({leaf.key: leaf for leaf in leaves}.values())
 
 
 def select(

@@ -65,6 +65,11 @@ class Branch(HasBranches):
         return self._core.member
 
     @property
+    def key(self) -> tuple[int, int, str]:
+        """What tells this column from all others that can be read at the same time, friends' included."""
+        return id(self._tree), *self.request
+
+    @property
     def request(self) -> tuple[int, str]:
         """What to ask the core for: the index and the member."""
         return self.index, self.member

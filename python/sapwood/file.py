@@ -125,6 +125,16 @@ class File(Directory):
             raise UnsupportedTypeError(f"{path!r} of {self.file_path} is no tree", url=self.file_path)
         return found
 
+    def beside(self, name: str) -> File:
+        """Opens the file that this one calls ``name``, with the same options: one that lies beside it."""
+        if self._reopen_by is None:
+            raise UnsupportedTypeError(
+                f"the file {name!r} is named by one that was opened from a Python object, which is nowhere: "
+                "open it by its path or URL"
+            )
+        with core_errors():
+            return File(_core.beside(self._reopen_by, name), self._options)
+
     def object_of(self, key: _core.Key) -> Any:
         """The directory, tree or object of a key."""
         self.require_open()

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ._assemble import member_of
 from .branch import Branch
 from .branches import HasBranches
+from .errors import SapwoodError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -16,6 +18,43 @@ if TYPE_CHECKING:
     from . import _core
     from .directory import Directory
     from .file import File
+
+
+class Friend:
+    """A tree whose entries stand beside those of another, as that one's file says."""
+
+    def __init__(self, main: Tree, name: str, file_name: str, path: str) -> None:
+        self._main = main
+        self.name = name
+        self.file_name = file_name
+        self.path = path
+        self._opened: Tree | None = None
+
+    @property
+    def tree(self) -> Tree:
+        """The tree; opened when it is first asked for.
+
+        Raises:
+            SapwoodError: if it cannot be opened; the message names both files.
+        """
+        if self._opened is None:
+            main = self._main.file
+            try:
+                file = main.beside(self.file_name) if self.file_name else main
+                self._opened = file.tree_at(self.path)
+            except SapwoodError as error:
+                error.message += f" (for the friend {self.name!r} of {main.file_path})"
+                raise
+        return self._opened
+
+    def close(self) -> None:
+        """Closes the friend's file, if it is another one and was opened."""
+        if self._opened is not None and self._opened.file is not self._main.file:
+            self._opened.file.close()
+
+    def __repr__(self) -> str:
+        place = f"{self.file_name}:{self.path}" if self.file_name else self.path
+        return f"<Friend {self.name!r}: {place!r}>"
 
 
 class Tree(HasBranches):
@@ -103,6 +142,15 @@ class Tree(HasBranches):
         """First entries of the clusters, and the number of entries."""
         return list(self._core.cluster_starts)
 
+    @cached_property
+    def friends(self) -> dict[str, Friend]:
+        """The trees whose entries stand beside those of this one, by the names that they go by here.
+
+        A friend's columns are read as ``tree["name.column"]``, and in expressions alike. Its file is opened
+        when it is first needed; one in another file is looked for beside this tree's.
+        """
+        return {name: Friend(self, name, file, path) for name, file, path in self._core.friends}
+
     def branch_at(self, index: int) -> Branch:
         """The branch of a :attr:`Branch.index`."""
         return self._branches[index]
@@ -125,7 +173,19 @@ class Tree(HasBranches):
         branch with the longest name with which the name begins, and a member of the objects in it. The name
         of a branch may end in a dot of its own.
         """
-        return self._find_branch(source, name) or self._find_member(source, name)
+        return (
+            self._find_branch(source, name)
+            or self._find_member(source, name)
+            or (self._find_in_friend(name) if source is self else None)
+        )
+
+    def _find_in_friend(self, name: str) -> Branch | None:
+        for alias, friend in self.friends.items():
+            if name.startswith((f"{alias}.", f"{alias}/")):
+                found = friend.tree.get(name[len(alias) + 1 :])
+                if found is not None:
+                    return found
+        return None
 
     def fields_near(self, source: HasBranches, name: str) -> list[str]:
         """Members that could have been meant by a name that begins with that of a branch."""
@@ -134,17 +194,20 @@ class Tree(HasBranches):
     def _find_member(self, source: HasBranches, name: str) -> Branch | None:
         if isinstance(source, Branch) and not source.is_group:
             return source.member_at(name)
-        members = (branch.member_at(path) for _, branch, path in self._heads(source, name))
-        return next((member for member in members if member is not None), None)
+        members = (member_of(branch, path) for _, branch, path in self._heads(source, name))
+        found = next((member for member in members if member is not None), None)
+        return member_of(source, name) if found is None and isinstance(source, Branch) else found
 
     def _heads(self, source: HasBranches, name: str) -> Iterator[tuple[str, Branch, str]]:
-        """The branches with data whose names a name begins with, the longest first: the name as far as it is
-        that of the branch, the branch, and the rest."""
+        """The branches whose names a name begins with, the longest first.
+
+        Of each: the name as far as it is that of the branch, the branch, and the rest.
+        """
         end = name.rfind(".")
         while end > 0:
             head, rest = name[:end], name[end + 1 :]
             branch = self._find_branch(source, head) or self._find_branch(source, head + ".")
-            if rest and branch is not None and not branch.is_group:
+            if rest and branch is not None:
                 yield head, branch, rest
             end = name.rfind(".", 0, end)
 
@@ -163,8 +226,10 @@ class Tree(HasBranches):
         return found
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, and those of friends that were opened."""
         self.file.close()
+        for friend in self.friends.values():
+            friend.close()
 
     def __enter__(self) -> Tree:
         return self

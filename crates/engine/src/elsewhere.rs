@@ -98,12 +98,12 @@ impl Tree {
 /// # Errors
 /// `Unsupported` for a name that leads from one server to another, or from a server to this machine: a file
 /// does not decide whom to talk to.
-pub(crate) fn beside(origin: &str, name: &str) -> Result<String> {
+pub fn beside(origin: &str, name: &str) -> Result<String> {
     let remote = origin.contains("://") && !origin.starts_with("file://");
     let absolute = name.starts_with('/');
     if name.contains("://") || (absolute && remote) {
-        let message = format!("the baskets lie in {name}, which the file names by an address of its own");
-        return Err(Error::unsupported(message).hint("only files beside that of the tree are opened"));
+        let message = format!("the file names another one, {name}, by an address of its own");
+        return Err(Error::unsupported(message).hint("only files beside the first are opened"));
     }
     if absolute {
         return Ok(name.to_owned());

@@ -32,6 +32,7 @@ mod scan;
 mod tree;
 mod windows;
 
+pub use elsewhere::beside;
 pub use file::{File, Item, KeyEntry};
 pub use listing::list_directory;
 pub use object::Object;

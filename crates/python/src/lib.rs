@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     use crate::listing::list_directory;
     #[pymodule_export]
-    use crate::tree::{Branch, Scan, Tree};
+    use crate::tree::{Branch, Scan, Tree, beside};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -296,6 +296,12 @@ impl Branch {
     }
 }
 
+/// The place of a file that another one, at `origin`, calls `name`.
+#[pyfunction]
+pub(crate) fn beside(origin: &str, name: &str) -> PyResult<String> {
+    sapwood::beside(origin, name).map_err(|error| exception(&error))
+}
+
 /// An iterator over entry ranges.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Scan(Mutex<sapwood::Scan>);
