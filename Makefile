@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build shim xrootd check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
+.PHONY: help demo test build xrootd check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -34,9 +34,7 @@ test: xrootd check build test-rust docs test-python ## everything: lint, types, 
 
 # --- building ---------------------------------------------------------------------------------------------------
 
-build: .venv/.core shim ## the virtual environment .venv with sapwood in it
-
-shim: ## what reads root:// URLs, if XRootD's client is installed
+build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
 
 xrootd: ## install what the tests over root:// need, if apt may be used
@@ -68,10 +66,10 @@ layers: .venv/.tools
 types: .venv/.tools
 	$(BIN)/mypy
 
-test-rust: .venv/.core shim ## the tests of the crates
-	$(CARGO) test --workspace --quiet
+test-rust: build ## the tests of the crates
+	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
 
-test-python: .venv/.core shim ## the tests of the package, the command line and the corpus
+test-python: build ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
 docs: .venv/.core ## build the documents into site/, strictly
