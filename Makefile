@@ -36,7 +36,6 @@ test: xrootd check build test-rust docs test-python ## everything: lint, types, 
 
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
-
 xrootd: ## install what the tests over root:// need, if apt may be used
 	@sh scripts/xrootd.sh
 

@@ -32,7 +32,7 @@ import xrootd_server  # noqa: E402
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 NEEDED = xrootd_server.missing() or (None if SHIMS else "no XRootD client (make xrootd build)")
-# Without the client there is one error to test; all else needs it.
+# What is said without the client is in test_xrootd_missing.py.
 pytestmark = pytest.mark.skipif(NEEDED is not None, reason=f"root:// is not tested: {NEEDED}")
 
 ENTRIES = 800_000
@@ -364,15 +364,3 @@ def test_many_threads_read_one_file(server: xrootd_server.Server) -> None:
             lambda start: tree["x"].array(entry_start=start, entry_stop=start + 100, library="np"), starts
         )
         assert [part[0] for part in parts] == list(starts)
-
-
-def test_without_the_client_it_is_said_what_to_install() -> None:
-    code = """
-        import sapwood
-        try:
-            sapwood.open("root://localhost//f.root")
-        except sapwood.errors.UnsupportedTypeError as error:
-            print(error.url, error.hint)
-    """
-    said = run(code, seconds=20, SAPWOOD_XRDCL="/nonexistent/shim.so")
-    assert said.startswith("root://localhost//f.root ") and "libxrootd-client-dev" in said

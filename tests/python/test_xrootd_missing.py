@@ -1,0 +1,30 @@
+"""What root:// says where XRootD's client is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+
+def test_it_is_said_what_to_install() -> None:
+    code = """
+        import sapwood
+        for call in (sapwood.open, sapwood.concatenate):
+            try:
+                call("root://localhost//f*.root?token=sesame")
+            except sapwood.errors.UnsupportedTypeError as error:
+                print(error.url, error.hint, error)
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "SAPWOOD_XRDCL": "/nonexistent/shim.so"},
+    )
+    assert finished.returncode == 0, finished.stderr
+    said = finished.stdout.splitlines()
+    assert len(said) == 2 and all(line.startswith("root://localhost//") for line in said)
+    assert finished.stdout.count("libxrootd-client-dev") == 4 and "sesame" not in finished.stdout
