@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "xaod.root": "xaod/xaod.root",
     "objects.root": "objects/objects.root",
     "plots.root": "objects/histograms.root",
+    "split.root": "trees/split.root",
 }
 GENERATED = ROOT / "docs" / "reference" / "command-line.md"
 

@@ -79,3 +79,23 @@ def test_a_member_can_be_pickled(tracks: sapwood.Tree) -> None:
     with copy.file:
         assert copy.request == member.request
         assert copy.array(library="np").tolist() == member.array(library="np").tolist()
+
+
+def test_members_that_cannot_be_read_are_told(corpus: Path) -> None:
+    with sapwood.open(corpus / "skhep__uproot-mc10events.root")["Events"] as tree:
+        branch = tree["Info"]
+        ((path, reason),) = branch.skipped
+        assert path == "triggerBits" and "lost" in reason
+        assert path not in branch.fields and "runNum" in branch.fields
+        assert branch["runNum"].skipped == []
+
+
+def test_only_what_is_asked_for_is_built(corpus: Path) -> None:
+    """A member of an object is the same, whether it is read alone or with the whole."""
+    with sapwood.open(corpus / "skhep__uproot-HZZ-objects.root")["events"] as tree:
+        whole = tree["muonp4"].array(library="np", entry_stop=50)
+        energies = tree["muonp4.fE"].array(library="np", entry_stop=50)
+        x = tree["muonp4.fP.fX"].array(library="np", entry_stop=50)
+        for objects, energy, momentum in zip(whole, energies, x, strict=True):
+            assert objects["fE"].tolist() == energy.tolist()
+            assert objects["fP"]["fX"].tolist() == momentum.tolist()
