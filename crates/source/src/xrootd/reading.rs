@@ -133,6 +133,7 @@ async fn read_once(
     // Sent behind the reads, and so answered behind them: none of them can have met a later version.
     let stat = connected.file.stat(true, deadline);
     let (read, stat) = join(try_join_all(requests), stat).await;
+    let failed = |status: Status| failed(status.of(&connected.server));
     if let Err(status) = read {
         return failed(status);
     }

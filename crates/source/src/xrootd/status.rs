@@ -58,6 +58,12 @@ impl Status {
         Status { code: code::DATA, number: 0, text }
     }
 
+    /// States the server; it need not be that of the URL.
+    pub(super) fn of(mut self, server: &str) -> Status {
+        self.text = format!("{} (server {server})", self.text.trim_end());
+        self
+    }
+
     /// True if it may succeed when the file is opened anew.
     pub(super) fn is_transient(&self) -> bool {
         match self.code {
