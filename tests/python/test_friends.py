@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +15,9 @@ import pytest
 import sapwood
 from sapwood.errors import FileNotFoundError, KeyInFileError, UnsupportedTypeError
 
-TREES = Path(__file__).resolve().parents[1] / "data" / "trees"
+REPOSITORY = Path(__file__).resolve().parents[2]
+TREES = REPOSITORY / "tests" / "data" / "trees"
+TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 
 
 @pytest.fixture
@@ -64,8 +69,30 @@ def test_closing_a_tree_closes_its_friends() -> None:
     assert friend.file.closed
 
 
+@pytest.fixture
+def served() -> Iterator[str]:
+    """The URL of a server of the trees."""
+    if not TESTKIT.is_file():
+        pytest.skip(f"no test server in {TESTKIT} (make build)")
+    command = [str(TESTKIT), "serve", "--root", str(TREES)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.stdin.close()
+
+
+def test_friends_and_baskets_are_found_beside_a_remote_file(served: str) -> None:
+    with sapwood.open(f"{served}/main.root")["main"] as main:
+        assert main["ex.score"].array(library="np").tolist() == list(range(0, 1000, 10))
+    check_distributed(f"{served}/away.root?token=secret")
+
+
 def test_baskets_in_another_file_are_fetched_there() -> None:
-    with sapwood.open(TREES / "away.root")["tree"] as tree:
+    check_distributed(TREES / "away.root")
+
+
+def check_distributed(path: str | Path) -> None:
+    with sapwood.open(path)["tree"] as tree:
         assert tree["far"].array(library="np").tolist() == [entry / 2 for entry in range(100)]
         steps = [step["far"] for step in tree.iterate(["near", "far"], step_size=30, library="np")]
         assert np.concatenate(steps).tolist() == [entry / 2 for entry in range(100)]

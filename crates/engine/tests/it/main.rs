@@ -4,5 +4,6 @@
 mod corpus;
 mod damage;
 mod inputs;
+mod members;
 mod ranges;
 mod reading;

@@ -18,9 +18,7 @@ fn cuts(entries: u64) -> Vec<Range<u64>> {
 }
 
 fn joined(parts: &[Column]) -> Column {
-    let slices: Vec<Vec<&[u8]>> =
-        parts.iter().map(|column| column.buffers.iter().map(|buffer| buffer.as_bytes()).collect()).collect();
-    Column::join(&parts[0].form, &slices, parts.iter().map(|column| column.length).sum())
+    Column::concat(parts.to_vec()).unwrap()
 }
 
 fn for_each_column(work: impl Fn(&File, &Tree, usize, &Column)) {
