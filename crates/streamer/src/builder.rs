@@ -82,9 +82,14 @@ impl Builder {
             }
             Node::Ref => fields(&mut [Node::Number(Number::Plain(Primitive::U32))].iter()),
             Node::RefArray => fields(&mut Node::ref_array().iter().map(|(_, node)| node)),
+            Node::Symmetric(class, number, _) => {
+                let elements = Node::List(Box::new(Node::Number(*number)));
+                let members = class.fields.iter().map(|field| &field.node);
+                fields(&mut members.chain([&elements]))
+            }
             Node::Pointer(_) => Builder::any(true),
             Node::Later(..) => Builder::any(false),
-            Node::Nothing | Node::TObject | Node::Opaque(_) => {
+            Node::Nothing | Node::TObject | Node::Opaque(_) | Node::Missing(_) => {
                 Builder::Record { length: 0, fields: Vec::new() }
             }
             other => match other.items() {

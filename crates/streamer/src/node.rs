@@ -54,6 +54,8 @@ pub enum Node {
     Tuple(Vec<Node>),
     /// An STL collection as a member: framed, object-wise or member-wise (Collections §2 to §4).
     Collection(Arc<Collection>),
+    /// An STL collection as an object: a count and the items, or framed as a member is (ElementTypes §7.2).
+    Unframed(Arc<Collection>),
     /// An object behind its version header (Buffer §3).
     Object(Arc<Class>),
     /// An object without a header of its own, of the layout with this index (ReadingEntries §3.3).
@@ -72,12 +74,17 @@ pub enum Node {
     Ref,
     /// `TRefArray` (References §4).
     RefArray,
+    /// `TMatrixTSym`: the class of its base, behind which the elements stand from the diagonal on; the index
+    /// of the number of rows (Matrix §2).
+    Symmetric(Arc<Class>, Number, usize),
     /// The name of a class, as long as a byte says and ended by a zero, then an object.
     Named(Box<Node>),
     /// No bytes, nothing built.
     Nothing,
     /// Something of this class or type that cannot be read, only passed over.
     Opaque(String),
+    /// Items of a class that the file does not describe: as long as there is none, that does no harm.
+    Missing(String),
 }
 
 /// A ROOT container of pointers.
@@ -214,7 +221,7 @@ impl Node {
             | Node::ToEnd(content)
             | Node::Counted { content, .. }
             | Node::Pointers(_, content) => Cow::Borrowed(content),
-            Node::Collection(collection) => Cow::Borrowed(&collection.item),
+            Node::Collection(collection) | Node::Unframed(collection) => Cow::Borrowed(&collection.item),
             Node::Clones(wanted) => Cow::Owned(Node::Later(String::new(), wanted.clone())),
             _ => return None,
         })
@@ -260,6 +267,15 @@ impl Node {
             }
             Node::Opaque(class) => Form::Record { class: class.clone(), fields: Vec::new() },
             Node::Nothing | Node::TObject => Form::record([]),
+            Node::Symmetric(class, number, _) => {
+                let mut form = class.form_with(field);
+                if let Form::Record { fields, .. } = &mut form {
+                    let elements = Form::list(Form::Primitive(number.primitive()));
+                    fields.push(Field { name: "fElements".to_owned(), title: String::new(), form: elements });
+                }
+                form
+            }
+            Node::Missing(_) => Form::Empty,
             Node::Pointer(_) | Node::Later(..) => match built {
                 Some(Builder::Any(any)) => {
                     let forms = any.alternatives.iter().map(|one| one.node.form_with(Some(&one.builder)));
@@ -280,6 +296,7 @@ impl Node {
             | Node::Counted { .. }
             | Node::Pointers(..)
             | Node::Collection(_)
+            | Node::Unframed(_)
             | Node::Clones(_) => match self.items() {
                 Some(content) => Form::list(content.form_with(inner)),
                 None => Form::list(Form::Empty),
@@ -291,7 +308,7 @@ impl Node {
     pub(crate) fn smallest(&self) -> usize {
         match self {
             Node::Number(number) => number.size_on_file(),
-            Node::Bits | Node::LongText | Node::List(_) | Node::Pointer(_) => 4,
+            Node::Bits | Node::LongText | Node::List(_) | Node::Pointer(_) | Node::Unframed(_) => 4,
             Node::Text | Node::FlaggedToEnd(_) => 1,
             Node::TextOrNothing
             | Node::ToEnd(_)
@@ -304,10 +321,10 @@ impl Node {
             Node::Framed(content) => 6usize.saturating_add(content.smallest()),
             Node::Record(fields) => fields.iter().map(|(_, node)| node.smallest()).sum(),
             Node::Tuple(nodes) => nodes.iter().map(Node::smallest).sum(),
-            Node::Object(_) | Node::Later(..) => 2,
+            Node::Object(_) | Node::Later(..) | Node::Symmetric(..) => 2,
             Node::Collection(_) | Node::Pointers(..) | Node::Clones(_) | Node::RefArray => 6,
             Node::TObject | Node::Ref => 10,
-            Node::Opaque(_) => 4,
+            Node::Opaque(_) | Node::Missing(_) => 4,
         }
     }
 
@@ -340,7 +357,9 @@ impl Node {
             | Node::FlaggedToEnd(content)
             | Node::ToEnd(content)
             | Node::Counted { content, .. } => content.class(),
-            Node::Collection(collection) => collection.item.class().or(collection.class.as_ref()),
+            Node::Collection(collection) | Node::Unframed(collection) => {
+                collection.item.class().or(collection.class.as_ref())
+            }
             _ => None,
         }
     }

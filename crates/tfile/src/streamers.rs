@@ -41,15 +41,7 @@ impl StreamerInfos {
     pub fn parse(record: &Record, file_version: u32) -> Result<StreamerInfos> {
         let infos = parse_list(&mut record.cursor(), file_version);
         let infos = infos.map_err(|error| record.locate("the streamer information", &error))?;
-        let mut classes: BTreeMap<String, Vec<StreamerInfo>> = BTreeMap::new();
-        let mut met = HashSet::new();
-        for info in infos {
-            // ROOT can write one twice, with other bits: SchemaEvolution §8.1.
-            if met.insert((info.name.clone(), info.version, info.checksum)) {
-                classes.entry(info.name.clone()).or_default().push(info);
-            }
-        }
-        Ok(StreamerInfos { classes: Arc::new(classes) })
+        Ok(infos.into_iter().collect())
     }
 
     /// The description of a version of a class.
@@ -133,6 +125,21 @@ impl StreamerInfos {
     /// True if the file describes no class.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
+    }
+}
+
+impl FromIterator<StreamerInfo> for StreamerInfos {
+    /// The descriptions in the order of a file. Of equal ones, the first is kept: ROOT can write one twice,
+    /// with other bits (SchemaEvolution §8.1).
+    fn from_iter<I: IntoIterator<Item = StreamerInfo>>(infos: I) -> Self {
+        let mut classes: BTreeMap<String, Vec<StreamerInfo>> = BTreeMap::new();
+        let mut met = HashSet::new();
+        for info in infos {
+            if met.insert((info.name.clone(), info.version, info.checksum)) {
+                classes.entry(info.name.clone()).or_default().push(info);
+            }
+        }
+        StreamerInfos { classes: Arc::new(classes) }
     }
 }
 

@@ -14,7 +14,7 @@ const CLASSES: [i32; 2] = [61, 63];
 const DEEPEST: usize = 32;
 
 impl Session<'_> {
-    /// The collection that a type name names, if it is one: with a frame, as a member and as a branch.
+    /// The collection that a type name names, if it is one, as an object.
     pub(super) fn collection_of_name(
         &mut self,
         name: &str,
@@ -23,7 +23,10 @@ impl Session<'_> {
     ) -> Result<Option<Node>> {
         let name = name.trim_end_matches('*').trim();
         match Template::parse(name).and_then(|template| template.container()) {
-            Some(_) => self.collection(name, CLASSES[0], holder, wanted).map(Some),
+            Some(_) => Ok(Some(match self.collection(name, CLASSES[0], holder, wanted)? {
+                Node::Collection(collection) => Node::Unframed(collection),
+                other => other,
+            })),
             None => Ok(None),
         }
     }
@@ -131,7 +134,7 @@ impl Session<'_> {
                 let (primitive, _) = basic(content_type).unwrap_or((Primitive::I32, "int32_t"));
                 Ok(Some(Node::Number(Number::Plain(primitive))))
             }
-            Node::Opaque(_) => Ok(None),
+            Node::Opaque(class) => Ok(Some(Node::Missing(class))),
             node => Ok(Some(node)),
         }
     }

@@ -72,7 +72,7 @@ pub(super) fn is_opaque(class: &str) -> bool {
         "RooRealVar",
         "RooRefArray",
     ];
-    CLASSES.contains(&class) || class.starts_with("TMatrixTSym<")
+    CLASSES.contains(&class)
 }
 
 /// Descriptions of classes that files may leave out: their layout never changed.
@@ -94,6 +94,8 @@ pub(super) fn description(class: &str) -> Option<StreamerInfo> {
     let elements = match class {
         "TNamed" => vec![base("TObject"), text("fName"), text("fTitle")],
         "TObjString" => vec![base("TObject"), text("fString")],
+        // Some acquisition programs leave it out (StreamerDriven §6.2).
+        "TTime" => vec![element("fMilliSec", ElementKind::BasicType, 16, "Long64_t")],
         _ => {
             let template = crate::cpp_type::Template::parse(class).filter(|one| one.head == "pair")?;
             let [first, second] = template.arguments.as_slice() else { return None };

@@ -221,10 +221,13 @@ fn counted(counter: &str, flag: bool, content: Node) -> Node {
 /// The class that makes a member unreadable.
 fn unreadable(node: &Node) -> Option<&str> {
     match node {
-        Node::Opaque(class) => Some(class),
-        Node::Fixed { content, .. } | Node::Framed(content) | Node::Counted { content, .. } => {
-            unreadable(content)
-        }
+        Node::Opaque(class) | Node::Missing(class) => Some(class),
+        Node::Fixed { content, .. }
+        | Node::Framed(content)
+        | Node::Counted { content, .. }
+        | Node::List(content) => unreadable(content),
+        Node::Tuple(nodes) => nodes.iter().find_map(unreadable),
+        Node::Collection(collection) => unreadable(&collection.item),
         _ => None,
     }
 }

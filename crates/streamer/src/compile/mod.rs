@@ -10,7 +10,7 @@ mod select;
 use crate::node::Class;
 use crate::{CppType, Node, Program};
 use names::Names;
-use sapwood_core::{Error, ErrorKind, Form, Result};
+use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use select::Selection;
 use std::collections::{HashMap, HashSet};
@@ -109,6 +109,7 @@ impl Compiler {
         let node = match (session.class_node(class, "", &wanted, Place::Inside)?, info) {
             (Node::Object(class), Some(info)) => Node::Members(Arc::clone(&class), layout_of(&class, info)),
             (Node::Object(class), None) => Node::Members(class, 0),
+            (Node::Unframed(collection), _) => Node::Collection(collection),
             (node, _) => node,
         };
         self.program(node, CppType::parse(class).to_string(), &wanted)
@@ -244,6 +245,9 @@ impl Session<'_> {
         if let Some(node) = self.collection_of_name(name, holder, wanted)? {
             return Ok(node);
         }
+        if let Some(element) = name.strip_prefix("TMatrixTSym<").and_then(|name| name.strip_suffix('>')) {
+            return self.symmetric(name, element);
+        }
         let described = self.versions(name, holder).first();
         // A class that is a collection, instead of holding one (Collections §11.2).
         if let Some(info) = described
@@ -265,6 +269,22 @@ impl Session<'_> {
             };
         }
         Ok(Node::Object(self.class(&name, wanted)?))
+    }
+
+    /// A symmetric matrix: no description is of its class, that of its base tells how it begins.
+    fn symmetric(&mut self, name: &str, element: &str) -> Result<Node> {
+        let base =
+            self.versions(&format!("TMatrixTBase<{element}>"), "").first().map(|info| info.name.clone());
+        let (Some(base), CppType::Number(number, _)) = (base, CppType::parse(element)) else {
+            return Ok(Node::Opaque(name.to_owned()));
+        };
+        let class = self.class(&base, &Selection::all())?;
+        let rows = class.fields.iter().position(|field| field.name == "fNrows");
+        let is_count = |field: &Node| field.form() == Form::Primitive(Primitive::I32);
+        match rows.filter(|rows| is_count(&class.fields[*rows].node)) {
+            Some(rows) => Ok(Node::Symmetric(class, number, rows)),
+            None => Ok(Node::Opaque(name.to_owned())),
+        }
     }
 
     /// The compiled class.

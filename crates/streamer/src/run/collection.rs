@@ -6,7 +6,7 @@ use super::skip::object_base;
 use crate::builder::{Any, Builder, misfit, position};
 use crate::node::{Class, Collection, Layout};
 use crate::{Input, Node};
-use sapwood_core::Result;
+use sapwood_core::{Error, Result};
 use std::sync::Arc;
 
 /// Bit 14 of a collection's version: its content is written member by member (root-io-spec Collections §2).
@@ -30,9 +30,7 @@ impl<'l> Frame<'l> {
         if word & MEMBER_WISE == 0 {
             return Ok(Frame { members: None, version });
         }
-        let Some(class) = &collection.class else {
-            return Err(body.error("a collection of this type cannot be stored member by member"));
-        };
+        let Some(class) = &collection.class else { return Frame::without_class(collection, version, body) };
         // Older writers did not record the version of the items' class (Collections §6).
         let layout = if version >= if collection.is_pointer { 9 } else { 8 } {
             read_version(class, body)?
@@ -40,6 +38,24 @@ impl<'l> Frame<'l> {
             class.layouts.first().ok_or_else(|| undescribed(class))?
         };
         Ok(Frame { members: Some((class, layout)), version })
+    }
+
+    /// A collection of what the file does not describe can be read if it is empty: then there is nothing but
+    /// a version, a checksum if that is 0, and the count.
+    fn without_class(collection: &Collection, version: u16, body: &mut Input<'_>) -> Result<Self> {
+        let len = body.remaining();
+        if matches!((len, body.peek_u16(0)), (10, Some(0)) | (6, Some(1..))) {
+            body.take(len - 4)?;
+            if body.peek_u32() == Some(0) {
+                return Ok(Frame { members: None, version });
+            }
+        }
+        Err(match &collection.item {
+            Node::Missing(class) => {
+                Error::unsupported(format!("the file does not tell what {class} looks like"))
+            }
+            _ => body.error("a collection of this type cannot be stored member by member"),
+        })
     }
 
     /// True if a collection without items has columns nevertheless (Collections §4.3).
@@ -63,6 +79,21 @@ impl Runner<'_> {
         let (offsets, content) = out.lists_mut(count)?;
         self.collections(collection, &frame, count.saturating_mul(each), &mut body, (offsets, content))?;
         body.finish("a collection")
+    }
+
+    /// Reads a collection as an object. A count never looks like the byte count of a frame.
+    pub(super) fn unframed(
+        &mut self,
+        collection: &Collection,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        if input.clone().frame()?.is_some() {
+            return self.collection(collection, 1, 1, input, out);
+        }
+        let (offsets, content) = out.lists_mut(1)?;
+        let frame = Frame { members: None, version: 0 };
+        self.collections(collection, &frame, 1, input, (offsets, content))
     }
 
     fn collections(

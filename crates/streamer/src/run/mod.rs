@@ -161,6 +161,11 @@ impl<'c> Runner<'c> {
                 offsets.push(position(to.length()));
             }
             (Node::Framed(content), out) => self.framed(content, 1, input, out)?,
+            (Node::Symmetric(class, number, rows), Builder::Record { length, fields }) => {
+                self.symmetric(class, *number, *rows, input, fields)?;
+                *length += 1;
+            }
+            (Node::Unframed(collection), out) => self.unframed(collection, input, out)?,
             (Node::Named(content), out) => {
                 let len = input.u8()?;
                 input.take(usize::from(len) + 1)?;
@@ -186,6 +191,9 @@ impl<'c> Runner<'c> {
             (Node::RefArray, Builder::Record { length, fields }) => {
                 self.ref_array(input, fields)?;
                 *length += 1;
+            }
+            (Node::Missing(class), _) => {
+                return Err(Error::unsupported(format!("the file does not tell what {class} looks like")));
             }
             (Node::Nothing | Node::TObject | Node::Opaque(_), Builder::Record { length, .. }) => {
                 self.skip(node, 1, input)?;
@@ -264,7 +272,7 @@ impl<'c> Runner<'c> {
             let before = input.remaining();
             self.read(node, input, out)?;
             if input.remaining() == before {
-                return Err(input.error("an item without bytes cannot fill an entry"));
+                return Err(Error::unsupported("objects have bytes of which their description says nothing"));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Objects: their headers, and their members one after the other or in columns.
 
 use super::{Runner, Scope};
-use crate::builder::{Builder, misfit};
+use crate::builder::{Builder, misfit, position};
 use crate::node::{Class, Layout, Step};
 use crate::{Input, Number};
 use sapwood_core::{Error, Primitive, Result};
@@ -18,6 +18,28 @@ impl Runner<'_> {
         self.open_window(class, 1);
         self.framed_object(class, input, fields)?;
         self.close_window(outer);
+        Ok(())
+    }
+
+    /// Reads a symmetric matrix: what the description of its base tells, then the elements (Matrix §2).
+    pub(super) fn symmetric(
+        &mut self,
+        class: &Class,
+        number: Number,
+        rows: usize,
+        input: &mut Input<'_>,
+        fields: &mut [Builder],
+    ) -> Result<()> {
+        let Some((elements, members)) = fields.split_last_mut() else { return Err(misfit()) };
+        self.object(class, input, members)?;
+        let Some(Builder::Numbers { bytes, .. }) = members.get(rows) else { return Err(misfit()) };
+        let rows = bytes.last_chunk().map_or(0, |rows| i32::from_ne_bytes(*rows));
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let count = rows.saturating_mul(rows.saturating_add(1)) / 2;
+        let on_file = input.take(count.saturating_mul(number.size_on_file()))?;
+        let (offsets, content) = elements.lists_mut(1)?;
+        number.append(on_file, content.numbers_mut(count)?);
+        offsets.push(position(content.length()));
         Ok(())
     }
 
@@ -46,6 +68,10 @@ impl Runner<'_> {
     /// An object without a byte count: the version stands first, or, if the class's streamer wrote none, the
     /// members do (StreamerDriven §7.1). The version of a `TObject` base, always 1, tells them apart.
     fn bare_object(&mut self, class: &Class, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
+        // A base without members that its class's author never meant to be stored has no bytes at all.
+        if class.layouts.iter().all(|layout| layout.steps.is_empty()) {
+            return Ok(());
+        }
         let derives = class
             .layouts
             .first()
@@ -266,7 +292,7 @@ impl Runner<'_> {
 
     /// Passes over an object with its header.
     pub(super) fn skip_object(&mut self, class: &Class, input: &mut Input<'_>) -> Result<()> {
-        if input.frame()?.is_some() {
+        if input.frame()?.is_some() || class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
         }
         let layout = read_version(class, input)?;

@@ -1,6 +1,7 @@
 //! Passing over what is not wanted: by byte count where there is one, and in one step where the size is fixed.
 
 use super::{IS_REFERENCED, Runner};
+use crate::builder::Builder;
 use crate::input::Slot;
 use crate::node::Collection;
 use crate::{Input, Node};
@@ -70,7 +71,7 @@ impl Runner<'_> {
                 _ => Ok(()),
             },
             Node::Pointers(..) | Node::Clones(_) | Node::RefArray => input.must_frame().map(drop),
-            Node::Opaque(class) => match input.frame()? {
+            Node::Opaque(class) | Node::Missing(class) => match input.frame()? {
                 Some(_) => Ok(()),
                 None => Err(no_end(class)),
             },
@@ -85,6 +86,18 @@ impl Runner<'_> {
                 }
             },
             Node::Fixed { size, content } => self.skip_many(content, *size, input),
+            // Its byte count does not cover the elements (Buffer §2.4).
+            Node::Symmetric(..) => {
+                let mut out = Builder::new(node);
+                self.read(node, input, &mut out)
+            }
+            Node::Unframed(collection) => {
+                if input.frame()?.is_some() {
+                    return Ok(());
+                }
+                let count = self.count(&collection.item, input)?;
+                self.skip_many(&collection.item, count, input)
+            }
             Node::List(content) => {
                 let count = self.count(content, input)?;
                 self.skip_many(content, count, input)

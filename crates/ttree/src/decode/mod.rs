@@ -48,7 +48,7 @@ pub enum Layout {
         header: usize,
     },
     /// A program is run for every entry.
-    Program(Program),
+    Program(Arc<Program>),
 }
 
 /// A basket and its bytes: the record of the basket, or what the tree's record embeds.

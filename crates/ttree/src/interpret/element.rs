@@ -22,6 +22,11 @@ pub(super) fn interpret(
 ) -> Outcome {
     let streamers = compiler.streamers();
     match element.element_type {
+        // The class's own streamer wrote the objects, with a header (ReadingEntries §3.5).
+        ..0 => {
+            let class = &element.class_name;
+            return Outcome::compiled(&CppType::parse(class).to_string(), compiler.object(class, paths));
+        }
         branch_type::CLONES_MASTER => return count_column("int32_t".into()),
         _ if !branch.children.is_empty() => return Outcome::group(group_name(element, streamers)),
         branch_type::COLLECTION_MASTER => return count_column("int32_t".into()),

@@ -8,6 +8,7 @@ use crate::decode::{Interpretation, Layout};
 use crate::meta::{BranchKind, Tree};
 use sapwood_core::{Error, Form};
 use sapwood_streamer::{Compiler, Node, Number, Program};
+use std::sync::Arc;
 
 /// What a branch holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +64,7 @@ impl Outcome {
             Node::ToEnd(item) => Layout::jagged(item.numbers(), 0),
             node => Layout::jagged(node.vector_of_numbers(), 10),
         };
-        let layout = layout.unwrap_or(Layout::Program(program));
+        let layout = layout.unwrap_or_else(|| Layout::Program(Arc::new(program)));
         Outcome {
             typename,
             meaning: Meaning::Column(Interpretation { form, layout, count_branch: None, skipped }),

@@ -1,0 +1,145 @@
+//! STL collections and `TClonesArray` (root-io-spec Collections).
+
+use crate::describe::*;
+use sapwood_core::{ErrorKind, Form};
+
+fn hit() -> Vec<sapwood_tfile::StreamerInfo> {
+    vec![class("Hit", 2, vec![int("x"), float("y")]), class("A", 1, vec![stl("hits", "vector<Hit>")])]
+}
+
+/// The items of `A::hits`: offsets, x, y.
+fn hits(payload: &[u8]) -> (Vec<i64>, Vec<i32>, Vec<f32>) {
+    let column = read(hit(), "A", &framed(1, payload)).unwrap();
+    let [offsets, x, y] = column.buffers.as_slice() else { panic!("three buffers") };
+    (offsets.view().to_vec(), x.view().to_vec(), y.view().to_vec())
+}
+
+#[test]
+fn objects_of_a_vector_stand_one_by_one_or_in_columns() {
+    let (one, two) = (1.5f32.to_be_bytes(), 2.5f32.to_be_bytes());
+    let items =
+        bytes(&[&framed(2, &bytes(&[&ints(&[10]), &one])), &framed(2, &bytes(&[&ints(&[20]), &two]))]);
+    let object_wise = framed(10, &bytes(&[&ints(&[2]), &items]));
+    let member_wise = framed(0x400a, &bytes(&[&[0, 2], &ints(&[2, 10, 20]), &one, &two]));
+    for payload in [object_wise, member_wise] {
+        assert_eq!(hits(&payload), (vec![0, 2], vec![10, 20], vec![1.5, 2.5]));
+    }
+}
+
+#[test]
+fn an_empty_member_wise_collection_has_no_columns() {
+    assert_eq!(hits(&framed(0x400a, &[0, 2, 0, 0, 0, 0])), (vec![0, 0], vec![], vec![]));
+}
+
+#[test]
+fn old_member_wise_collections_do_not_tell_the_version_of_their_items() {
+    let payload = framed(0x4005, &bytes(&[&ints(&[1, 10]), &1.5f32.to_be_bytes()]));
+    assert_eq!(hits(&payload), (vec![0, 1], vec![10], vec![1.5]));
+}
+
+#[test]
+fn a_checksum_stands_behind_a_version_of_zero() {
+    let infos = hit();
+    let checksum = infos[0].checksum.to_be_bytes();
+    let payload = framed(0x400a, &bytes(&[&[0, 0], &checksum, &ints(&[1, 10]), &1.5f32.to_be_bytes()]));
+    assert_eq!(hits(&payload), (vec![0, 1], vec![10], vec![1.5]));
+}
+
+#[test]
+fn a_base_has_no_header_in_columns_and_counts_hold_object_by_object() {
+    let classes = vec![
+        class("Base", 1, vec![int("n"), int("m")]),
+        class("Hit", 1, vec![base("Base", 1), floats("x", "n", "Base")]),
+        class("A", 1, vec![stl("hits", "vector<Hit>")]),
+    ];
+    let x = |value: f32| value.to_be_bytes();
+    let columns = bytes(&[&ints(&[1, 0, 2]), &ints(&[7, 8, 9]), &[1], &x(1.0), &[0], &[1], &x(2.0), &x(3.0)]);
+    let payload = framed(1, &framed(0x400a, &bytes(&[&[0, 1], &ints(&[3]), &columns])));
+    let column = read(classes, "A", &payload).unwrap();
+    assert_eq!(column.buffers[2].view::<i32>(), [7, 8, 9]);
+    assert_eq!(column.buffers[3].view::<i64>(), [0, 1, 1, 3]);
+    assert_eq!(column.buffers[4].view::<f32>(), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn a_collection_in_columns_has_one_frame_for_all() {
+    let classes = vec![
+        class("Hit", 1, vec![stl("v", "vector<int>"), stl("s", "string")]),
+        class("A", 1, vec![stl("hits", "vector<Hit>")]),
+    ];
+    let v = framed(10, &ints(&[1, 5, 0]));
+    let s = framed(10, &[1, b'a', 0]);
+    let payload = framed(1, &framed(0x400a, &bytes(&[&[0, 1], &ints(&[2]), &v, &s])));
+    let column = read(classes, "A", &payload).unwrap();
+    assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
+    assert_eq!(column.buffers[3].view::<i64>(), [0, 1, 1]);
+}
+
+#[test]
+fn maps_are_lists_of_tuples_in_both_layouts() {
+    let classes = || vec![class("A", 1, vec![stl("m", "map<int,string>")])];
+    let object_wise = framed(10, &bytes(&[&ints(&[2, 1]), &[1, b'a'], &ints(&[2]), &[1, b'b']]));
+    let values = framed(10, &[1, b'a', 1, b'b']);
+    let member_wise = framed(0x400a, &bytes(&[&[0, 0, 1, 2, 3, 4], &ints(&[2, 1, 2]), &values]));
+    for payload in [object_wise, member_wise] {
+        let column = read(classes(), "A", &framed(1, &payload)).unwrap();
+        let Form::Record { fields, .. } = &column.form else { panic!("a record") };
+        assert_eq!(fields[0].form, Form::list(Form::Tuple(vec![I32, Form::String])));
+        assert_eq!(column.buffers[1].view::<i32>(), [1, 2]);
+        assert_eq!(column.buffers[3].as_bytes(), b"ab");
+    }
+}
+
+#[test]
+fn collections_in_collections_have_no_frames() {
+    let classes = vec![class("A", 1, vec![stl("v", "vector<vector<short> >")])];
+    let payload = framed(1, &framed(10, &bytes(&[&ints(&[2, 1]), &[0, 7], &ints(&[0])])));
+    let column = read(classes, "A", &payload).unwrap();
+    assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1]);
+    assert_eq!(column.buffers[2].view::<i16>(), [7]);
+}
+
+#[test]
+fn an_array_of_collections_shares_one_frame_and_one_version() {
+    let mut array = stl("hits", "vector<Hit>");
+    (array.array_length, array.array_dims, array.type_code) = (2, vec![2], 320);
+    let classes = vec![class("Hit", 1, vec![int("x")]), class("A", 1, vec![array])];
+    let payload = framed(1, &framed(0x400a, &bytes(&[&[0, 1], &ints(&[1, 30, 0])])));
+    let column = read(classes, "A", &payload).unwrap();
+    assert_eq!(column.buffers[0].view::<i64>(), [0, 1, 1]);
+    assert_eq!(column.buffers[1].view::<i32>(), [30]);
+}
+
+#[test]
+fn items_of_an_enum_are_as_wide_as_their_description_says() {
+    let mut values = stl("v", "vector<EStatus>");
+    values.kind = sapwood_tfile::ElementKind::Stl { stl_type: 1, content_type: 12 };
+    let column = read(vec![class("A", 1, vec![values])], "A", &framed(1, &framed(10, &[0, 0, 0, 1, 0, 9])));
+    assert_eq!(column.unwrap().buffers[1].view::<u16>(), [9]);
+}
+
+#[test]
+fn items_that_nothing_describes_do_no_harm_while_there_are_none() {
+    let program = compiler(Vec::new()).whole("vector<vector<Unknown> >", None, &[]).unwrap();
+    let column = program.read_object(&framed(10, &ints(&[1, 0])), 0).unwrap();
+    assert_eq!(column.form, Form::list(Form::list(Form::Empty)));
+    let error = program.read_object(&framed(10, &ints(&[1, 1, 0])), 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn clones_stand_in_columns_or_slot_by_slot() {
+    let classes = || vec![class("Pt", 2, vec![int("x"), int("y")])];
+    let clones = |bits: u8, body: &[u8]| {
+        let head = bytes(&[&[0, 1, 0, 0, 0, 0, 3, 0, bits, 0], &[0], &[4], b"Pt;2", &ints(&[2, 0])]);
+        framed(4, &bytes(&[&head, body]))
+    };
+    let column = read(classes(), "TClonesArray", &clones(0x10, &ints(&[1, 2, 3, 4]))).unwrap();
+    assert_eq!(names(&column.form), ["x", "y"]);
+    assert_eq!(column.buffers[2].view::<i32>(), [3, 4]);
+    let slots = bytes(&[&[0, 1], &framed(2, &ints(&[1, 2]))]);
+    let column = read(classes(), "TClonesArray", &clones(0, &slots)).unwrap();
+    assert!(matches!(&column.form, Form::List(content) if matches!(**content, Form::Option(_))));
+    assert_eq!(column.buffers[1].view::<i64>(), [-1, 0]);
+    assert_eq!(column.buffers[2].view::<i32>(), [1]);
+}

@@ -1,0 +1,10 @@
+//! Descriptions compiled and run on bytes that were written out by hand from the specification.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod classes;
+mod collections;
+mod describe;
+mod hostile;
+mod pointers;
+mod selection;
+mod versions;
