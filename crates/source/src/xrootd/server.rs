@@ -35,7 +35,7 @@ impl Limits {
         LIMITS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(server).copied()
     }
 
-    /// Asks a server for its limits, and remembers them. One that does not answer has the usual ones.
+    /// Asks a server for its limits, and remembers them. One that does not say has the usual ones.
     ///
     /// `url` is that of a file on it, so that the connection of the file is used.
     pub(super) async fn ask(
@@ -52,7 +52,8 @@ impl Limits {
             // SAFETY: both are C strings.
             unsafe { (library.query_config)(url.as_ptr(), settings.as_ptr(), time, done, context) };
         }));
-        let limits = answer.await.map(|answer| Limits::parse(&answer.text)).unwrap_or_default();
+        let Ok(answer) = answer.await else { return Limits::default() };
+        let limits = Limits::parse(&answer.text);
         let mut known = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_default().insert(server.to_owned(), limits);
         limits
