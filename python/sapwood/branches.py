@@ -164,7 +164,7 @@ class HasBranches(ABC):
         filter_branch: BranchFilter | None = None,
         recursive: bool = True,
         full_paths: bool = True,
-        name_width: int = 20,
+        name_width: int | None = None,
         typename_width: int = 24,
         interpretation_width: int = 30,
         stream: TextIO | None = None,
@@ -172,39 +172,37 @@ class HasBranches(ABC):
         """Prints a line per branch: name, C++ type, and what an entry becomes in memory.
 
         Below a branch that this is called for, the members of its objects follow. Filters as in
-        :meth:`iteritems`; the widths are in characters, at least 3. ``stream`` is where it goes; default:
-        ``sys.stdout``.
+        :meth:`iteritems`; the widths are in characters, at least 3. By default names have the room that they
+        need, 20 to 48 characters; of a longer one the end is shown, where names differ. ``stream`` is where
+        it goes; default: ``sys.stdout``.
         """
-        widths = (name_width, typename_width, interpretation_width)
-        if min(widths) < 3:
-            raise ValueError("the widths are at least 3")
-        out = sys.stdout if stream is None else stream
-
-        def line(*cells: str) -> None:
-            shown = (
-                cell if len(cell) <= width else cell[: width - 3] + "..."
-                for cell, width in zip(cells, widths, strict=True)
-            )
-            padded = " | ".join(f"{cell:<{width}}" for cell, width in zip(shown, widths, strict=True))
-            out.write(padded.rstrip() + "\n")
-
-        line("name", "typename", "interpretation")
-        out.write("-+-".join("-" * width for width in widths) + "\n")
+        rows = [(branch.name, branch) for branch in self._itself()]
         for branch in self._itself():
-            line(branch.name, branch.typename, repr(branch.interpretation))
-            for depth, member in branch.members():
-                line(
-                    "  " * depth + member.member.rpartition(".")[2],
-                    member.typename,
-                    repr(member.interpretation),
-                )
-        for name, branch in self.iteritems(
+            rows += [("  " * depth + one.member.rpartition(".")[2], one) for depth, one in branch.members()]
+        rows += self.iteritems(
             filter_name=filter_name,
             filter_typename=filter_typename,
             filter_branch=filter_branch,
             recursive=recursive,
             full_paths=full_paths,
-        ):
+        )
+        if name_width is None:
+            name_width = min(max([20, *(len(name) for name, _ in rows)]), 48)
+        widths = (name_width, typename_width, interpretation_width)
+        if min(widths) < 3:
+            raise ValueError("the widths are at least 3")
+        out = sys.stdout if stream is None else stream
+
+        def line(name: str, *others: str) -> None:
+            cells = [name if len(name) <= widths[0] else "..." + name[3 - widths[0] :]]
+            for cell, width in zip(others, widths[1:], strict=True):
+                cells.append(cell if len(cell) <= width else cell[: width - 3] + "...")
+            padded = " | ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+            out.write(padded.rstrip() + "\n")
+
+        line("name", "typename", "interpretation")
+        out.write("-+-".join("-" * width for width in widths) + "\n")
+        for name, branch in rows:
             line(name, branch.typename, repr(branch.interpretation))
 
     def arrays(
