@@ -104,7 +104,7 @@ def test_show_prints_a_line_per_branch(tree: sapwood.Tree, capsys: pytest.Captur
     assert capsys.readouterr().out.splitlines()[2].startswith("met ")
     out = io.StringIO()
     tree.show(name_width=5, stream=out)
-    assert "Mu..." in out.getvalue()
+    assert "...ex" in out.getvalue()
     with pytest.raises(ValueError, match="3"):
         tree.show(name_width=2)
 

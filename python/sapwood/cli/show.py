@@ -39,10 +39,13 @@ def show(
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
-    """List branches: type, entries, bytes, ratio, baskets. Of any other object, show what it holds.
+    """List branches: type, entries, bytes, ratio, baskets.
+
+    Of one branch, list the members of its objects; of any other object, show what it holds.
 
     \b
     sapwood show nano.root:Events --sort size --filter 'Muon_*'
+    sapwood show nano.root:Events/branch
     sapwood show plots.root:dir/histogram
     sapwood show --edm miniaod.root --sort size
     """
@@ -56,6 +59,9 @@ def show(
     from ._target import open_tree_or_object
 
     found = open_tree_or_object(source, deadline, None)
+    if hasattr(found, "is_group"):
+        _show_branch(found, as_json=as_json)
+        return
     if not hasattr(found, "num_entries"):
         print_object(source, found, as_json=as_json)
         return
@@ -74,6 +80,21 @@ def show(
         print_json(document)
     else:
         _print(document)
+
+
+def _show_branch(branch: Branch, *, as_json: bool) -> None:
+    """The branch, the members of its objects and its sub-branches."""
+    if not as_json:
+        branch.show()
+        return
+    print_json(
+        {
+            "branch": _row(branch.path, branch),
+            "members": [{"name": one.member, "type": one.typename} for _, one in branch.members()],
+            "branches": [_row(path, one) for path, one in branch.items()],
+            "skipped": [{"member": member, "reason": reason} for member, reason in branch.skipped],
+        }
+    )
 
 
 def _row(path: str, branch: Branch) -> dict[str, Any]:

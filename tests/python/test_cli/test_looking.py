@@ -143,3 +143,11 @@ def test_show_an_object(sapwood: Callable[..., Any]) -> None:
         "  two: [1.5 2.5]",
     ]
     assert sapwood("head", f"{data / 'objects.root'}:map").code == 2
+
+
+def test_show_the_members_of_a_branch(sapwood: Callable[..., Any]) -> None:
+    source = f"{Path(__file__).parents[2] / 'data' / 'trees' / 'split.root'}:tree/whole."
+    lines = sapwood("show", source).out.splitlines()
+    assert lines[2].startswith("whole. ") and lines[3].startswith("  id ")
+    members = sapwood("show", source, "--json").json["members"]
+    assert {"name": "lead.pt", "type": "double"} in members
