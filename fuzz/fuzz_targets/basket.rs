@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use sapwood_core::{Form, Primitive};
-use sapwood_streamer::{Node, Number};
+use sapwood_streamer::{Node, Number, Program};
 use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, decode};
+use std::sync::Arc;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&[choice, high, low], record)) = data.split_first_chunk() else { return };
@@ -20,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     };
     let interpretation = interpretation(choice & 0x7f);
     let baskets = [BasketBytes { basket: &basket, bytes }];
-    if let Ok(column) = decode(&interpretation, &baskets, 10..10 + entries, None) {
+    if let Ok(column) = decode(&interpretation, &baskets, 10..10 + entries, None, None) {
         assert_eq!(column.length as u64, entries);
     }
 });
@@ -50,9 +51,9 @@ fn interpretation(choice: u8) -> Interpretation {
         14 => Node::FramedOrNothing(Box::new(list(one))),
         _ => Node::Record(vec![("text".to_owned(), Node::Text), ("bits".to_owned(), Node::Bits)]),
     };
-    Interpretation { form: program.form(), layout: Layout::Program(program), count_branch: None }
+    flat(program.form(), Layout::Program(Arc::new(Program::new(program, "program"))))
 }
 
 fn flat(form: Form, layout: Layout) -> Interpretation {
-    Interpretation { form, layout, count_branch: None }
+    Interpretation { form, layout, count_branch: None, skipped: Vec::new() }
 }

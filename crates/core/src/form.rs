@@ -58,8 +58,8 @@ impl Primitive {
 
 /// The shape and type of a column, without its data.
 ///
-/// The buffers of a [`Column`] follow the form depth first: each node that has a buffer contributes it
-/// before its contents do.
+/// The buffers of a [`Column`](crate::Column) follow the form depth first: each node that has a buffer
+/// contributes it before its contents do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Form {
     /// Numbers; one buffer of values.
