@@ -60,6 +60,9 @@ pub enum Node {
     Object(Arc<Class>),
     /// An object without a header of its own, of the layout with this index (ReadingEntries §3.3).
     Members(Arc<Class>, usize),
+    /// The members of objects to the end of the entry, each a column: of the layout with this index, of which
+    /// each object takes so many bytes.
+    Columns(Arc<Class>, usize, usize),
     /// A pointer: nothing, an object of a class that stands there, or a reference (Buffer §6).
     Pointer(Selection),
     /// An object of a class that holds objects of its own class: compiled when one is met.
@@ -222,6 +225,7 @@ impl Node {
             | Node::Counted { content, .. }
             | Node::Pointers(_, content) => Cow::Borrowed(content),
             Node::Collection(collection) | Node::Unframed(collection) => Cow::Borrowed(&collection.item),
+            Node::Columns(class, ..) => Cow::Owned(Node::Object(Arc::clone(class))),
             Node::Clones(wanted) => Cow::Owned(Node::Later(String::new(), wanted.clone())),
             _ => return None,
         })
@@ -297,6 +301,7 @@ impl Node {
             | Node::Pointers(..)
             | Node::Collection(_)
             | Node::Unframed(_)
+            | Node::Columns(..)
             | Node::Clones(_) => match self.items() {
                 Some(content) => Form::list(content.form_with(inner)),
                 None => Form::list(Form::Empty),
@@ -314,6 +319,7 @@ impl Node {
             | Node::ToEnd(_)
             | Node::FramedOrNothing(_)
             | Node::Nothing
+            | Node::Columns(..)
             | Node::Members(..) => 0,
             Node::Counted { flag, .. } => usize::from(*flag),
             Node::Fixed { size, content } => size.saturating_mul(content.smallest()),
@@ -348,7 +354,7 @@ impl Node {
     /// The class of the objects that this holds, however deep in collections.
     pub(crate) fn class(&self) -> Option<&Arc<Class>> {
         match self {
-            Node::Object(class) | Node::Members(class, _) => Some(class),
+            Node::Object(class) | Node::Members(class, _) | Node::Columns(class, ..) => Some(class),
             Node::Fixed { content, .. }
             | Node::Framed(content)
             | Node::FramedOrNothing(content)
@@ -378,6 +384,21 @@ impl Node {
             | Node::Named(content) => content.weight(),
             other => 1 + other.items().map_or(0, |content| content.weight()),
         }
+    }
+}
+
+impl Layout {
+    /// Bytes of one object's members in columns, if all objects have as many.
+    pub(crate) fn fixed_size(&self) -> Option<usize> {
+        let sizes = self.steps.iter().map(|step| match step {
+            Step::Run { bytes, .. } => Some(*bytes),
+            Step::Counter { number, .. } => Some(number.size_on_file()),
+            Step::Convert { from, .. } => Some(from.size_on_file()),
+            Step::Default { .. } => Some(0),
+            Step::Base { class, layout, .. } => class.layouts.get(*layout)?.fixed_size(),
+            Step::Field { .. } | Step::Skip(_) => None,
+        });
+        sizes.sum()
     }
 }
 

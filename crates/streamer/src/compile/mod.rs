@@ -128,11 +128,14 @@ impl Compiler {
         let wanted = Selection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
         let node = match node {
-            Node::FlaggedToEnd(_) => {
+            node if reaches_to_end(&node) => {
                 return Err(Error::unsupported("each object of the column has a count of its own"));
             }
+            // A base has no header in columns, and its members are columns (Collections §4.2).
+            Node::Object(class) if element.is_base() => base_columns(class, element, &self.0.infos)?,
             // One frame stands for all, and none if there is no object (ReadingEntries §5.3).
             Node::Framed(content) => Node::FramedOrNothing(Box::new(Node::ToEnd(content))),
+            node @ Node::Columns(..) => node,
             node => Node::ToEnd(Box::new(node)),
         };
         self.program(node, shown(element, "[]"), &wanted)
@@ -163,6 +166,24 @@ fn layout_of(class: &Class, info: &StreamerInfo) -> usize {
     let is_it =
         |layout: &&crate::node::Layout| layout.version == info.version && layout.checksum == info.checksum;
     class.layouts.iter().position(|layout| is_it(&layout)).unwrap_or(0)
+}
+
+/// The columns of a base class. How many objects there are follows from their size, if that is fixed.
+fn base_columns(class: Arc<Class>, element: &StreamerElement, infos: &StreamerInfos) -> Result<Node> {
+    let layout = infos.base_of(element).map_or(0, |info| layout_of(&class, info));
+    match class.layouts.get(layout).and_then(crate::node::Layout::fixed_size) {
+        Some(size) if size > 0 => Ok(Node::Columns(class, layout, size)),
+        _ => Err(Error::unsupported(format!("objects of {} differ in size", class.name))),
+    }
+}
+
+/// True if the item takes all that is left.
+fn reaches_to_end(node: &Node) -> bool {
+    match node {
+        Node::FlaggedToEnd(_) | Node::ToEnd(_) => true,
+        Node::Framed(content) | Node::Fixed { content, .. } => reaches_to_end(content),
+        _ => false,
+    }
 }
 
 /// What cannot be read, if that is all there is.

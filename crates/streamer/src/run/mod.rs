@@ -160,6 +160,10 @@ impl<'c> Runner<'c> {
                 self.read_to_end(content, input, to)?;
                 offsets.push(position(to.length()));
             }
+            (Node::Columns(class, layout, size), Builder::List { offsets, content }) => {
+                self.columns_to_end(class, *layout, *size, input, content)?;
+                offsets.push(position(content.length()));
+            }
             (Node::Framed(content), out) => self.framed(content, 1, input, out)?,
             (Node::Symmetric(class, number, rows), Builder::Record { length, fields }) => {
                 self.symmetric(class, *number, *rows, input, fields)?;

@@ -145,6 +145,23 @@ impl Runner<'_> {
         Ok(steps.len() == layout.steps.len())
     }
 
+    /// Reads the members of as many objects of `size` bytes as the entry holds.
+    pub(super) fn columns_to_end(
+        &mut self,
+        class: &Class,
+        layout: usize,
+        size: usize,
+        input: &mut Input<'_>,
+        out: &mut Builder,
+    ) -> Result<()> {
+        let layout = class.layouts.get(layout).ok_or_else(|| undescribed(class))?;
+        let Builder::Record { length, fields } = out else { return Err(misfit()) };
+        let count = input.remaining() / size.max(1);
+        self.columns(class, layout, count, input, fields)?;
+        *length += count;
+        Ok(())
+    }
+
     /// Reads the members of `count` objects, each a column.
     pub(super) fn columns(
         &mut self,

@@ -108,7 +108,11 @@ impl Runner<'_> {
             }
             Node::Tuple(nodes) => nodes.iter().try_for_each(|node| self.skip_one(node, input)),
             Node::Record(fields) => fields.iter().try_for_each(|(_, node)| self.skip_one(node, input)),
-            Node::FlaggedToEnd(_) | Node::ToEnd(_) | Node::Members(..) | Node::Named(_) => {
+            Node::FlaggedToEnd(_)
+            | Node::ToEnd(_)
+            | Node::Members(..)
+            | Node::Columns(..)
+            | Node::Named(_) => {
                 input.take_rest();
                 Ok(())
             }

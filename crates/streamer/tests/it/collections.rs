@@ -128,6 +128,19 @@ fn items_that_nothing_describes_do_no_harm_while_there_are_none() {
 }
 
 #[test]
+fn a_base_in_a_split_collection_is_columns_without_a_header() {
+    let base_class = class("Base", 1, vec![int("a"), int("b")]);
+    let derived = class("A", 1, vec![base("Base", 1), floats("x", "n", "A")]);
+    let compiler = compiler(vec![base_class, derived.clone()]);
+    let program = compiler.column(&derived, 0, &[]).unwrap();
+    let column = program.read_object(&ints(&[1, 2, 3, 10, 20, 30]), 0).unwrap();
+    assert_eq!(column.buffers[0].view::<i64>(), [0, 3]);
+    assert_eq!(column.buffers[2].view::<i32>(), [10, 20, 30]);
+    assert_eq!(program.read_object(&[0; 9], 0).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(compiler.column(&derived, 1, &[]).unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+#[test]
 fn clones_stand_in_columns_or_slot_by_slot() {
     let classes = || vec![class("Pt", 2, vec![int("x"), int("y")])];
     let clones = |bits: u8, body: &[u8]| {
