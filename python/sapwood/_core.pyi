@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 __version__: str
 error_codes: list[str]  # of all kinds of errors
 
-def list_directory(url: str, *, deadline: float | None = None) -> list[tuple[str, bool]]:
-    """Name, and whether it is a directory, of all that is in the directory at a root:// URL, sorted."""
+def list_directory(
+    url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None
+) -> list[tuple[str, bool]]:
+    """Name, and whether it is a directory, of all that is in the directory at a URL, sorted."""
+
+def diagnose(
+    url: str, *, longest: float, deadline: float | None = None, options: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The steps to reading a file, each with name, outcome, seconds, detail, facts and error."""
 
 @final
 class CoreError(Exception):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._remote_glob import remote_glob
+from ._remote_glob import Lister, lister, remote_glob
 from .errors import FileNotFoundError, UsageError
 
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
@@ -21,7 +21,7 @@ FileLike: TypeAlias = "str | os.PathLike[str] | Any"
 _FILE_AND_OBJECT = re.compile(r"(.+\.root(?:\.[0-9]+)?):(.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # pathlib folds the two slashes of a URL into one.
-_FOLDED_URL = re.compile(r"((?:https?|file|root|s3|davs?):/)(?=[^/])", re.IGNORECASE)
+_FOLDED_URL = re.compile(r"((?:https?|file|root|s3|gs|az|davs?):/)(?=[^/])", re.IGNORECASE)
 _GLOB = re.compile(r"[*?\[\]{}]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
@@ -71,15 +71,17 @@ def single_file(path: Any) -> FileSpec:
     return FileSpec(_plain(path))
 
 
-def several_files(files: Any, deadline: float | None = None) -> list[FileSpec]:
+def several_files(
+    files: Any, deadline: float | None = None, options: Mapping[str, Any] | None = None
+) -> list[FileSpec]:
     """What :func:`sapwood.iterate` is given: a file, a glob, a dict, an open tree, or an iterable of these.
 
-    ``deadline``: seconds that listing one directory of a server may take.
+    ``deadline``: seconds that listing one directory of a server may take; ``options``: how it is reached.
 
     Raises:
         FileNotFoundError: if nothing at all is there.
     """
-    walked = _walk(files, deadline)
+    walked = _walk(files, lister(deadline, options))
     found = list(dict.fromkeys(walked)) if _hashable(files) else list(walked)
     if not found:
         raise FileNotFoundError(f"no file matches {files!r}", url=str(files))
@@ -106,23 +108,23 @@ def check_exists(path: str) -> None:
         raise error
 
 
-def _walk(files: Any, deadline: float | None, split: bool = True) -> Iterator[FileSpec]:
+def _walk(files: Any, listed: Lister, split: bool = True) -> Iterator[FileSpec]:
     if isinstance(files, str):
         path, object_path = split_object_path(files) if split else (files, None)
-        for name in _expand(path, deadline):
+        for name in _expand(path, listed):
             yield FileSpec(name, object_path)
     elif isinstance(files, os.PathLike):
-        yield from (FileSpec(name) for name in _expand(_plain(files), deadline))
+        yield from (FileSpec(name) for name in _expand(_plain(files), listed))
     elif is_file_object(files) or hasattr(files, "num_entries"):
         yield FileSpec(files)
     elif isinstance(files, Mapping):
         for file, target in files.items():
             object_path, steps = _target(target)
-            for spec in _walk(file, deadline, split=False):
+            for spec in _walk(file, listed, split=False):
                 yield FileSpec(spec.file, object_path, steps)
     elif isinstance(files, Iterable):
         for file in files:
-            yield from _walk(file, deadline, split)
+            yield from _walk(file, listed, split)
     else:
         raise TypeError(
             "files are a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
@@ -177,12 +179,12 @@ def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def _expand(path: str, deadline: float | None) -> list[str]:
+def _expand(path: str, listed: Lister) -> list[str]:
     """The files that a glob stands for, sorted; anything else unchanged."""
     if is_url(path):
         place, mark, opaque = path.partition("?")
         patterns = [one + mark + opaque for one in _expand_braces(place)]
-        return list(dict.fromkeys(name for one in patterns for name in remote_glob(one, deadline)))
+        return list(dict.fromkeys(name for one in patterns for name in remote_glob(one, listed)))
     local = os.path.expanduser(path)
     if _GLOB.search(local) is None or os.path.exists(local):
         return [local]

@@ -37,7 +37,7 @@ class File(Directory):
         with core_errors():
             if isinstance(where, str):
                 check_exists(where)
-                extra = {"headers": dict(options.headers)} if options.headers else None
+                extra = options.for_core()
                 self._core = _core.File.open(where, deadline=options.deadline, options=extra)
             else:
                 self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
@@ -177,10 +177,10 @@ class File(Directory):
             raise UsageError(
                 "a file that was opened from a Python object cannot be pickled: open it by its path"
             )
-        if self._options.headers or (is_url(by) and by != self._core.url):
+        if self._options.has_secrets or (is_url(by) and by != self._core.url):
             raise UsageError(
-                f"{self.file_path} was opened with headers, or by a URL that holds a password, token or "
-                "query; these are never pickled: open it where it is needed"
+                f"{self.file_path} was opened with headers or keys, or by a URL that holds a password, token "
+                "or query; these are never pickled: open it where it is needed"
             )
         return (File, (by if is_url(by) else os.path.abspath(by), self._options))
 

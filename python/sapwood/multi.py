@@ -65,8 +65,8 @@ def iterate(
         Arrays as :meth:`sapwood.Tree.arrays` returns them, of one step in one file; with ``report=True``,
         pairs of these and a :class:`sapwood.Report`.
     """
-    specs = several_files(files, deadline)
     settings = open_options(deadline, threads, options)
+    specs = several_files(files, settings.deadline, settings.for_core())
     chosen = library_named(library)
 
     def steps() -> Iterator[Any]:
@@ -118,8 +118,8 @@ def concatenate(
     ``files`` and what else is not in :meth:`sapwood.Tree.arrays` are explained in :func:`iterate`;
     ``entry_start`` and ``entry_stop`` count through all files.
     """
-    specs = several_files(files, deadline)
     settings = open_options(deadline, threads, options)
+    specs = several_files(files, settings.deadline, settings.for_core())
     chosen = library_named(library)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     parts: list[Any] = []
@@ -156,7 +156,7 @@ def num_entries(
 ) -> Iterator[tuple[str, str, int]]:
     """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
     settings = open_options(deadline, None, options)
-    for _, source in _opened(several_files(files, deadline), settings, False):
+    for _, source in _opened(several_files(files, settings.deadline, settings.for_core()), settings, False):
         yield source.file.file_path, source.object_path, source.tree.num_entries
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._storage import NAMES as STORAGE_NAMES
+from ._storage import SECRETS, check_keys, storage_option
 from .errors import UsageError, nearest
 
 # Options of uproot that tune its caches and threads. Scripts that set them work here too; sapwood has nothing
@@ -37,11 +39,22 @@ class OpenOptions:
         deadline: seconds that one call may take (open, arrays, or one step of iterate), or None.
         threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
         headers: sent with every HTTP request. They may be secret: they are not shown, and never pickled.
+        storage: how object stores are reached. Keys among it are not shown, and never pickled.
     """
 
     deadline: float | None = None
     threads: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether headers or keys were given: these are never pickled."""
+        return bool(self.headers) or not SECRETS.isdisjoint(self.storage)
+
+    def for_core(self) -> dict[str, Any]:
+        """The options that the core is handed when it opens or lists something."""
+        return {"headers": dict(self.headers), **self.storage}
 
     def deadline_or(self, deadline: float | None) -> float | None:
         """The deadline of one call: its own, if it has one."""
@@ -55,6 +68,7 @@ class OpenOptions:
 def open_options(deadline: float | None, threads: int | None, options: Mapping[str, Any]) -> OpenOptions:
     """Checks the arguments of :func:`sapwood.open`."""
     headers: dict[str, str] = {}
+    storage: dict[str, Any] = {}
     for name, value in options.items():
         if name in _WITHOUT_EFFECT:
             continue
@@ -62,15 +76,20 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             deadline = value if deadline is None else deadline
         elif name == "headers":
             headers = {str(header): str(text) for header, text in value.items()}
+        elif name in STORAGE_NAMES:
+            name, value = storage_option(name, value)
+            storage |= {} if value is None else {name: value}
         else:
-            near = nearest(name, ["deadline", "headers", "threads", "timeout", *_WITHOUT_EFFECT])
+            known = ["deadline", "headers", "threads", "timeout", *STORAGE_NAMES, *_WITHOUT_EFFECT]
+            near = nearest(name, known)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"open has no option {name!r}{hint}")
+    check_keys(storage)
     if deadline is not None:
         deadline = check_deadline(deadline)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
-    return OpenOptions(deadline, None if threads is None else check_threads(threads), headers)
+    return OpenOptions(deadline, None if threads is None else check_threads(threads), headers, storage)
 
 
 def check_deadline(deadline: float) -> float:

@@ -116,7 +116,5 @@ def test_nothing_found_is_an_error_of_the_usual_kind(tmp_path: Path) -> None:
         several_files([])
 
 
-def test_globs_of_urls_are_refused_but_queries_are_not_globs() -> None:
-    with pytest.raises(errors.UsageError, match="list the URLs"):
-        several_files("https://host/*.root:T")
+def test_queries_are_not_globs() -> None:
     assert several_files("https://host/a.root?x=*") == [FileSpec("https://host/a.root?x=*")]

@@ -19,6 +19,7 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
+mod doctor;
 mod elsewhere;
 mod file;
 mod listing;
@@ -32,6 +33,7 @@ mod scan;
 mod tree;
 mod windows;
 
+pub use doctor::diagnose;
 pub use elsewhere::beside;
 pub use file::{File, Item, KeyEntry};
 pub use listing::list_directory;

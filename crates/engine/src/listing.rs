@@ -1,14 +1,14 @@
 //! What is in a directory of a server.
 
 use crate::{Interrupt, pool};
-use sapwood_core::{Deadline, Result};
+use sapwood_core::Result;
 use sapwood_fetch::wait;
-use sapwood_source::{Entry, list};
+use sapwood_source::{Entry, OpenOptions, list};
 
 /// The entries of the directory at a URL, sorted by name.
 ///
 /// # Errors
 /// Those of [`sapwood_source::list`].
-pub fn list_directory(url: &str, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<Entry>> {
-    wait(&pool::runtime()?, list(url, deadline), deadline, interrupt)
+pub fn list_directory(url: &str, options: &OpenOptions, interrupt: Interrupt<'_>) -> Result<Vec<Entry>> {
+    wait(&pool::runtime()?, list(url, options), options.deadline, interrupt)
 }

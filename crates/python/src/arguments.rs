@@ -5,6 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood::{Deadline, Error, OpenOptions};
+use sapwood_source::Secret;
 use std::time::Duration;
 
 /// The deadline that lies `seconds` from now; the default if none is given.
@@ -22,10 +23,10 @@ pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
 
 /// The options of opening a file.
 pub(crate) fn open_options(
-    seconds: Option<f64>,
+    deadline: Option<f64>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<OpenOptions> {
-    let mut result = OpenOptions { deadline: deadline(seconds)?, ..OpenOptions::default() };
+    let mut result = OpenOptions { deadline: self::deadline(deadline)?, ..OpenOptions::default() };
     for (name, value) in options.into_iter().flat_map(|options| options.iter()) {
         let name: String = name.extract()?;
         match name.as_str() {
@@ -35,18 +36,28 @@ pub(crate) fn open_options(
                 }
             }
             "tail" => result.tail = value.extract()?,
-            "stall" => {
-                let seconds: f64 = value.extract()?;
-                result.stall = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                    exception(&Error::usage(format!("the option stall={seconds} makes no sense")))
-                })?;
-            }
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "unknown option '{name}': known are headers, stall, tail"
-                )));
-            }
+            "stall" => result.stall = seconds("stall", value.extract()?)?,
+            "endpoint" => result.storage.endpoint = value.extract()?,
+            "region" => result.storage.region = value.extract()?,
+            "anonymous" => result.storage.anonymous = value.extract()?,
+            "profile" => result.storage.profile = value.extract()?,
+            "path_style" => result.storage.path_style = value.extract()?,
+            "account" => result.storage.account = value.extract()?,
+            "access_key_id" => result.storage.access_key_id = value.extract()?,
+            "secret_access_key" => result.storage.secret_access_key = secret(&value)?,
+            "session_token" => result.storage.session_token = secret(&value)?,
+            _ => return Err(PyTypeError::new_err(format!("unknown option '{name}'"))),
         }
     }
     Ok(result)
+}
+
+/// A time that an option gives.
+pub(crate) fn seconds(name: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| exception(&Error::usage(format!("the option {name}={seconds} makes no sense"))))
+}
+
+fn secret(value: &Bound<'_, PyAny>) -> PyResult<Option<Secret>> {
+    Ok(value.extract::<Option<String>>()?.map(Secret::from))
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod column;
+mod doctor;
 mod error;
 mod file;
 mod listing;
@@ -19,6 +20,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::column::Column;
+    #[pymodule_export]
+    use crate::doctor::diagnose;
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]

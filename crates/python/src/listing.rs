@@ -1,18 +1,20 @@
 //! `list_directory`.
 
-use crate::arguments;
+use crate::arguments::open_options;
 use crate::error::detached;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// Name, and whether it is a directory, of all that is in the directory at a URL.
 #[pyfunction]
-#[pyo3(signature = (url, *, deadline=None))]
+#[pyo3(signature = (url, *, deadline=None, options=None))]
 pub(crate) fn list_directory(
     py: Python<'_>,
     url: &str,
     deadline: Option<f64>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, bool)>> {
-    let deadline = arguments::deadline(deadline)?;
-    let entries = detached(py, |interrupt| sapwood::list_directory(url, deadline, interrupt))?;
+    let options = open_options(deadline, options)?;
+    let entries = detached(py, |interrupt| sapwood::list_directory(url, &options, interrupt))?;
     Ok(entries.into_iter().map(|entry| (entry.name, entry.is_directory)).collect())
 }

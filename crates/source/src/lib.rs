@@ -1,12 +1,14 @@
-//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP or XRootD server; and decorators over the one trait.
+//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP or XRootD server, an object store; and
+//! decorators over the one trait.
 //!
 //! To get a source call [`open`]; to read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
+//! [`list`] says what is in a directory, [`diagnose`] why a file cannot be opened.
 //!
 //! | source | bytes of |
 //! |---|---|
 //! | [`MemorySource`] | memory |
 //! | [`LocalSource`] | a local file |
-//! | [`HttpSource`] | an object on an HTTP server |
+//! | [`HttpSource`] | an object on an HTTP server, or in an object store |
 //! | [`XrootdSource`] | a file on an XRootD server |
 //!
 //! | decorator | purpose |
@@ -18,8 +20,11 @@
 
 mod accounting;
 mod check;
+mod cloud;
 mod counting;
+mod credentials;
 mod delay;
+mod doctor;
 mod fault;
 mod http;
 mod listing;
@@ -34,8 +39,11 @@ mod traits;
 mod xrootd;
 
 pub use accounting::{Turnarounds, Wait};
+pub use cloud::StorageOptions;
 pub use counting::CountingSource;
+pub use credentials::{Environment, Finding, Secret, State};
 pub use delay::DelayedSource;
+pub use doctor::{Diagnosis, Outcome, Step, diagnose};
 pub use fault::{Fault, FaultySource};
 pub use http::HttpSource;
 pub use listing::{Entry, list};

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 use crate::xrootd;
-use crate::{CountingSource, LocalSource, Opened, Source, http};
+use crate::{CountingSource, Environment, LocalSource, Opened, Source, StorageOptions, cloud, http};
 use percent_encoding::percent_decode_str;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, Result, Segments};
 use std::fmt;
@@ -29,6 +29,10 @@ pub struct OpenOptions {
     /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to
     /// those that it redirects to. Default: none.
     pub headers: Vec<(String, String)>,
+    /// How object stores are reached. Default: as the environment says.
+    pub storage: StorageOptions,
+    /// Where credentials are looked for. Default: in the environment of the process.
+    pub environment: Environment,
     /// How long a server may be silent before a request is given up and tried again. Default: 30 s.
     pub stall: Duration,
 }
@@ -40,6 +44,8 @@ impl Default for OpenOptions {
             counters: Arc::default(),
             tail: TAIL,
             headers: Vec::new(),
+            storage: StorageOptions::default(),
+            environment: Environment::default(),
             stall: Duration::from_secs(30),
         }
     }
@@ -53,12 +59,13 @@ impl fmt::Debug for OpenOptions {
             .field("deadline", &self.deadline)
             .field("tail", &self.tail)
             .field("header_names", &header_names)
+            .field("storage", &self.storage)
             .field("stall", &self.stall)
             .finish_non_exhaustive()
     }
 }
 
-/// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `root` and `roots`.
+/// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
 /// The first [`HEAD`] and the last `options.tail` bytes come along in [`Opened::known`].
 ///
@@ -71,12 +78,13 @@ pub async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
         None => open_local(PathBuf::from(url), options).await,
         Some(scheme) => match scheme.to_ascii_lowercase().as_str() {
             "file" => open_local(file_url_path(url)?, options).await,
-            "http" | "https" => http::open(url, options).await,
+            "http" | "https" | "dav" | "davs" => http::open(url, options).await,
+            other if cloud::is_scheme(other) => cloud::open(url, options).await,
             #[cfg(unix)]
             other if xrootd::is_scheme(Some(other)) => xrootd::open(url, options).await,
             other => Err(Error::unsupported(format!("the protocol '{other}://' is not supported"))
                 .url(redact(url))
-                .hint("use a local path, file://, http://, https://, root:// or roots://")),
+                .hint("use a local path, file://, http(s)://, dav(s)://, s3://, gs://, az:// or root(s)://")),
         },
     }
 }

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .convert import convert
+from .doctor import doctor
 from .head import head
 from .layout import layout
 from .ls import ls
@@ -49,5 +50,5 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout):
+for _command in (ls, show, head, convert, layout, doctor):
     app.command()(_command)

@@ -141,17 +141,30 @@ pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
                 text(headers, ACCEPT_RANGES).is_some_and(|units| units.eq_ignore_ascii_case("none"));
             Ok(Sorted::Whole(Whole { response, validators, size, refuses_ranges }))
         }
-        status => {
-            let seconds = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
-            let total = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value)?.total);
-            Err(Failure::Status(Status {
-                code: status.as_u16(),
-                error: status_error(status),
-                pause: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE)),
-                total,
-            }))
+        status => Err(Failure::Status(Status::of(status, headers, &status.to_string()))),
+    }
+}
+
+impl Status {
+    /// What a status means that is no success; `answer` is what it is called in messages.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap, answer: &str) -> Status {
+        let seconds = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
+        let total = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value)?.total);
+        Status {
+            code: status.as_u16(),
+            error: status_error(status, answer),
+            pause: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE)),
+            total,
         }
     }
+}
+
+/// The word by which a server of objects names an error in its body, such as `NoSuchKey`.
+pub(super) fn error_word(body: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(body).ok()?;
+    let (word, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
+    let legal = !word.is_empty() && word.len() <= 60 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    legal.then_some(word)
 }
 
 /// An answer whose body was not yet read.
@@ -176,20 +189,14 @@ pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<Par
     }
 }
 
-fn status_error(status: StatusCode) -> Error {
+fn status_error(status: StatusCode, answer: &str) -> Error {
     let kind = match status.as_u16() {
         401 | 403 => ErrorKind::Permission,
         404 | 410 => ErrorKind::NotFound,
         412 => return Error::new(ErrorKind::Changed, "the file on the server changed").hint("open it again"),
         _ => ErrorKind::Server,
     };
-    let error = Error::new(kind, format!("the server answered {status}"));
-    match kind {
-        ErrorKind::Permission => {
-            error.hint("give the credentials that the server wants, as a header or in the URL")
-        }
-        _ => error,
-    }
+    Error::new(kind, format!("the server answered {answer}"))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {

@@ -1,5 +1,7 @@
 //! The connection pool of the process, and its TLS.
 
+use crate::Environment;
+use crate::credentials::x509::Trust;
 use reqwest::Client;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -9,51 +11,66 @@ use std::time::Duration;
 /// How long a connection may take to come up.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// The client of this process, with the process it was made in: after a fork the connections belong to
-/// the parent.
-static CLIENT: Mutex<Option<(u32, Client)>> = Mutex::new(None);
+/// The client of this process.
+static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
+
+struct Pool {
+    /// The process it was made in: after a fork the connections belong to the parent.
+    process: u32,
+    /// What it was made with: a new proxy needs new connections.
+    trust: Trust,
+    client: Client,
+}
 
 /// The client that all files share, so that they share connections.
-pub(super) fn shared() -> Result<Client> {
-    let process = std::process::id();
-    let mut client = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*client {
-        Some((owner, client)) if *owner == process => Ok(client.clone()),
+pub(crate) fn shared(environment: &Environment) -> Result<Client> {
+    let (process, trust) = (std::process::id(), Trust::of(environment));
+    let mut pool = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*pool {
+        Some(pool) if pool.process == process && pool.trust == trust => Ok(pool.client.clone()),
         _ => {
-            let fresh = build()?;
-            if let Some(of_parent) = client.replace((process, fresh.clone())) {
+            let client = build(&tls(&trust)?)?;
+            let old = pool.replace(Pool { process, trust, client: client.clone() });
+            if let Some(of_parent) = old.filter(|old| old.process != process) {
                 // Dropping it would talk to a runtime that has no threads here.
                 std::mem::forget(of_parent);
             }
-            Ok(fresh)
+            Ok(client)
         }
     }
 }
 
-fn build() -> Result<Client> {
-    let failed = |message: String| Error::new(ErrorKind::Io, message);
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| failed(format!("TLS cannot be set up: {error}")))?
-        .with_root_certificates(roots())
-        .with_no_client_auth();
+fn build(tls: &ClientConfig) -> Result<Client> {
     Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(tls.clone())
         .http1_only() // many connections beat one when packets get lost
         .redirect(reqwest::redirect::Policy::none()) // `Remote` follows them, to keep secrets back
         .connect_timeout(CONNECT)
         .user_agent(concat!("sapwood/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| failed(format!("the HTTP client cannot be set up: {}", error.without_url())))
+        .map_err(|error| {
+            let message = format!("the HTTP client cannot be set up: {}", error.without_url());
+            Error::new(ErrorKind::Io, message)
+        })
+}
+
+/// How connections are secured: which authorities are trusted, and which certificate is shown.
+pub(crate) fn tls(trust: &Trust) -> Result<ClientConfig> {
+    Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::new(ErrorKind::Io, format!("TLS cannot be set up: {error}")))?
+        .with_root_certificates(roots(trust))
+        .with_client_cert_resolver(trust.resolver()))
 }
 
 /// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are
-/// honoured); those that Mozilla trusts where the machine has none.
-fn roots() -> RootCertStore {
+/// honoured), or those that Mozilla trusts where the machine has none; and those of the grid.
+fn roots(trust: &Trust) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
+    trust.add_authorities(&mut roots);
     roots
 }

@@ -2,21 +2,26 @@
 //!
 //! - `opening`: the first requests, which learn the size and bring head and tail.
 //! - `reading`: from ranges to requests and back, with retries.
-//! - `remote`: one request and its answer, redirects followed.
+//! - `remote`: one request and its answer, redirects followed; `exchange`: one message, with what authorises it.
+//! - `listing`: what is in a directory, by WebDAV. `given`: credentials that the user gave.
 //! - `answer`, `multipart`, `header`: what the messages look like.
 //! - `server`: what is remembered about each server.
 //! - `client`: the connection pool and TLS.
 
 mod answer;
-mod client;
+pub(crate) mod client;
+mod exchange;
+pub(crate) mod given;
 mod header;
+mod listing;
 mod multipart;
 mod opening;
 mod reading;
 mod remote;
 mod server;
 
-pub(crate) use opening::open;
+pub(crate) use listing::list;
+pub(crate) use opening::{Manner, open, open_object};
 
 use crate::{BoxFuture, Identity, Physics, Source, check};
 use answer::Validators;

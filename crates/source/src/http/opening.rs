@@ -6,11 +6,12 @@
 //! ranges, so that the reads that follow are planned for it. A server that sends no parts at all is read
 //! once, as a whole, if the object is small.
 
-use super::HttpSource;
 use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
 use super::multipart::Part;
 use super::reading::{Retries, Version, fetch};
 use super::remote::{Ask, Remote};
+use super::{HttpSource, given};
+use crate::credentials::Access;
 use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
 use bytes::Bytes;
 use futures::future::{Either, select};
@@ -33,19 +34,47 @@ const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start
 /// How long head and tail, once they are there, wait for what the probe shows.
 const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 
+/// What is known of a server before it is asked anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Nothing: it is found out.
+    Unknown,
+    /// It answers one range, and understands "the last n bytes".
+    OneRange,
+    /// It answers one range, and does not understand "the last n bytes".
+    OneRangeNoSuffix,
+}
+
 /// Opens an object on an HTTP server. See [`crate::open`].
 pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     let name = redact(url);
+    let access = given::access(url, options).map_err(|error| error.url(&name))?;
+    open_object(&name, access, Manner::Unknown, options).await
+}
+
+/// Opens the object that `access` is about; `name` is what it is called in messages.
+pub(crate) async fn open_object(
+    name: &str,
+    access: Access,
+    manner: Manner,
+    options: &OpenOptions,
+) -> Result<Opened> {
+    let remote = Remote::new(access, options);
+    if manner != Manner::Unknown {
+        remote.learn(|server| server.learn_single());
+    }
+    if manner == Manner::OneRangeNoSuffix {
+        remote.learn(|server| server.learn_no_suffix());
+    }
     let opened =
-        tokio::time::timeout_at(options.deadline.instant().into(), open_in_time(url, &name, options));
+        tokio::time::timeout_at(options.deadline.instant().into(), open_in_time(remote, name, options));
     let opened = opened.await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Timeout, "the deadline passed before the file was open"))
     });
     opened.map_err(|error| error.url(name))
 }
 
-async fn open_in_time(url: &str, name: &str, options: &OpenOptions) -> Result<Opened> {
-    let remote = Remote::new(url, options)?;
+async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<Opened> {
     let mut retries = Retries::default();
     loop {
         match begin(&remote, options.tail).await {

@@ -1,25 +1,19 @@
 //! One object on a server: one request and its answer, redirects followed.
 
+use super::CONCURRENCY_OF_SINGLE_RANGES;
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
+use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::server::{Limits, Server};
-use super::{CONCURRENCY_OF_SINGLE_RANGES, client};
 use crate::OpenOptions;
-use crate::accounting::Accounting;
-use bytes::{Bytes, BytesMut};
-use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_MATCH, LOCATION, RANGE};
-use reqwest::{Client, RequestBuilder, Response, Url};
-use sapwood_core::{ByteRange, Error, ErrorKind, Result};
-use std::error::Error as StdError;
+use crate::credentials::Access;
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
+use reqwest::{Method, Response, Url};
+use sapwood_core::ByteRange;
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
-
-/// Redirects followed for one request.
-const MOST_REDIRECTS: usize = 10;
 
 /// Bytes that the lines around one part of a multipart body may take.
 const PART_OVERHEAD: u64 = 1 << 10;
@@ -40,6 +34,19 @@ impl Ask<'_> {
         self.ranges.len() + usize::from(self.suffix.is_some())
     }
 
+    fn message(&self) -> Message {
+        let mut headers = HeaderMap::new();
+        if let Ok(ranges) = HeaderValue::try_from(range_value(self.ranges, self.suffix)) {
+            headers.insert(RANGE, ranges);
+        }
+        // Not If-Range: where the object changed, that would make the server send all of it.
+        let etag = self.version.and_then(Validators::strong_etag).map(HeaderValue::from_str);
+        if let Some(Ok(etag)) = etag {
+            headers.insert(IF_MATCH, etag);
+        }
+        Message { method: Method::GET, headers, body: Bytes::new(), ranges: self.range_count() }
+    }
+
     /// Bytes that the body of an answer may have.
     fn most_bytes(&self) -> u64 {
         let wanted: u64 = self.ranges.iter().map(|range| range.len).sum();
@@ -51,17 +58,11 @@ impl Ask<'_> {
 
 /// One object, and how to ask for it.
 pub(super) struct Remote {
-    client: Client,
     original: Target,
     /// Where the original redirected to last.
     target: Mutex<Option<Target>>,
-    /// Sent to the server of the original URL only.
-    headers: HeaderMap,
-    /// Sent to the server of the original URL only.
-    user: Option<(String, Option<String>)>,
-    stall: Duration,
+    exchange: Exchange,
     slots: Semaphore,
-    pub(super) accounting: Accounting,
 }
 
 #[derive(Debug, Clone)]
@@ -77,33 +78,23 @@ impl Target {
 }
 
 impl fmt::Debug for Remote {
-    /// URL and headers may hold secrets; they are not shown.
+    /// URLs may hold secrets; they are not shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("server", &self.server()).finish_non_exhaustive()
+        f.debug_struct("Remote")
+            .field("server", &self.server())
+            .field("access", &self.exchange.access)
+            .finish_non_exhaustive()
     }
 }
 
 impl Remote {
-    pub(super) fn new(url: &str, options: &OpenOptions) -> Result<Self> {
-        let mut url: Url =
-            url.parse().map_err(|error| Error::usage(format!("this is not a URL: {error}")))?;
-        let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let user = (!url.username().is_empty() || url.password().is_some())
-            .then(|| (decode(url.username()), url.password().map(decode)));
-        // Both can only fail for URLs without a host; http URLs have one.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.set_fragment(None);
-        Ok(Remote {
-            client: client::shared()?,
-            original: Target::new(url),
+    pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
+        Remote {
+            original: Target::new(access.original().clone()),
             target: Mutex::new(None),
-            headers: header_map(&options.headers)?,
-            user,
-            stall: options.stall,
+            exchange: Exchange::new(access, options),
             slots: Semaphore::new(CONCURRENCY_OF_SINGLE_RANGES),
-            accounting: Accounting::new(Arc::clone(&options.counters)),
-        })
+        }
     }
 
     /// What is remembered about the server that answers now.
@@ -142,8 +133,9 @@ impl Remote {
     }
 
     async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<Answer, Failure> {
+        let message = ask.message();
         for _ in 0..=MOST_REDIRECTS {
-            let response = self.send(&url, ask).await?;
+            let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
                 if url != self.target().url {
                     *self.lock_target() = Some(Target::new(url));
@@ -152,36 +144,13 @@ impl Remote {
             }
             url = redirect(&url, &response)?;
         }
-        Err(Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end")))
-    }
-
-    async fn send(&self, url: &Url, ask: Ask<'_>) -> Result<Response, Failure> {
-        let wait = self.accounting.request(ask.range_count());
-        let response = self.in_time(self.request(url, ask).send()).await;
-        self.accounting.answered(wait);
-        response
-    }
-
-    fn request(&self, url: &Url, ask: Ask<'_>) -> RequestBuilder {
-        let mut request = self
-            .client
-            .get(url.clone())
-            .header(RANGE, range_value(ask.ranges, ask.suffix))
-            .header(ACCEPT_ENCODING, "identity");
-        // Not If-Range: where the object changed, that would make the server send all of it.
-        if let Some(etag) = ask.version.and_then(Validators::strong_etag) {
-            request = request.header(IF_MATCH, etag);
-        }
-        if url.origin() == self.original.url.origin() {
-            if let Some((name, password)) = &self.user {
-                request = request.basic_auth(name, password.as_deref());
-            }
-            request = request.headers(self.headers.clone());
-        }
-        request
+        Err(endless())
     }
 
     async fn receive(&self, response: Response, most: u64) -> Result<Answer, Failure> {
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return Err(self.exchange.failure(response).await);
+        }
         match answer::sort(response)? {
             Sorted::Whole(whole) => Ok(Answer::Whole(whole)),
             Sorted::Parts { response, validators, content_range } => {
@@ -190,7 +159,7 @@ impl Remote {
                     // Not what was asked for: the caller sees that nothing useful came.
                     return Ok(Answer::Parts(Parts { parts: Vec::new(), validators, broken: None }));
                 }
-                let (body, broken) = self.body(response, most).await?;
+                let (body, broken) = self.exchange.body(response, most).await?;
                 let parts = answer::parts(body, content_range);
                 Ok(Answer::Parts(Parts { parts, validators, broken }))
             }
@@ -199,42 +168,9 @@ impl Remote {
 
     /// The whole object, if it has at most `most` bytes.
     pub(super) async fn take_whole(&self, whole: Whole, most: u64) -> Result<Bytes, Failure> {
-        match self.body(whole.response, most).await? {
+        match self.exchange.body(whole.response, most).await? {
             (_, Some(broken)) => Err(Failure::Network(broken)),
             (body, None) => Ok(body),
-        }
-    }
-
-    /// The bytes of a body that came, and why there are not more if the connection broke.
-    async fn body(&self, mut response: Response, most: u64) -> Result<(Bytes, Option<Error>), Failure> {
-        let announced = response.content_length().unwrap_or(0).min(most);
-        let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0));
-        loop {
-            match self.in_time(response.chunk()).await {
-                Ok(Some(chunk)) => {
-                    self.accounting.received(chunk.len());
-                    if (body.len() + chunk.len()) as u64 > most {
-                        let message = "the server sends more bytes than were asked for";
-                        return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
-                    }
-                    body.extend_from_slice(&chunk);
-                }
-                Ok(None) => return Ok((body.freeze(), None)),
-                Err(Failure::Network(error)) => return Ok((body.freeze(), Some(error))),
-                Err(other) => return Err(other),
-            }
-        }
-    }
-
-    /// Waits for the network, but not for ever.
-    async fn in_time<T>(&self, wait: impl Future<Output = reqwest::Result<T>>) -> Result<T, Failure> {
-        match timeout(self.stall, wait).await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(Failure::Network(network_error(error))),
-            Err(_) => {
-                let message = format!("the server was silent for {} s", self.stall.as_secs_f32());
-                Err(Failure::Network(Error::new(ErrorKind::Timeout, message)))
-            }
         }
     }
 
@@ -245,44 +181,4 @@ impl Remote {
     fn lock_target(&self) -> std::sync::MutexGuard<'_, Option<Target>> {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Where an answer redirects to.
-fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
-    response
-        .headers()
-        .get(LOCATION)
-        .and_then(|location| location.to_str().ok())
-        .and_then(|location| url.join(location).ok())
-        .filter(|url| matches!(url.scheme(), "http" | "https"))
-        .ok_or_else(|| {
-            let message = format!("the server answered {} without saying where to go", response.status());
-            Failure::Fatal(Error::new(ErrorKind::Server, message))
-        })
-}
-
-fn header_map(headers: &[(String, String)]) -> Result<HeaderMap> {
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let wrong = || Error::usage(format!("'{}' is not a legal HTTP header", name.escape_debug()));
-        let name: HeaderName = name.parse().map_err(|_| wrong())?;
-        let mut value: HeaderValue = value.parse().map_err(|_| wrong())?;
-        value.set_sensitive(true);
-        map.append(name, value);
-    }
-    Ok(map)
-}
-
-fn network_error(error: reqwest::Error) -> Error {
-    let error = error.without_url();
-    if error.is_connect() && error.is_timeout() {
-        return Error::new(ErrorKind::Timeout, "the server cannot be reached: no connection in time")
-            .caused_by(error);
-    }
-    let mut root: &dyn StdError = &error;
-    while let Some(deeper) = root.source() {
-        root = deeper;
-    }
-    let what = if error.is_connect() { "the server cannot be reached" } else { "the connection failed" };
-    Error::new(ErrorKind::Network, format!("{what}: {root}")).caused_by(error)
 }

@@ -102,7 +102,7 @@ async fn behind_a_redirector() {
         let url = servers.file(server, &format!("{server}.root"), &content);
         keeps_the_contract(&url, content).await;
     }
-    let entries = list(&format!("{}//", servers.url), options().deadline).await.unwrap();
+    let entries = list(&format!("{}//", servers.url), &options()).await.unwrap();
     let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["0.root", "1.root"]);
     let missing = open(&format!("{}//2.root", servers.url), &options()).await.err().unwrap();

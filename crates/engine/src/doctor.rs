@@ -1,0 +1,44 @@
+//! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
+
+use crate::{File, Interrupt, pool};
+use sapwood_core::{Deadline, Result};
+use sapwood_fetch::wait;
+use sapwood_source::{OpenOptions, Outcome, Step};
+use std::time::{Duration, Instant};
+
+/// Tries step by step what reading a file needs; no step takes longer than `longest`.
+///
+/// A step that fails is no error here, but says so itself: see [`Outcome`].
+///
+/// # Errors
+/// `Cancelled`; `Io` if there can be no threads.
+pub fn diagnose(
+    url: &str,
+    options: &OpenOptions,
+    longest: Duration,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Step>> {
+    let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
+    // The steps keep the deadline themselves, so that those before the one that failed are told.
+    let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));
+    let mut diagnosis = wait(&pool::runtime()?, diagnosis, patience, interrupt)?;
+    let begin = Instant::now();
+    let (outcome, facts) = match diagnosis.opened.take() {
+        None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
+        Some(opened) => match File::from_source(opened.source, options.deadline.within(longest), interrupt) {
+            Ok(file) => described(&file),
+            Err(error) => (Outcome::Failed(error), Vec::new()),
+        },
+    };
+    diagnosis.steps.push(Step { name: "ROOT file", time: begin.elapsed(), outcome, facts });
+    Ok(diagnosis.steps)
+}
+
+fn described(file: &File) -> (Outcome, Vec<(String, String)>) {
+    let version = file.header().version % 1_000_000;
+    let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
+    let keys = file.root_keys().len();
+    let facts =
+        vec![("keys".to_owned(), keys.to_string()), ("written by".to_owned(), format!("ROOT {version}"))];
+    (Outcome::Passed(format!("written by ROOT {version}, {keys} keys")), facts)
+}

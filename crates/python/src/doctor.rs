@@ -1,0 +1,43 @@
+//! `diagnose`.
+
+use crate::arguments::{open_options, seconds};
+use crate::error::{detached, exception};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sapwood_source::{Outcome, Step};
+
+/// Name, outcome, seconds, words, facts and exception of each step; none takes longer than `longest` seconds.
+#[pyfunction]
+#[pyo3(signature = (url, *, longest, deadline=None, options=None))]
+pub(crate) fn diagnose<'py>(
+    py: Python<'py>,
+    url: &str,
+    longest: f64,
+    deadline: Option<f64>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let (options, longest) = (open_options(deadline, options)?, seconds("longest", longest)?);
+    let steps = detached(py, |interrupt| sapwood::diagnose(url, &options, longest, interrupt))?;
+    steps.iter().map(|step| step_dict(py, step)).collect()
+}
+
+fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", step.name)?;
+    let (outcome, detail, error) = match &step.outcome {
+        Outcome::Passed(detail) => ("passed", detail.clone(), None),
+        Outcome::Noted(detail) => ("noted", detail.clone(), None),
+        Outcome::Failed(error) => ("failed", error.to_string(), Some(exception(error))),
+        Outcome::Skipped(detail) => ("skipped", detail.clone(), None),
+    };
+    dict.set_item("outcome", outcome)?;
+    dict.set_item("seconds", step.time.as_secs_f64())?;
+    dict.set_item("detail", detail)?;
+    let facts = PyDict::new(py);
+    for (name, value) in &step.facts {
+        facts.set_item(name, value)?;
+    }
+    dict.set_item("facts", facts)?;
+    dict.set_item("error", error.map(|error| error.into_value(py)))?;
+    Ok(dict)
+}

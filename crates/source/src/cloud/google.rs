@@ -1,0 +1,169 @@
+//! Google Cloud Storage.
+
+use super::connector::Connector;
+use super::location::{Location, object_url};
+use super::{Bucket, no_credentials, retry};
+use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
+use crate::{BoxFuture, Environment, OpenOptions};
+use object_store::ObjectStore;
+use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use sapwood_core::{Error, ErrorKind, Result};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const ENDPOINT: &str = "https://storage.googleapis.com";
+
+const KIND: &str = "Google credentials";
+
+/// Variables that name a file with a service account, or hold one.
+const ACCOUNTS: [&str; 4] = [
+    "GOOGLE_SERVICE_ACCOUNT",
+    "GOOGLE_SERVICE_ACCOUNT_PATH",
+    "GOOGLE_SERVICE_ACCOUNT_KEY",
+    "SERVICE_ACCOUNT",
+];
+
+/// A bucket of Google.
+pub(super) struct Google {
+    bucket: String,
+    endpoint: String,
+    anonymous: bool,
+    environment: Environment,
+    provider: Mutex<Option<GcpCredentialProvider>>,
+}
+
+/// Where credentials are.
+enum Source {
+    Nowhere,
+    Machine,
+    /// The variable, and the file that it names.
+    Account(&'static str, String),
+    File(PathBuf),
+}
+
+impl Google {
+    pub(super) fn new(location: &Location, options: &OpenOptions) -> Self {
+        let endpoint = options.storage.endpoint.clone();
+        let endpoint = endpoint.or_else(|| options.environment.get("STORAGE_EMULATOR_HOST"));
+        Google {
+            bucket: location.bucket.clone(),
+            endpoint: endpoint.unwrap_or_else(|| ENDPOINT.to_owned()),
+            anonymous: options.storage.anonymous,
+            environment: options.environment.clone(),
+            provider: Mutex::new(None),
+        }
+    }
+
+    fn source(&self) -> Source {
+        if self.anonymous {
+            return Source::Nowhere;
+        }
+        if let Some((name, value)) = self.environment.first(&ACCOUNTS) {
+            return Source::Account(name, value);
+        }
+        if let Some(path) = self.environment.get("GOOGLE_APPLICATION_CREDENTIALS") {
+            return Source::File(PathBuf::from(path));
+        }
+        let gcloud = self.environment.home();
+        let gcloud = gcloud.map(|home| home.join(".config/gcloud/application_default_credentials.json"));
+        if let Some(path) = gcloud.filter(|path| path.is_file()) {
+            return Source::File(path);
+        }
+        // Elsewhere nobody answers at the address of the metadata service.
+        let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+        if vendor.trim() == "Google" { Source::Machine } else { Source::Nowhere }
+    }
+
+    fn provider(&self) -> Result<Option<GcpCredentialProvider>> {
+        if matches!(self.source(), Source::Nowhere) {
+            return Ok(None);
+        }
+        let mut provider = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
+        if provider.is_none() {
+            *provider = Some(Arc::clone(self.build()?.credentials()));
+        }
+        Ok(provider.clone())
+    }
+
+    fn build(&self) -> Result<GoogleCloudStorage> {
+        let builder = GoogleCloudStorageBuilder::new()
+            .with_bucket_name(&self.bucket)
+            .with_base_url(&self.endpoint)
+            .with_http_connector(Connector(self.environment.clone()))
+            .with_retry(retry());
+        let builder = match self.source() {
+            Source::Nowhere => builder.with_skip_signature(true),
+            Source::Machine => builder,
+            Source::Account("GOOGLE_SERVICE_ACCOUNT_KEY", key) => builder.with_service_account_key(key),
+            Source::Account(_, path) => builder.with_service_account_path(path),
+            Source::File(path) => builder.with_application_credentials(path.to_string_lossy()),
+        };
+        builder.build().map_err(|_| {
+            // What the library says may repeat what it read.
+            Error::new(ErrorKind::Permission, "the Google credentials that were found cannot be used")
+                .hint(self.advice())
+        })
+    }
+}
+
+impl fmt::Debug for Google {
+    /// What the provider of credentials would show holds secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Google")
+            .field("bucket", &self.bucket)
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sign for Google {
+    fn sign<'a>(&'a self, url: &'a Url, mut headers: HeaderMap) -> BoxFuture<'a, Result<Signed>> {
+        Box::pin(async move {
+            let Some(provider) = self.provider()? else {
+                return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
+            };
+            let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
+            let bearer = Secret::from(&*credential.bearer);
+            let mut value = HeaderValue::try_from(format!("Bearer {}", bearer.reveal()))
+                .map_err(|_| Error::new(ErrorKind::Permission, "the token that Google gave is none"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+            Ok(Signed { url: url.clone(), headers, mark: Mark::of(bearer.mark()) })
+        })
+    }
+
+    fn renew(&self) {
+        *self.provider.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn findings(&self, _url: &Url) -> Vec<Finding> {
+        let file = |path: &PathBuf| match path.is_file() {
+            true => State::Usable(None),
+            false => State::Unusable("there is no such file".to_owned()),
+        };
+        let (place, state) = match self.source() {
+            Source::Nowhere => ("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), State::Absent),
+            Source::Machine => ("the metadata service of this machine".to_owned(), State::Usable(None)),
+            Source::Account(name, _) => (name.to_owned(), State::Usable(None)),
+            Source::File(path) => (path.display().to_string(), file(&path)),
+        };
+        vec![Finding::new(KIND, place, state)]
+    }
+
+    fn advice(&self) -> &'static str {
+        "set GOOGLE_APPLICATION_CREDENTIALS, log in by 'gcloud auth application-default login', or open with anonymous=True"
+    }
+}
+
+impl Bucket for Google {
+    fn url(&self, key: &str) -> Result<Url> {
+        object_url(&format!("{}/{}", self.endpoint.trim_end_matches('/'), self.bucket), key)
+    }
+
+    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::new(self.build()?))
+    }
+}

@@ -1,0 +1,203 @@
+//! What is shown to the servers of one object, and what is done when they refuse it.
+
+use super::{Environment, Finding, State, x509};
+use crate::BoxFuture;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use sapwood_core::{Error, ErrorKind, Result};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Tells one credential from another; the default is none at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Mark(Option<u64>);
+
+impl Mark {
+    pub(crate) fn of(number: u64) -> Self {
+        Mark(Some(number))
+    }
+
+    fn is_none(self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// A request with what authorises it, and which credential that is.
+pub(crate) struct Signed {
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) mark: Mark,
+}
+
+/// Finds credentials of one kind and puts them on requests.
+pub(crate) trait Sign: fmt::Debug + Send + Sync {
+    /// The `GET` of a URL with these headers, authorised if there is something to do it with.
+    fn sign<'a>(&'a self, url: &'a Url, headers: HeaderMap) -> BoxFuture<'a, Result<Signed>>;
+
+    /// Forgets what was found, so that it is looked for again.
+    fn renew(&self);
+
+    /// What was looked for on behalf of a URL.
+    fn findings(&self, url: &Url) -> Vec<Finding>;
+
+    /// True if these credentials are for `url`, too, where `original` redirects to it.
+    fn follows(&self, original: &Url, url: &Url) -> bool {
+        original.origin() == url.origin()
+    }
+
+    /// True if the credentials were found, not given for this file: it may be one that needs none.
+    fn may_go_without(&self) -> bool {
+        true
+    }
+
+    /// True if 400 is how such servers answer credentials that expired.
+    fn expires_by_400(&self) -> bool {
+        false
+    }
+
+    /// Takes note of what the headers of an answer say.
+    fn learn(&self, _answer: &HeaderMap) {}
+
+    /// What the user can do about a refusal.
+    fn advice(&self) -> &'static str {
+        "put a token in BEARER_TOKEN or BEARER_TOKEN_FILE, make a proxy (voms-proxy-init), or give \
+         the credentials that the server wants as a header or in the URL"
+    }
+}
+
+/// What the user gave for one file. It goes to the server of the original URL, and to no other.
+#[derive(Default)]
+pub(crate) struct Given {
+    pub(crate) headers: HeaderMap,
+    /// The value of `Authorization` for the user in the URL.
+    pub(crate) user: Option<reqwest::header::HeaderValue>,
+}
+
+/// What the servers of one object are shown: what the user gave, else what the chain finds.
+pub(crate) struct Access {
+    original: Url,
+    given: Given,
+    chain: Box<dyn Sign>,
+    environment: Environment,
+    /// The server accepted a credential of the chain.
+    proven: AtomicBool,
+    /// The server refused the credential of the chain, and answered without it.
+    without: AtomicBool,
+}
+
+impl Access {
+    pub(crate) fn new(original: Url, given: Given, chain: Box<dyn Sign>, environment: Environment) -> Self {
+        let (proven, without) = (AtomicBool::new(false), AtomicBool::new(false));
+        Access { original, given, chain, environment, proven, without }
+    }
+
+    /// The URL of the object, without the user.
+    pub(crate) fn original(&self) -> &Url {
+        &self.original
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// A request with all that its server may see.
+    pub(crate) async fn sign(&self, url: &Url, headers: &HeaderMap) -> Result<Signed> {
+        let plain = self.plain(url, headers);
+        let chained = !self.without.load(Ordering::Relaxed) && self.chain.follows(&self.original, url);
+        if chained && !plain.headers.contains_key(AUTHORIZATION) {
+            return self.chain.sign(url, plain.headers).await;
+        }
+        Ok(plain)
+    }
+
+    /// The request once more, if there is something else to show than what was refused.
+    pub(crate) async fn sign_again(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        refused: Mark,
+    ) -> Result<Option<Signed>> {
+        self.chain.renew();
+        let again = self.sign(url, headers).await?;
+        if again.mark != refused {
+            return Ok(Some(again));
+        }
+        let bare = !refused.is_none() && self.chain.may_go_without();
+        Ok(bare.then(|| self.plain(url, headers)))
+    }
+
+    fn plain(&self, url: &Url, headers: &HeaderMap) -> Signed {
+        let mut headers = headers.clone();
+        if url.origin() == self.original.origin() {
+            if let Some(user) = &self.given.user {
+                headers.insert(AUTHORIZATION, user.clone());
+            }
+            headers.extend(self.given.headers.clone());
+        }
+        Signed { url: url.clone(), headers, mark: Mark::default() }
+    }
+
+    /// True if a status may be due to what the request showed.
+    pub(crate) fn is_refusal(&self, status: u16, shown: Mark) -> bool {
+        match status {
+            401 | 403 => true,
+            400 => {
+                let proven = self.proven.load(Ordering::Relaxed) && !self.chain.expires_by_400();
+                !shown.is_none() && !proven
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes note of what the headers of an answer say.
+    pub(crate) fn learn(&self, answer: &HeaderMap) {
+        self.chain.learn(answer);
+    }
+
+    /// The server answered what it was asked.
+    pub(crate) fn accepted(&self, shown: Mark) {
+        if !shown.is_none() {
+            self.proven.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The server answered without the credential that it refused: it is not shown again.
+    pub(crate) fn accepted_without(&self) {
+        self.without.store(true, Ordering::Relaxed);
+    }
+
+    /// What was looked for. Certificates are shown by TLS, whatever else is.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.chain.findings(&self.original);
+        if self.original.scheme() == "https" {
+            findings.extend(x509::findings(&self.environment));
+        }
+        findings
+    }
+
+    /// The error for a server that does not let us read.
+    pub(crate) fn refused(&self, answer: &str) -> Error {
+        let given = self.given.user.is_some() || self.given.headers.contains_key(AUTHORIZATION);
+        let there: Vec<_> = self.findings().into_iter().filter(Finding::is_there).collect();
+        let expired = there.iter().any(|finding| matches!(finding.state, State::Expired(_)));
+        let tried: Vec<_> = there.iter().map(Finding::to_string).collect();
+        let shown = match (given, tried.is_empty()) {
+            (true, _) => "the credentials that were given do not suffice".to_owned(),
+            (false, true) => "no credentials were found to show to it".to_owned(),
+            (false, false) => format!("found were: {}", tried.join("; ")),
+        };
+        let error = Error::new(ErrorKind::Permission, format!("the server answered {answer}; {shown}"));
+        match expired && !given {
+            true => error.hint("get new credentials in place of those that expired"),
+            false => error.hint(self.chain.advice()),
+        }
+    }
+}
+
+impl fmt::Debug for Access {
+    /// URL and headers may hold secrets; they are not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.original.host_str().unwrap_or_default();
+        f.debug_struct("Access").field("host", &host).field("chain", &self.chain).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,183 @@
+//! One message to a server and its answer: what it is shown, how long it may be silent, what its refusal says.
+
+use super::answer::{Failure, Status, error_word};
+use super::client;
+use crate::OpenOptions;
+use crate::accounting::Accounting;
+use crate::credentials::{Access, Mark, Signed};
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Method, Response, Url};
+use sapwood_core::{Error, ErrorKind};
+use std::error::Error as StdError;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Redirects followed for one request.
+pub(super) const MOST_REDIRECTS: usize = 10;
+
+/// Bytes of the body of a refusal that are read, to learn the word for it.
+const LONGEST_REFUSAL: u64 = 8 << 10;
+
+/// What an exchange is about.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// Ranges that it asks for.
+    pub(super) ranges: usize,
+}
+
+/// Exchanges messages with the servers of one object.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) access: Access,
+    pub(super) accounting: Accounting,
+    stall: Duration,
+}
+
+impl Exchange {
+    pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
+        let accounting = Accounting::new(Arc::clone(&options.counters));
+        Exchange { access, accounting, stall: options.stall }
+    }
+
+    /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found
+    /// now, or with nothing where anybody may perhaps read.
+    pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
+        let signed = self.access.sign(url, &message.headers).await.map_err(Failure::Fatal)?;
+        let shown = signed.mark;
+        let response = self.dispatch(signed, message).await?;
+        if !self.access.is_refusal(response.status().as_u16(), shown) {
+            if response.status().is_success() {
+                self.access.accepted(shown);
+            }
+            return Ok(response);
+        }
+        let again = self.access.sign_again(url, &message.headers, shown).await.map_err(Failure::Fatal)?;
+        let Some(again) = again else { return Ok(response) };
+        let bare = again.mark == Mark::default();
+        let second = self.dispatch(again, message).await?;
+        if matches!(second.status().as_u16(), 400 | 401 | 403) {
+            // The first refusal says more than that of a request that showed nothing.
+            return Ok(if bare { response } else { second });
+        }
+        if bare && second.status().is_success() {
+            self.access.accepted_without();
+        }
+        Ok(second)
+    }
+
+    async fn dispatch(&self, signed: Signed, message: &Message) -> Result<Response, Failure> {
+        let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
+        let request = client
+            .request(message.method.clone(), signed.url)
+            .headers(signed.headers)
+            // Not signed: what lies between may change it.
+            .header(ACCEPT_ENCODING, "identity")
+            .body(message.body.clone());
+        let wait = self.accounting.request(message.ranges);
+        let response = self.in_time(request.send()).await;
+        self.accounting.answered(wait);
+        if let Ok(response) = &response {
+            self.access.learn(response.headers());
+        }
+        response
+    }
+
+    /// The bytes of a body that came, and why there are not more if the connection broke.
+    pub(super) async fn body(
+        &self,
+        mut response: Response,
+        most: u64,
+    ) -> Result<(Bytes, Option<Error>), Failure> {
+        let announced = response.content_length().unwrap_or(0).min(most);
+        let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0));
+        loop {
+            match self.in_time(response.chunk()).await {
+                Ok(Some(chunk)) => {
+                    self.accounting.received(chunk.len());
+                    if (body.len() + chunk.len()) as u64 > most {
+                        let message = "the server sends more bytes than were asked for";
+                        return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
+                    }
+                    body.extend_from_slice(&chunk);
+                }
+                Ok(None) => return Ok((body.freeze(), None)),
+                Err(Failure::Network(error)) => return Ok((body.freeze(), Some(error))),
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    /// What an answer means that is no success.
+    pub(super) async fn failure(&self, response: Response) -> Failure {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let body = match kind.contains("xml") {
+            true => self.body(response, LONGEST_REFUSAL).await.map(|(body, _)| body).unwrap_or_default(),
+            false => Bytes::new(),
+        };
+        let word = error_word(&body);
+        let answer = match word {
+            Some(word) => format!("{status} ({word})"),
+            None => status.to_string(),
+        };
+        let mut failure = Status::of(status, &headers, &answer);
+        let expired =
+            word.is_some_and(|word| matches!(word, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired"));
+        if matches!(failure.code, 401 | 403) || expired {
+            failure.code = if expired { 403 } else { failure.code };
+            failure.error = self.access.refused(&answer);
+        }
+        Failure::Status(failure)
+    }
+
+    /// Waits for the network, but not for ever.
+    async fn in_time<T>(&self, wait: impl Future<Output = reqwest::Result<T>>) -> Result<T, Failure> {
+        match timeout(self.stall, wait).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Failure::Network(network_error(error))),
+            Err(_) => {
+                let message = format!("the server was silent for {} s", self.stall.as_secs_f32());
+                Err(Failure::Network(Error::new(ErrorKind::Timeout, message)))
+            }
+        }
+    }
+}
+
+/// Where an answer redirects to.
+pub(super) fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
+    response
+        .headers()
+        .get(LOCATION)
+        .and_then(|location| location.to_str().ok())
+        .and_then(|location| url.join(location).ok())
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
+        .ok_or_else(|| {
+            let message = format!("the server answered {} without saying where to go", response.status());
+            Failure::Fatal(Error::new(ErrorKind::Server, message))
+        })
+}
+
+/// The error for too many redirects.
+pub(super) fn endless() -> Failure {
+    Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end"))
+}
+
+fn network_error(error: reqwest::Error) -> Error {
+    let error = error.without_url();
+    if error.is_connect() && error.is_timeout() {
+        return Error::new(ErrorKind::Timeout, "the server cannot be reached: no connection in time")
+            .caused_by(error);
+    }
+    let mut root: &dyn StdError = &error;
+    while let Some(deeper) = root.source() {
+        root = deeper;
+    }
+    let what = if error.is_connect() { "the server cannot be reached" } else { "the connection failed" };
+    Error::new(ErrorKind::Network, format!("{what}: {root}")).caused_by(error)
+}

@@ -1,0 +1,159 @@
+//! S3: how requests look, who signs them, what refusals mean.
+
+use super::scripted::{Scripted, answer, part, refusal};
+use super::{Directory, SIZE, check, error_of};
+use sapwood_core::ErrorKind;
+use sapwood_source::{OpenOptions, open};
+use sapwood_testkit::sample;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "top-secret")];
+
+fn at(server: &Scripted, options: OpenOptions) -> OpenOptions {
+    let mut options = options;
+    options.storage.endpoint = Some(server.url());
+    options
+}
+
+#[tokio::test]
+async fn opening_is_two_signed_requests_in_one_turnaround() {
+    let content = sample(SIZE);
+    let served = content.clone();
+    let server = Scripted::start(move |request| part(&served, request)).await;
+    let directory = Directory::new();
+    let options = at(&server, directory.options(&KEYS));
+    let opened = open("s3://bucket/a dir/f+1.root", &options).await.unwrap();
+    let counts = options.counters.snapshot();
+    assert_eq!((counts.requests, counts.turnarounds), (2, 1));
+    check(&opened, &content, &options).await.unwrap();
+    assert_eq!(options.counters.snapshot().turnarounds, 2);
+    for request in server.requests() {
+        assert_eq!(request.path, "/bucket/a%20dir/f%2B1.root");
+        let authorization = request.header("authorization").unwrap();
+        assert!(authorization.starts_with("AWS4-HMAC-SHA256 Credential=AKID/"), "{authorization}");
+        assert!(request.header("x-amz-date").is_some());
+    }
+    let later = server.headers("if-match");
+    assert!(later[2..].iter().all(|etag| etag == "\"1\""), "{later:?}");
+    assert_eq!(opened.source.identity().url, "s3://bucket/a dir/f+1.root");
+    assert!(!format!("{opened:?} {options:?}").contains("top-secret"));
+}
+
+#[tokio::test]
+async fn nothing_is_signed_where_nothing_is_found_or_wanted() {
+    let content = sample(SIZE);
+    let served = content.clone();
+    let server = Scripted::start(move |request| part(&served, request)).await;
+    let directory = Directory::new();
+    for (variables, anonymous) in [(&KEYS[..0], false), (&KEYS[..], true)] {
+        let mut options = at(&server, directory.options(variables));
+        options.storage.anonymous = anonymous;
+        let opened = open("s3://bucket/f.root", &options).await.unwrap();
+        check(&opened, &content, &options).await.unwrap();
+    }
+    assert!(server.headers("authorization").iter().all(String::is_empty));
+}
+
+#[tokio::test]
+async fn keys_of_a_profile_are_read_again_when_they_are_refused() {
+    let content = sample(SIZE);
+    let served = content.clone();
+    let server = Scripted::start(move |request| {
+        match request.header("authorization").is_some_and(|value| value.contains("Credential=NEW/")) {
+            true => part(&served, request),
+            false => refusal("400 Bad Request", "ExpiredToken"),
+        }
+    })
+    .await;
+    let directory = Directory::new();
+    let profile = |id: &str| {
+        format!(
+            "[default]\naws_access_key_id = {id}\naws_secret_access_key = s3cr3t\naws_session_token = t0k3n\n"
+        )
+    };
+    let file = directory.file("credentials", profile("OLD"));
+    let options = at(&server, directory.options(&[("AWS_SHARED_CREDENTIALS_FILE", &file)]));
+    let error = error_of(open("s3://bucket/f.root", &options).await);
+    assert_eq!(error.kind(), ErrorKind::Permission);
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("ExpiredToken") && text.contains("profile 'default'"), "{text}");
+    assert!(!text.contains("s3cr3t") && !text.contains("t0k3n"), "{text}");
+
+    // The file changes between the refusal of one request and the next.
+    directory.file("credentials", profile("NEW"));
+    let opened = open("s3://bucket/f.root", &options).await.unwrap();
+    check(&opened, &content, &options).await.unwrap();
+    directory.file("credentials", profile("OLD"));
+    check(&opened, &content, &options).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_public_object_is_read_although_the_keys_are_bad() {
+    let content = sample(SIZE);
+    let served = content.clone();
+    let server = Scripted::start(move |request| match request.header("authorization") {
+        Some(_) => refusal("403 Forbidden", "InvalidAccessKeyId"),
+        None => part(&served, request),
+    })
+    .await;
+    let directory = Directory::new();
+    let options = at(&server, directory.options(&KEYS));
+    let opened = open("s3://bucket/f.root", &options).await.unwrap();
+    let before = server.requests().len();
+    check(&opened, &content, &options).await.unwrap();
+    // Once it is known that none are needed, they are not shown again.
+    assert!(server.headers("authorization")[before..].iter().all(String::is_empty));
+}
+
+#[tokio::test]
+async fn refusals_have_names() {
+    for (status, code, kind) in [
+        ("404 Not Found", "NoSuchKey", ErrorKind::NotFound),
+        ("404 Not Found", "NoSuchBucket", ErrorKind::NotFound),
+        ("403 Forbidden", "AccessDenied", ErrorKind::Permission),
+        ("403 Forbidden", "SignatureDoesNotMatch", ErrorKind::Permission),
+        ("501 Not Implemented", "NotImplemented", ErrorKind::Server),
+    ] {
+        let server = Scripted::start(move |_| refusal(status, code)).await;
+        let directory = Directory::new();
+        let error = error_of(open("s3://bucket/f.root", &at(&server, directory.options(&KEYS))).await);
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(code), "{error}");
+        assert_eq!(error.url_str(), Some("s3://bucket/f.root"));
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_changed_is_noticed() {
+    let content = sample(SIZE);
+    let count = AtomicUsize::new(0);
+    let served = content.clone();
+    let server = Scripted::start(move |request| match count.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => part(&served, request),
+        _ => refusal("412 Precondition Failed", "PreconditionFailed"),
+    })
+    .await;
+    let options = at(&server, Directory::new().options(&[]));
+    let opened = open("s3://bucket/f.root", &options).await.unwrap();
+    assert_eq!(error_of(check(&opened, &content, &options).await).kind(), ErrorKind::Changed);
+}
+
+#[tokio::test]
+async fn half_a_web_identity_is_no_identity() {
+    let content = sample(SIZE);
+    let server = Scripted::start(move |request| part(&content, request)).await;
+    let directory = Directory::new();
+    let variables = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere"), ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")];
+    open("s3://bucket/f.root", &at(&server, directory.options(&variables))).await.unwrap();
+}
+
+#[tokio::test]
+async fn whole_answers_to_requests_for_parts() {
+    // Some gateways send small objects as a whole.
+    let content = sample(5000);
+    let served = content.clone();
+    let server = Scripted::start(move |_| answer("200 OK", "ETag: \"1\"\r\n", &served)).await;
+    let options = at(&server, Directory::new().options(&[]));
+    let opened = open("s3://bucket/f.root", &options).await.unwrap();
+    assert_eq!(opened.source.identity().size, 5000);
+}

@@ -1,0 +1,70 @@
+"""`sapwood doctor`: why a file can or cannot be read, step by step."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ._options import Json
+from ._output import Column, print_json, print_table
+from ._run import EXIT_CODES, FAILED, command
+
+_SIGNS = {"passed": "ok", "noted": "note", "failed": "FAILED", "skipped": "-"}
+
+
+@command
+def doctor(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="A file or URL.")],
+    as_json: Json = False,
+    longest: Annotated[
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="Longest time of a step.")
+    ] = 10.0,
+) -> None:
+    """Try what opening a file needs, step by step: server, connection, TLS, credentials, bytes.
+
+    \b
+    sapwood doctor https://example.org/nano.root
+
+    Credentials are named by where they were found; they are never shown.
+    """
+    steps = _steps(source, longest)
+    failure = next((step["error"] for step in steps if step["error"] is not None), None)
+    if as_json:
+        print_json({"ok": failure is None, "steps": steps})
+    else:
+        _print(steps)
+    if failure is not None:
+        raise typer.Exit(EXIT_CODES.get(failure["code"], FAILED))
+
+
+def _steps(source: str, longest: float) -> list[dict[str, Any]]:
+    from .. import _core
+    from .._border import core_errors, translated
+    from .._paths import split_object_path
+    from ._run import describe
+
+    file, _ = split_object_path(source)
+    with core_errors():
+        steps = _core.diagnose(file, longest=longest)
+    for step in steps:
+        error = step["error"]
+        if error is not None:
+            known = translated(error)
+            step["error"] = {"code": known.code, **describe(known)}
+    return steps
+
+
+def _print(steps: list[dict[str, Any]]) -> None:
+    rows = []
+    for step in steps:
+        time = "" if step["outcome"] == "skipped" else f"{step['seconds'] * 1000:.1f} ms"
+        rows.append([step["name"], _SIGNS[step["outcome"]], time, step["detail"]])
+        rows += [["", "", "", f"  {name}: {value}"] for name, value in step["facts"].items()]
+    columns = [
+        Column("step", style="bold"),
+        Column("result"),
+        Column("time", right=True),
+        Column("what", breaks=True),
+    ]
+    print_table(columns, rows)

@@ -1,0 +1,206 @@
+"""A real S3 server for tests and benchmarks, on a free port of this machine: versitygw over a folder.
+
+    python scripts/s3_server.py --put FILE [--put FILE …]    serves the files in the bucket "data"
+
+Prints one line of JSON when it is ready, {"endpoint": "http://127.0.0.1:PORT", "access_key_id": …,
+"secret_access_key": …, "bucket": "data"}, and serves until its standard input ends. scripts/s3.sh installs
+versitygw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from xrootd_server import free_port
+
+READY_SECONDS = 20.0
+STOP_SECONDS = 5.0
+REGION = "us-east-1"
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def program() -> str | None:
+    """The server's program, if it is installed."""
+    beside = REPOSITORY / ".venv" / "bin" / "versitygw"
+    return os.environ.get("VERSITYGW_BIN") or (str(beside) if beside.exists() else shutil.which("versitygw"))
+
+
+def missing() -> str | None:
+    """What has to be installed, or None if all is there."""
+    return None if program() else "versitygw is not installed (make s3 installs it, where there is Go)"
+
+
+@dataclass
+class Server:
+    """A running S3 server with the bucket ``data``."""
+
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+    access_key_id: str = "testaccess"
+    secret_access_key: str = "testtesttesttest"
+    bucket: str = "data"
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the service."""
+        return f"http://{self.address}"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of a client."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            "AWS_REGION": REGION,
+        }
+
+    def put(self, key: str, content: bytes) -> None:
+        """Writes an object."""
+        self._ask("PUT", f"/{self.bucket}/{quote(key)}", content)
+
+    def stop(self) -> None:
+        """Ends the server."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def make_bucket(self) -> None:
+        """Makes the bucket."""
+        self._ask("PUT", f"/{self.bucket}", b"")
+
+    def make_public(self) -> None:
+        """Lets anybody read the objects."""
+        statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject"}
+        statement["Resource"] = f"arn:aws:s3:::{self.bucket}/*"
+        policy = {"Version": "2012-10-17", "Statement": [statement]}
+        self._ask("PUT", f"/{self.bucket}", json.dumps(policy).encode(), "policy=")
+
+    def _ask(self, method: str, path: str, body: bytes, query: str = "") -> None:
+        connection = http.client.HTTPConnection(self.address, timeout=30)
+        try:
+            headers = _signature(self, method, path, query, body)
+            connection.request(method, f"{path}?{query}" if query else path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status not in (200, 204):
+                raise RuntimeError(f"{method} {path}: {answer.status} {text[:500]!r}")
+        finally:
+            connection.close()
+
+
+def _signature(server: Server, method: str, path: str, query: str, body: bytes) -> dict[str, str]:
+    """The headers that sign a request (AWS Signature Version 4)."""
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    digest = hashlib.sha256(body).hexdigest()
+    names = "host;x-amz-content-sha256;x-amz-date"
+    lines = f"host:{server.address}\nx-amz-content-sha256:{digest}\nx-amz-date:{now}\n"
+    request = "\n".join([method, path, query, lines, names, digest])
+    scope = f"{now[:8]}/{REGION}/s3/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", now, scope, hashlib.sha256(request.encode()).hexdigest()])
+    key = f"AWS4{server.secret_access_key}".encode()
+    for part in (now[:8], REGION, "s3", "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    credential = f"Credential={server.access_key_id}/{scope}"
+    return {
+        "x-amz-date": now,
+        "x-amz-content-sha256": digest,
+        "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={names}, Signature={signature}",
+    }
+
+
+@contextmanager
+def s3_server() -> Iterator[Server]:
+    """A server with an empty bucket."""
+    with tempfile.TemporaryDirectory(prefix="sapwood-s3-") as name:
+        for folder in ("data", "meta"):
+            Path(name, folder).mkdir()
+        server = _start(Path(name))
+        try:
+            _wait_until_ready(server)
+            server.make_bucket()
+            yield server
+        finally:
+            server.stop()
+
+
+def _start(folder: Path) -> Server:
+    binary = program()
+    if binary is None:
+        raise RuntimeError(missing())
+    port = free_port()
+    server = Server(port)
+    # Beside the files, not in their attributes: those need a file system that has them.
+    backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
+    options = ["--access", server.access_key_id, "--secret", server.secret_access_key, "--region", REGION]
+    command = [binary, *options, "--port", server.address, "--health", "/health", "--quiet", *backend]
+    with (folder / "log").open("wb") as log:
+        server.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    return server
+
+
+def _wait_until_ready(server: Server) -> None:
+    end = time.monotonic() + READY_SECONDS
+    while time.monotonic() < end and server.runs:
+        connection = http.client.HTTPConnection(server.address, timeout=2)
+        try:
+            connection.request("GET", "/health")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.02)
+        finally:
+            connection.close()
+    raise RuntimeError(f"the S3 server on port {server.port} does not start")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--put", type=Path, action="append", default=[], help="file to serve")
+    files = parser.parse_args().put
+    if (lack := missing()) is not None:
+        raise SystemExit(f"s3_server: {lack}")
+    with s3_server() as server:
+        for file in files:
+            server.put(file.name, file.read_bytes())
+        keys = {"access_key_id": server.access_key_id, "secret_access_key": server.secret_access_key}
+        print(json.dumps({"endpoint": server.endpoint, **keys, "bucket": server.bucket}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

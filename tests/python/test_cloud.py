@@ -1,0 +1,215 @@
+"""Reading over s3://, from a real server: the same arrays, few turnarounds, globs, typed errors."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from numpy.testing import assert_array_equal
+
+import sapwood
+from sapwood import errors
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
+
+sys.path.append(str(REPOSITORY / "scripts"))
+import s3_server  # noqa: E402
+
+needs_server = pytest.mark.skipif(
+    s3_server.missing() is not None, reason=f"s3:// is not tested: {s3_server.missing()}"
+)
+
+URL = "s3://data/runs/events.root"
+
+
+@pytest.fixture(scope="module")
+def server(events_file: Path) -> Iterator[s3_server.Server]:
+    with s3_server.s3_server() as server:
+        for key in ("runs/events.root", "runs/more.root", "runs/notes.txt", "runs/deep/events.root"):
+            server.put(key, events_file.read_bytes())
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No credentials but those that a test sets."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def known(server: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> s3_server.Server:
+    """The server, with an environment that names it and a key for it."""
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    return server
+
+
+@pytest.fixture
+def proxied(server: s3_server.Server) -> Iterator[Callable[..., tuple[str, str]]]:
+    """Puts distance or a fault before the server; gives the endpoint and where counts are."""
+    if not TESTKIT.is_file():
+        pytest.skip(f"no delay line in {TESTKIT} (make build)")
+    with contextlib.ExitStack() as stack:
+
+        def start(*options: str) -> tuple[str, str]:
+            command = [str(TESTKIT), "proxy", "--server", server.address, *options]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            stack.callback(process.wait, 10)
+            assert process.stdin is not None and process.stdout is not None
+            stack.callback(process.stdin.close)
+            stack.callback(process.stdout.close)
+            ready = json.loads(process.stdout.readline())
+            return f"http://{ready['address']}", ready["control"]
+
+        yield start
+
+
+@needs_server
+def test_the_same_arrays_as_from_disk(known: s3_server.Server, events_file: Path) -> None:
+    with sapwood.open(f"{URL}:Events") as far, sapwood.open(f"{events_file}:Events") as near:
+        ours, theirs = (tree.arrays(library="np") for tree in (far, near))
+        for name in ("run", "met", "vertex"):
+            assert_array_equal(ours[name], theirs[name])
+        assert far.file.report().unplanned_reads == 0
+        assert far.file.file_path == URL
+
+
+@needs_server
+def test_opening_and_three_columns_cost_two_turnarounds(
+    known: s3_server.Server, proxied: Callable[..., tuple[str, str]]
+) -> None:
+    endpoint, control = proxied("--rtt-ms", "50")
+    for _ in range(2):
+        with sapwood.open(f"{URL}:Events", endpoint=endpoint) as tree:
+            tree.arrays(["run", "met", "Muon_pt"], library="np")
+            report = tree.file.report()
+    assert report.turnarounds <= 2
+    with urlopen(f"{control}/__reset__") as answer:
+        # Twice all of it, as the server's side saw it.
+        assert json.load(answer)["turnarounds"] <= 4
+
+
+@needs_server
+def test_globs(known: s3_server.Server) -> None:
+    def paths(glob: str) -> list[str]:
+        return [path for path, _, _ in sapwood.num_entries(f"{glob}:Events")]
+
+    assert paths("s3://data/runs/*.root") == [URL, "s3://data/runs/more.root"]
+    assert paths("s3://data/runs/*/e*.root") == ["s3://data/runs/deep/events.root"]
+    with pytest.raises(errors.FileNotFoundError):
+        paths("s3://data/nowhere/*.root")
+
+
+@needs_server
+def test_options_under_the_names_of_other_libraries(server: s3_server.Server) -> None:
+    key, secret = server.access_key_id, server.secret_access_key
+    for options in (
+        {"endpoint": server.endpoint, "access_key_id": key, "secret_access_key": secret},
+        {"endpoint_url": server.endpoint, "key": key, "secret": secret},
+    ):
+        with sapwood.open(f"{URL}:Events", **options) as tree:
+            assert tree.num_entries == 1000
+            assert secret not in repr(tree.file) + repr(tree.file.options)
+            with pytest.raises(errors.UsageError, match="never pickled"):
+                pickle.dumps(tree.file)
+
+
+@needs_server
+def test_what_is_no_secret_is_pickled(known: s3_server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    with sapwood.open(URL, endpoint=known.endpoint) as file:
+        state = pickle.dumps(file)
+        assert known.secret_access_key.encode() not in state
+        with pickle.loads(state) as again:
+            assert again["Events"].num_entries == 1000
+
+
+@needs_server
+def test_profiles(server: s3_server.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "credentials"
+    file.write_text(
+        f"[lab]\naws_access_key_id={server.access_key_id}\naws_secret_access_key={server.secret_access_key}\n"
+        f"endpoint_url={server.endpoint}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    with sapwood.open(f"{URL}:Events", profile="lab") as tree:
+        assert tree.num_entries == 1000
+    monkeypatch.setenv("AWS_PROFILE", "lab")
+    with sapwood.open(f"{URL}:Events") as tree:
+        assert tree.num_entries == 1000
+
+
+@needs_server
+def test_refusals(server: s3_server.Server, known: s3_server.Server) -> None:
+    with pytest.raises(errors.FileNotFoundError, match="NoSuchKey"):
+        sapwood.open("s3://data/runs/none.root")
+    with pytest.raises(errors.PermissionError, match="AccessDenied") as refused:
+        sapwood.open(URL, anonymous=True)
+    assert "anonymous" in str(refused.value)
+    with pytest.raises(errors.PermissionError, match="SignatureDoesNotMatch") as refused:
+        sapwood.open(URL, key=server.access_key_id, secret="the-wrong-one")
+    assert "the-wrong-one" not in str(refused.value)
+
+
+@needs_server
+@pytest.mark.parametrize("fault", ["--close-after", "--stall-after"])
+def test_faults_end_with_a_typed_error(
+    known: s3_server.Server, proxied: Callable[..., tuple[str, str]], fault: str
+) -> None:
+    endpoint, _ = proxied(fault, "1000")
+    start = time.monotonic()
+    with pytest.raises((errors.NetworkError, errors.DeadlineError)):
+        sapwood.open(URL, endpoint=endpoint, deadline=2)
+    assert time.monotonic() - start < 3
+
+
+@needs_server
+def test_public_buckets() -> None:
+    with s3_server.s3_server() as server:
+        server.put("f.root", b"no ROOT file at all")
+        server.make_public()
+        for options in ({"anonymous": True}, {"anon": True}, {}):
+            with pytest.raises(errors.NotRootError):
+                sapwood.open("s3://data/f.root", endpoint=server.endpoint, **options)
+        with pytest.raises(errors.NotRootError):
+            sapwood.open(f"s3://{server.address}/data/f.root")
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(errors.UsageError, match="two halves"):
+        sapwood.open(URL, key="k")
+    with pytest.raises(TypeError, match="'anonymous' is a bool"):
+        sapwood.open(URL, anonymous="yes")
+    with pytest.raises(TypeError) as refused:
+        sapwood.open(URL, key="k", secret=b"hidden")
+    assert "hidden" not in str(refused.value)
+    with pytest.raises(errors.UsageError, match="http"):
+        sapwood.open(URL, endpoint="ftp://host")
+    with pytest.raises(errors.UsageError, match="bucket"):
+        sapwood.open("s3:///key.root")
+
+
+def test_servers_without_webdav_cannot_be_searched() -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as plain:
+        threading.Thread(target=plain.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(errors.UnsupportedTypeError, match="WebDAV"):
+                sapwood.concatenate(f"http://127.0.0.1:{plain.server_port}/*.root:Events")
+        finally:
+            plain.shutdown()
