@@ -35,6 +35,8 @@ pub(crate) struct Any {
 pub(crate) struct Alternative {
     pub(crate) class: String,
     pub(crate) node: Node,
+    /// Levels of what the node builds.
+    pub(crate) depth: usize,
     pub(crate) builder: Builder,
 }
 
@@ -151,7 +153,7 @@ impl Builder {
             Builder::Numbers { size, bytes } => bytes.resize(bytes.len() + items * *size, 0),
             Builder::Fixed { size, length, content } => {
                 *length += items;
-                content.push_default(items * *size);
+                content.push_default(items.saturating_mul(*size));
             }
             Builder::List { offsets, content } => {
                 let end = position(content.length());
@@ -172,7 +174,10 @@ impl Builder {
             Builder::Numbers { size, .. } => *size,
             Builder::Fixed { size, content, .. } => size.saturating_mul(content.default_size()),
             Builder::List { .. } | Builder::Text { .. } => 8,
-            Builder::Record { fields, .. } => fields.iter().map(Builder::default_size).sum(),
+            // Objects without members are not for nothing: there could be any number of them.
+            Builder::Record { fields, .. } => {
+                fields.iter().map(Builder::default_size).fold(1, usize::saturating_add)
+            }
             Builder::Any(_) => 1,
         }
     }
@@ -197,20 +202,6 @@ impl Any {
     /// True if items can be nothing.
     pub(crate) fn is_option(&self) -> bool {
         self.nullable || self.tags.contains(&-1)
-    }
-
-    /// The place of a class among the alternatives; it is added if it is new.
-    pub(crate) fn alternative(&mut self, class: &str, node: impl FnOnce() -> Result<Node>) -> Result<usize> {
-        if let Some(known) = self.alternatives.iter().position(|one| one.class == class) {
-            return Ok(known);
-        }
-        if self.alternatives.len() > usize::from(i8::MAX.unsigned_abs()) {
-            return Err(Error::unsupported("one pointer meets more than 128 classes"));
-        }
-        let node = node()?;
-        let builder = Builder::new(&node);
-        self.alternatives.push(Alternative { class: class.to_owned(), node, builder });
-        Ok(self.alternatives.len() - 1)
     }
 
     fn finish(self, out: &mut Vec<Raw>) {

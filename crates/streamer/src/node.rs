@@ -126,6 +126,52 @@ pub struct Class {
     pub(crate) registers: Vec<String>,
     /// What could not be read, by path, and why.
     pub(crate) skipped: Vec<(String, String)>,
+    pub(crate) size: Size,
+}
+
+/// How large it is what a node builds or a class holds. Sums that are too large stay at the largest number.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Columns, their names and comments among them.
+    pub(crate) weight: usize,
+    /// Levels of objects and arrays within each other, as far as the descriptions tell.
+    pub(crate) depth: usize,
+    /// Bytes of one item that is made up, at least one for each object.
+    pub(crate) default: usize,
+}
+
+impl Size {
+    /// Nothing yet.
+    pub(crate) const NONE: Size = Size { weight: 0, depth: 0, default: 1 };
+    /// A single column.
+    const ONE: Size = Size { weight: 1, depth: 1, default: 8 };
+
+    /// This next to another.
+    pub(crate) fn and(self, other: Size) -> Size {
+        Size {
+            weight: self.weight.saturating_add(other.weight),
+            depth: self.depth.max(other.depth),
+            default: self.default.saturating_add(other.default),
+        }
+    }
+
+    /// `items` of this within something else.
+    pub(crate) fn within(self, items: usize) -> Size {
+        Size {
+            weight: self.weight.saturating_add(1),
+            depth: self.depth.saturating_add(1),
+            default: self.default.saturating_mul(items),
+        }
+    }
+}
+
+impl ClassField {
+    pub(crate) fn size(&self) -> Size {
+        let size = self.node.size();
+        // Names and comments are copied with the form.
+        let words = (self.name.len() + self.title.len()) / 64;
+        Size { weight: size.weight.saturating_add(words), ..size }
+    }
 }
 
 /// A field of what a class builds.
@@ -325,8 +371,10 @@ impl Node {
             Node::Fixed { size, content } => size.saturating_mul(content.smallest()),
             Node::Named(content) => 2usize.saturating_add(content.smallest()),
             Node::Framed(content) => 6usize.saturating_add(content.smallest()),
-            Node::Record(fields) => fields.iter().map(|(_, node)| node.smallest()).sum(),
-            Node::Tuple(nodes) => nodes.iter().map(Node::smallest).sum(),
+            Node::Record(fields) => {
+                fields.iter().map(|(_, node)| node.smallest()).fold(0, usize::saturating_add)
+            }
+            Node::Tuple(nodes) => nodes.iter().map(Node::smallest).fold(0, usize::saturating_add),
             Node::Object(_) | Node::Later(..) | Node::Symmetric(..) => 2,
             Node::Collection(_) | Node::Pointers(..) | Node::Clones(_) | Node::RefArray => 6,
             Node::TObject | Node::Ref => 10,
@@ -370,19 +418,20 @@ impl Node {
         }
     }
 
-    /// Columns that this builds.
-    pub(crate) fn weight(&self) -> usize {
+    /// How large it is what this builds.
+    pub(crate) fn size(&self) -> Size {
+        let all = |sizes: &mut dyn Iterator<Item = Size>| sizes.fold(Size::NONE, Size::and).within(1);
         match self {
-            Node::Record(fields) => fields.iter().map(|(_, node)| node.weight()).sum(),
-            Node::Tuple(nodes) => nodes.iter().map(Node::weight).sum(),
-            Node::Object(class) | Node::Members(class, _) => {
-                class.fields.iter().map(|field| field.node.weight()).sum()
-            }
-            Node::Fixed { content, .. }
-            | Node::Framed(content)
-            | Node::FramedOrNothing(content)
-            | Node::Named(content) => content.weight(),
-            other => 1 + other.items().map_or(0, |content| content.weight()),
+            Node::Record(fields) => all(&mut fields.iter().map(|(_, node)| node.size())),
+            Node::Tuple(nodes) => all(&mut nodes.iter().map(Node::size)),
+            Node::Object(class) | Node::Members(class, _) => class.size,
+            Node::Fixed { size, content } => content.size().within(*size),
+            Node::Framed(content) | Node::FramedOrNothing(content) | Node::Named(content) => content.size(),
+            Node::Later(name, _) => Size { weight: 1 + name.len() / 64, ..Size::ONE },
+            other => match other.items() {
+                Some(content) => Size { default: 8, ..content.size().within(1) },
+                None => Size::ONE,
+            },
         }
     }
 }

@@ -2,15 +2,19 @@
 
 use super::member::Member;
 use super::{Selection, Session, known};
-use crate::builder::Builder;
-use crate::node::{Class, ClassField, Layout, Piece, Step};
+use crate::node::{Class, ClassField, Layout, Piece, Size, Step};
 use crate::{Node, Number};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// More columns than this are not real: descriptions that multiply each other could ask for any number.
 const MOST_COLUMNS: usize = 1 << 16;
+/// Classes within classes and arrays within arrays, deeper than this, are not real, and do not fit the stack.
+const DEEPEST: usize = 100;
+/// Bytes of what is said about members that are not readable; more help nobody.
+const LONGEST_REPORT: usize = 1 << 18;
 /// A member of a newer version that takes more than this is not made up for older objects.
 const LARGEST_DEFAULT: usize = 1 << 16;
 
@@ -19,10 +23,18 @@ const LARGEST_DEFAULT: usize = 1 << 16;
 struct Draft {
     name: String,
     fields: Vec<ClassField>,
+    /// The first field of each name.
+    places: HashMap<String, usize>,
+    /// Of all fields.
+    size: Size,
     registers: Vec<String>,
+    /// The last register of each name.
+    counters: HashMap<String, usize>,
     /// Where the fields and registers of each base begin.
     bases: Vec<(Arc<Class>, usize, usize)>,
     skipped: Vec<(String, String)>,
+    /// Bytes of all that is said in `skipped`.
+    reported: usize,
     /// The layout is the one that the fields are taken from.
     is_first: bool,
     steps: Vec<Step>,
@@ -41,16 +53,11 @@ impl Session<'_> {
         if let Some(newest) = (0..infos.len()).max_by_key(|index| infos[*index].version) {
             infos.swap(0, newest);
         }
-        let mut draft = Draft { name: name.to_owned(), is_first: true, ..Draft::default() };
+        let mut draft = Draft { name: name.to_owned(), is_first: true, size: Size::NONE, ..Draft::default() };
         let mut layouts = Vec::with_capacity(infos.len());
         for info in &infos {
             layouts.push(self.layout(info, wanted, &mut draft)?);
             draft.is_first = false;
-        }
-        let columns: usize = draft.fields.iter().map(|field| field.node.weight()).sum();
-        if columns > MOST_COLUMNS {
-            let message = format!("the class {name} has {columns} members, those of its members among them");
-            return Err(Error::new(ErrorKind::Limit, message));
         }
         Ok(Class {
             name: name.to_owned(),
@@ -59,6 +66,7 @@ impl Session<'_> {
             has_checksum: self.inner.infos.has_checksum_after_version(name),
             registers: draft.registers,
             skipped: draft.skipped,
+            size: draft.size.within(1),
         })
     }
 
@@ -68,8 +76,10 @@ impl Session<'_> {
         draft.unsupported = None;
         for element in &info.elements {
             self.element(info, element, wanted, draft)?;
+            draft.check(&info.name)?;
         }
         let mut steps = draft.defaults();
+        self.charge(steps.len())?;
         steps.append(&mut draft.steps);
         Ok(Layout {
             version: info.version,
@@ -98,9 +108,10 @@ impl Session<'_> {
                     .first()
                     .map(|info| info.elements.iter().filter(|one| one.is_base()).cloned().collect())
                     .unwrap_or_default();
-                for base in bases.iter().filter(|base| base.name != name) {
-                    self.element(info, base, wanted, draft)?;
-                }
+                self.deeper(&name, |session| {
+                    let mut bases = bases.iter().filter(|base| base.name != name);
+                    bases.try_for_each(|base| session.element(info, base, wanted, draft))
+                })?;
             }
             Member::Skip(Node::TObject) if self.inner.with_identities && info.name == "TObjString" => {
                 // Version, fUniqueID, fBits (root-io-spec Buffer §7).
@@ -111,7 +122,7 @@ impl Session<'_> {
             Member::Skip(node) => draft.skip(node),
             Member::Opaque(node, why) => {
                 if of_member.is_some() || element.is_base() {
-                    draft.report(&element.name, why);
+                    draft.report(element.name.clone(), why);
                 }
                 draft.skip(node);
             }
@@ -125,8 +136,10 @@ impl Session<'_> {
                 if let Some(class) = node.class().filter(|_| draft.is_first) {
                     let inner = class.skipped.iter();
                     let inner = inner.map(|(path, why)| (format!("{name}.{path}"), why.clone()));
-                    draft.skipped.extend(inner.take(MOST_COLUMNS));
+                    inner.for_each(|(path, why)| draft.report(path, why));
                 }
+                // Other versions are compared with the first.
+                self.charge(1 + node.size().weight / 16)?;
                 draft.member(&name, &element.title, node);
             }
         }
@@ -141,6 +154,7 @@ impl Session<'_> {
         wanted: &Selection,
         draft: &mut Draft,
     ) -> Result<()> {
+        self.charge(1 + draft.bases.len())?;
         let place = draft.bases.iter().find(|(class, ..)| class.name == name).cloned();
         let (class, first, register) = match place {
             Some(place) => place,
@@ -150,8 +164,8 @@ impl Session<'_> {
                 for field in &class.fields {
                     draft.add(&field.name, &field.title, field.node.clone());
                 }
-                draft.registers.extend(class.registers.iter().cloned());
-                draft.skipped.extend(class.skipped.iter().cloned());
+                draft.add_registers(&class);
+                class.skipped.iter().for_each(|(path, why)| draft.report(path.clone(), why.clone()));
                 draft.bases.push(place.clone());
                 place
             }
@@ -159,7 +173,7 @@ impl Session<'_> {
             None => {
                 let class = self.class(name, &Selection::nothing())?;
                 let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
-                draft.registers.extend(class.registers.iter().cloned());
+                draft.add_registers(&class);
                 place
             }
         };
@@ -172,19 +186,51 @@ impl Session<'_> {
 }
 
 impl Draft {
-    fn report(&mut self, path: &str, why: String) {
-        if self.is_first {
-            self.skipped.push((path.to_owned(), why));
+    /// Fails if a class grows beyond what can be real.
+    fn check(&self, name: &str) -> Result<()> {
+        if self.size.weight > MOST_COLUMNS {
+            let message = format!("the class {name} has too many members, those of its members among them");
+            return Err(Error::new(ErrorKind::Limit, message));
         }
+        if self.size.depth > DEEPEST {
+            return Err(Error::corrupt(format!("what the class {name} holds is more than {DEEPEST} deep")));
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, path: String, why: String) {
+        let length = path.len() + why.len();
+        if self.is_first && self.reported + length <= LONGEST_REPORT {
+            self.reported += length;
+            self.skipped.push((path, why));
+        }
+    }
+
+    /// The counts of a base class are kept next to those of the class.
+    fn add_registers(&mut self, class: &Class) {
+        for name in &class.registers {
+            self.add_register(name);
+        }
+    }
+
+    fn add_register(&mut self, name: &str) -> usize {
+        let register = self.registers.len();
+        self.registers.push(name.to_owned());
+        self.counters.insert(name.to_owned(), register);
+        register
     }
 
     /// A new field; a name that is taken gets that of the class in front.
     fn add(&mut self, name: &str, title: &str, node: Node) -> usize {
-        let taken = self.fields.iter().any(|field| field.name == name);
+        let taken = self.places.contains_key(name);
         let name = if taken { format!("{}::{name}", self.name) } else { name.to_owned() };
-        self.fields.push(ClassField { name, title: title.to_owned(), node });
+        let index = self.fields.len();
+        self.places.entry(name.clone()).or_insert(index);
+        let field = ClassField { name, title: title.to_owned(), node };
+        self.size = self.size.and(field.size());
+        self.fields.push(field);
         self.set.push(true);
-        self.fields.len() - 1
+        index
     }
 
     /// The field for a member; `None` if the record has none.
@@ -192,22 +238,19 @@ impl Draft {
         if self.is_first {
             return Some(self.add(name, title, node.clone()));
         }
-        let index = self.fields.iter().position(|field| field.name == name)?;
+        let index = *self.places.get(name)?;
         *self.set.get_mut(index)? = true;
         Some(index)
     }
 
     fn register(&mut self, name: &str) -> usize {
-        let known = self.registers.iter().position(|known| known == name).filter(|_| !self.is_first);
-        known.unwrap_or_else(|| {
-            self.registers.push(name.to_owned());
-            self.registers.len() - 1
-        })
+        let known = self.counters.get(name).copied().filter(|_| !self.is_first);
+        known.unwrap_or_else(|| self.add_register(name))
     }
 
     /// Where the count of a member is kept: the counter nearest to it.
     pub(super) fn register_of(&self, name: &str) -> Option<usize> {
-        self.registers.iter().rposition(|known| known == name)
+        self.counters.get(name).copied()
     }
 
     fn member(&mut self, name: &str, title: &str, mut node: Node) {
@@ -222,7 +265,11 @@ impl Draft {
         }
         let Some(index) = self.field(name, title, &node) else { return self.skip(node) };
         let Some(target) = self.fields.get(index).map(|field| &field.node) else { return };
-        match (node.form(), target.form()) {
+        let forms = match builds_the_same(&node, target) {
+            true => (Form::Empty, Form::Empty),
+            false => (node.form(), target.form()),
+        };
+        match forms {
             (Form::Primitive(one), Form::Primitive(to)) if one != to => match node {
                 Node::Number(from) => self.steps.push(Step::Convert { index, from, to }),
                 _ => self.unsupported = Some(format!("the member {name} has changed its type")),
@@ -265,12 +312,28 @@ impl Draft {
         let mut steps = Vec::new();
         for index in missing {
             let Some(field) = self.fields.get(index) else { continue };
-            if Builder::new(&field.node).default_size() > LARGEST_DEFAULT {
+            if field.node.size().default > LARGEST_DEFAULT {
                 self.unsupported = Some(format!("it has no member {}", field.name));
             }
             steps.push(Step::Default { index });
         }
         steps
+    }
+}
+
+/// True if it is plain, without comparing forms, that both build the same.
+fn builds_the_same(one: &Node, other: &Node) -> bool {
+    match (one, other) {
+        (Node::Number(one), Node::Number(other)) => one.primitive() == other.primitive(),
+        (Node::Object(one), Node::Object(other)) => Arc::ptr_eq(one, other),
+        (Node::Fixed { size: one, content }, Node::Fixed { size: other, content: to }) => {
+            one == other && builds_the_same(content, to)
+        }
+        (Node::List(one), Node::List(other)) | (Node::Framed(one), Node::Framed(other)) => {
+            builds_the_same(one, other)
+        }
+        (Node::Collection(one), Node::Collection(other)) => builds_the_same(&one.item, &other.item),
+        _ => false,
     }
 }
 

@@ -66,6 +66,10 @@ impl Session<'_> {
         wanted: &Selection,
         both: &[Node],
     ) -> Result<Option<Arc<Class>>> {
+        // Of a class that is being compiled, it is not known yet what a column of it is.
+        if both.iter().any(|node| matches!(node, Node::Later(..))) {
+            return Ok(None);
+        }
         let [key, value] = [template.arguments.first(), template.arguments.get(1)];
         let (Some(key), Some(value)) = (key, value) else { return Ok(None) };
         let space = if value.ends_with('>') { " " } else { "" };
@@ -125,7 +129,9 @@ impl Session<'_> {
             if depth == 0 {
                 return Ok(None);
             }
-            let item = self.item_of(&template, kind, CLASSES[0], holder, wanted, depth - 1)?;
+            let item = self.deeper(name, |session| {
+                session.item_of(&template, kind, CLASSES[0], holder, wanted, depth - 1)
+            })?;
             return Ok(item.map(|item| Node::List(Box::new(item))));
         }
         match self.class_node(name, holder, wanted, Place::Item)? {

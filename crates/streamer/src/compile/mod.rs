@@ -14,6 +14,7 @@ use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use select::Selection;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Turns the class descriptions of a file into programs. Cheap to clone; compiled classes are shared.
@@ -36,6 +37,8 @@ struct Inner {
     with_identities: bool,
     names: OnceLock<Names>,
     classes: Mutex<HashMap<(String, Selection), Arc<Class>>>,
+    /// Work that may still be done, beyond what small compilations take.
+    budget: AtomicUsize,
 }
 
 /// One compilation: the classes that it is in the middle of.
@@ -43,6 +46,11 @@ struct Inner {
 struct Session<'a> {
     inner: &'a Inner,
     open: Vec<(String, Selection)>,
+    /// Names within names, and what they stand for, that it is in the middle of.
+    depth: usize,
+    /// Work that it may do, and what of it is left.
+    budget: usize,
+    left: usize,
 }
 
 /// How a class stands where it is named.
@@ -64,7 +72,9 @@ impl Compiler {
             }
         }
         let (names, classes) = (OnceLock::new(), Mutex::default());
-        Compiler(Arc::new(Inner { infos, counters, with_identities: false, names, classes }))
+        let elements: usize = infos.iter().map(|info| info.elements.len() + 1).sum();
+        let budget = AtomicUsize::new(WORK.saturating_add(elements.saturating_mul(WORK_PER_ELEMENT)));
+        Compiler(Arc::new(Inner { infos, counters, with_identities: false, names, classes, budget }))
     }
 
     /// A compiler whose programs give each `TObjString` a field `fUniqueID`: labels of axes keep the number of
@@ -147,7 +157,8 @@ impl Compiler {
     }
 
     fn session(&self) -> Session<'_> {
-        Session { inner: &self.0, open: Vec::new() }
+        let budget = SMALL.saturating_add(self.0.budget.load(Ordering::Relaxed));
+        Session { inner: &self.0, open: Vec::new(), depth: 0, budget, left: budget }
     }
 
     fn program(&self, node: Node, type_name: String, wanted: &Selection) -> Result<Program> {
@@ -242,7 +253,42 @@ fn shown(element: &StreamerElement, column: &str) -> String {
     format!("{name}{column}{dims}")
 }
 
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let used = (self.budget - self.left).saturating_sub(SMALL);
+        let less = |budget: usize| Some(budget.saturating_sub(used));
+        let _ = self.inner.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
 impl Session<'_> {
+    /// Accounts for some work: descriptions that multiply each other could ask for any amount.
+    fn charge(&mut self, work: usize) -> Result<()> {
+        match self.left.checked_sub(work) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                let message = "the descriptions of classes multiply each other beyond what can be real";
+                Err(Error::new(ErrorKind::Limit, message))
+            }
+        }
+    }
+
+    /// Looks into what a name stands for, one level deeper.
+    fn deeper<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.charge(1 + name.len() / 16)?;
+        if self.depth >= DEEPEST {
+            return Err(Error::corrupt(format!("types are parts of each other more than {DEEPEST} deep")));
+        }
+        self.depth += 1;
+        let answer = look(self);
+        self.depth -= 1;
+        answer
+    }
+
     /// The description of a class, by its name in any spelling.
     fn versions(&self, name: &str, holder: &str) -> &[StreamerInfo] {
         let infos = &self.inner.infos;
@@ -256,6 +302,10 @@ impl Session<'_> {
 
     /// What an object of a class looks like where its class is not in doubt.
     fn class_node(&mut self, name: &str, holder: &str, wanted: &Selection, place: Place) -> Result<Node> {
+        self.deeper(name, |session| session.node_of_class(name, holder, wanted, place))
+    }
+
+    fn node_of_class(&mut self, name: &str, holder: &str, wanted: &Selection, place: Place) -> Result<Node> {
         let name = name.trim().trim_start_matches("const ").trim();
         if let Some(node) = known::node(name, wanted) {
             return Ok(node);
@@ -318,11 +368,8 @@ impl Session<'_> {
         if self.open.contains(&key) {
             return Err(Error::corrupt(format!("the class {name} is a part of itself")));
         }
-        if self.open.len() >= DEEPEST {
-            return Err(Error::corrupt(format!("classes are parts of each other more than {DEEPEST} deep")));
-        }
         self.open.push(key.clone());
-        let class = self.compile_class(name, wanted);
+        let class = self.deeper(name, |session| session.compile_class(name, wanted));
         self.open.pop();
         let class = Arc::new(class?);
         self.inner.classes.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&class));
@@ -330,5 +377,10 @@ impl Session<'_> {
     }
 }
 
-/// Classes within classes: no more are real.
-const DEEPEST: usize = 100;
+/// Names within names and what they stand for, two for each class: no more are real, nor does the stack hold more.
+const DEEPEST: usize = 200;
+/// Work that all compilations together may take, and more of it for each element of a description.
+const WORK: usize = 1 << 19;
+const WORK_PER_ELEMENT: usize = 32;
+/// A compilation that takes less is free: there is no telling how often people ask.
+const SMALL: usize = 10_000;

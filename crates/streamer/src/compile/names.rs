@@ -3,20 +3,22 @@
 use crate::CppType;
 use crate::cpp_type::Template;
 use sapwood_tfile::StreamerInfos;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Template arguments nested deeper than this are not looked into.
 const DEEPEST: usize = 32;
+/// Classes and namespaces around a name: in no more of them it is looked for.
+const MOST_SCOPES: usize = 16;
 /// Arguments that the STL adds where nothing is said.
 const DEFAULTS: [&str; 6] = ["allocator<", "less<", "char_traits<", "hash<", "equal_to<", "default_delete<"];
 
 /// Finds descriptions by names in any spelling.
 #[derive(Debug)]
-pub(super) struct Names(HashMap<String, String>);
+pub(super) struct Names(BTreeMap<String, String>);
 
 impl Names {
     pub(super) fn new(infos: &StreamerInfos) -> Self {
-        let mut names = HashMap::new();
+        let mut names = BTreeMap::new();
         for info in infos.iter() {
             names.entry(normal(&info.name, DEEPEST)).or_insert_with(|| info.name.clone());
         }
@@ -27,7 +29,10 @@ impl Names {
     pub(super) fn find(&self, name: &str, holder: &str) -> Option<&str> {
         let name = normal(name, DEEPEST);
         let mut scope = holder.split('<').next().unwrap_or_default();
-        while !scope.is_empty() {
+        for _ in 0..MOST_SCOPES {
+            if scope.is_empty() {
+                break;
+            }
             if let Some(found) = self.0.get(&format!("{scope}::{name}")) {
                 return Some(found);
             }
@@ -37,7 +42,7 @@ impl Names {
             return Some(found);
         }
         let longer = format!("{},", name.strip_suffix('>')?);
-        let mut found = self.0.iter().filter(|(known, _)| known.starts_with(&longer));
+        let mut found = self.0.range(longer.clone()..).take_while(|(known, _)| known.starts_with(&longer));
         match (found.next(), found.next()) {
             (Some((_, only)), None) => Some(only),
             _ => None,
@@ -50,8 +55,10 @@ impl Names {
 fn normal(name: &str, depth: usize) -> String {
     let name = name.trim();
     let name = name.strip_prefix("const ").unwrap_or(name).trim();
-    if let Some(pointer) = name.strip_suffix('*') {
-        return format!("{}*", normal(pointer, depth));
+    if name.ends_with('*') {
+        let pointee = name.trim_end_matches(['*', ' ']);
+        let stars = name[pointee.len()..].replace(' ', "");
+        return format!("{}{stars}", normal(pointee, depth));
     }
     match CppType::parse(name) {
         CppType::Number(_, shown) => return shown.to_owned(),

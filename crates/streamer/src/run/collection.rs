@@ -142,7 +142,8 @@ impl Runner<'_> {
             let count = self.count(&collection.item, body)?;
             return self.read_many(&collection.item, count, body, content);
         };
-        let count = count_of_members(class, layout, body)?;
+        let count = body.u32()? as usize;
+        self.check_count(layout, count, body)?;
         let Builder::Record { length, fields } = content else { return Err(misfit()) };
         if count != 0 || frame.has_empty_columns() {
             self.columns(class, layout, count, body, fields)?;
@@ -163,10 +164,8 @@ impl Runner<'_> {
         if head.count == 0 && body.is_at_end() {
             return Ok(());
         }
-        let place = out.alternative(head.class, || self.node_of(head.class, wanted))?;
-        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
-        let tag = i8::try_from(place).map_err(|_| misfit())?;
-        let outer = self.enter()?;
+        let (tag, one) = self.alternative(head.class, wanted, &mut out.alternatives)?;
+        let outer = self.enter(one.depth)?;
         if head.is_transposed {
             let Node::Object(class) = &one.node else {
                 return Err(body.error(format!("{} cannot be stored member by member", head.class)));
@@ -174,10 +173,7 @@ impl Runner<'_> {
             let layout = class.layout(head.version, None).or(class.layouts.first());
             let layout = layout.ok_or_else(|| undescribed(class))?;
             let Builder::Record { length, fields } = &mut one.builder else { return Err(misfit()) };
-            let most = body.remaining() / layout.smallest.max(1);
-            if head.count > most && !class.fields.is_empty() {
-                return Err(body.error(format!("{} items are announced, which cannot follow", head.count)));
-            }
+            self.check_count(layout, head.count, &body)?;
             self.columns(class, layout, head.count, &mut body, fields)?;
             *length += head.count;
             out.tags.resize(out.tags.len() + head.count, tag);
@@ -194,15 +190,18 @@ impl Runner<'_> {
         self.leave(outer);
         body.finish("a TClonesArray")
     }
-}
 
-/// The number of objects whose members follow in columns. Those of a class without any are believed: they
-/// take no memory.
-fn count_of_members(class: &Class, layout: &Layout, body: &mut Input<'_>) -> Result<usize> {
-    if class.fields.is_empty() && layout.smallest == 0 {
-        return Ok(body.u32()? as usize);
+    /// Checks the number of objects whose members follow in columns against the bytes that are left. Objects of
+    /// classes without any bytes are paid for otherwise.
+    fn check_count(&mut self, layout: &Layout, count: usize, body: &Input<'_>) -> Result<()> {
+        if layout.smallest == 0 {
+            return self.spend(count.saturating_mul(size_of::<i64>()));
+        }
+        if count > body.remaining() / layout.smallest {
+            return Err(body.error(format!("{count} items are announced, which cannot follow")));
+        }
+        Ok(())
     }
-    body.count(layout.smallest)
 }
 
 /// What stands before the items of a `TClonesArray` (Collections §12).

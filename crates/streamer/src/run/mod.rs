@@ -11,8 +11,13 @@ use sapwood_core::{Error, ErrorKind, Result};
 
 /// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
 const IS_REFERENCED: u32 = 1 << 4;
-/// Objects behind objects behind objects: no more can be shown as nested arrays, nor does the stack hold more.
-const DEEPEST: usize = 200;
+/// Levels of objects behind objects, and what these hold: no more can be shown as nested arrays, nor does the
+/// stack hold more.
+const DEEPEST: usize = 400;
+/// Bytes that a run may build without bytes on file, and more for each entry and each byte of it.
+const BUDGET: usize = 1 << 20;
+const BUDGET_OF_ENTRY: usize = 1 << 10;
+const BUDGET_OF_BYTE: usize = 64;
 
 /// What is to be remembered while a program runs.
 #[derive(Debug)]
@@ -26,7 +31,7 @@ pub(crate) struct Runner<'c> {
     open: Vec<usize>,
     depth: usize,
     /// Bytes that may still be built without bytes on file: by reading an object again where a reference
-    /// stands, and for members that a version of a class has not.
+    /// stands, for members that a version of a class has not, for items that have no bytes.
     budget: usize,
 }
 
@@ -45,7 +50,14 @@ impl Scope {
 
 impl<'c> Runner<'c> {
     pub(crate) fn new(compiler: Option<&'c Compiler>) -> Self {
-        Runner { compiler, registers: Vec::new(), scope: Scope::ONE, open: Vec::new(), depth: 0, budget: 0 }
+        Runner {
+            compiler,
+            registers: Vec::new(),
+            scope: Scope::ONE,
+            open: Vec::new(),
+            depth: 0,
+            budget: BUDGET,
+        }
     }
 
     /// Reads one entry, all of it, to the end of `out`.
@@ -61,7 +73,8 @@ impl<'c> Runner<'c> {
         self.open.clear();
         self.scope = Scope::ONE;
         self.depth = 0;
-        self.budget = (1 << 16) + 64 * input.remaining();
+        let more = input.remaining().saturating_mul(BUDGET_OF_BYTE).saturating_add(BUDGET_OF_ENTRY);
+        self.budget = self.budget.saturating_add(more);
     }
 
     fn spend(&mut self, bytes: usize) -> Result<()> {
@@ -70,8 +83,28 @@ impl<'c> Runner<'c> {
                 self.budget = left;
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::Limit, "an entry repeats its objects too often")),
+            None => {
+                let message = "objects are repeated, or have members without bytes, beyond what can be real";
+                Err(Error::new(ErrorKind::Limit, message))
+            }
         }
+    }
+
+    /// Does the same for each of `count` items; those that have no bytes are paid for otherwise.
+    fn each(
+        &mut self,
+        count: usize,
+        input: &mut Input<'_>,
+        mut work: impl FnMut(&mut Self, usize, &mut Input<'_>) -> Result<()>,
+    ) -> Result<()> {
+        for item in 0..count {
+            let before = input.remaining();
+            work(self, item, input)?;
+            if input.remaining() == before {
+                self.spend(size_of::<i64>())?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads one item to the end of `out`.
@@ -225,10 +258,7 @@ impl<'c> Runner<'c> {
         if let Some(()) = read_numbers(node, count, input, out)? {
             return Ok(());
         }
-        for _ in 0..count {
-            self.read(node, input, out)?;
-        }
-        Ok(())
+        self.each(count, input, |runner, _, input| runner.read(node, input, out))
     }
 
     /// Reads the values of a member of as many objects: frames stand once for all of them (ReadingEntries §5.3).
@@ -249,10 +279,10 @@ impl<'c> Runner<'c> {
                 if let Some(()) = read_numbers(node, count, input, out)? {
                     return Ok(());
                 }
-                for item in 0..count {
-                    self.scope.item = item;
-                    self.read(node, input, out)?;
-                }
+                self.each(count, input, |runner, item, input| {
+                    runner.scope.item = item;
+                    runner.read(node, input, out)
+                })?;
                 self.scope.item = 0;
                 Ok(())
             }

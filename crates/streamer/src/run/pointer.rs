@@ -2,12 +2,21 @@
 
 use super::Runner;
 use super::skip::object_base;
-use crate::builder::{Any, Builder, misfit, position};
+use crate::builder::{Alternative, Any, Builder, misfit, position};
 use crate::compile::Selection;
 use crate::input::Slot;
 use crate::node::Pointers;
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
+
+/// Classes that one pointer may meet: as many as tags can tell apart.
+const MOST_CLASSES: usize = 128;
+
+/// What held before an object was entered.
+pub(super) struct Outer {
+    scope: super::Scope,
+    depth: usize,
+}
 
 impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
@@ -59,9 +68,8 @@ impl Runner<'_> {
         input: &mut Input<'_>,
         out: &mut Any,
     ) -> Result<()> {
-        let place = out.alternative(class, || self.node_of(class, wanted))?;
-        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
-        let outer = self.enter()?;
+        let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
+        let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
             // The slot's byte count says where it ends.
@@ -73,7 +81,7 @@ impl Runner<'_> {
         }
         self.open.pop();
         self.leave(outer);
-        out.tags.push(i8::try_from(place).map_err(|_| misfit())?);
+        out.tags.push(tag);
         Ok(())
     }
 
@@ -85,13 +93,39 @@ impl Runner<'_> {
         input: &mut Input<'_>,
         out: &mut Any,
     ) -> Result<()> {
-        let place = out.alternative(class, || self.node_of(class, wanted))?;
-        let Some(one) = out.alternatives.get_mut(place) else { return Err(misfit()) };
-        let outer = self.enter()?;
+        let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
+        let outer = self.enter(one.depth)?;
         self.read(&one.node, input, &mut one.builder)?;
         self.leave(outer);
-        out.tags.push(i8::try_from(place).map_err(|_| misfit())?);
+        out.tags.push(tag);
         Ok(())
+    }
+
+    /// Where objects of a class are built, and their tag. A class that is met for the first time is paid for:
+    /// its columns are as many as its description says, and there can be one of it behind every pointer.
+    pub(super) fn alternative<'a>(
+        &mut self,
+        class: &str,
+        wanted: &Selection,
+        alternatives: &'a mut Vec<Alternative>,
+    ) -> Result<(i8, &'a mut Alternative)> {
+        self.spend(class.len())?;
+        let place = match alternatives.iter().position(|one| one.class == class) {
+            Some(known) => known,
+            None if alternatives.len() >= MOST_CLASSES => {
+                return Err(Error::unsupported("one pointer meets more than 128 classes"));
+            }
+            None => {
+                let node = self.node_of(class, wanted)?;
+                let size = node.size();
+                self.spend(size.weight.saturating_mul(size_of::<Builder>()))?;
+                let builder = Builder::new(&node);
+                alternatives.push(Alternative { class: class.to_owned(), node, depth: size.depth, builder });
+                alternatives.len() - 1
+            }
+        };
+        let tag = i8::try_from(place).map_err(|_| misfit())?;
+        alternatives.get_mut(place).map(|one| (tag, one)).ok_or_else(misfit)
     }
 
     /// What an object of a class looks like.
@@ -102,19 +136,21 @@ impl Runner<'_> {
         }
     }
 
-    /// One object deeper; answers what is to be given back to [`leave`](Runner::leave).
-    pub(super) fn enter(&mut self) -> Result<super::Scope> {
-        if self.depth >= super::DEEPEST {
+    /// Into an object of so many levels; answers what is to be given back to [`leave`](Runner::leave).
+    pub(super) fn enter(&mut self, levels: usize) -> Result<Outer> {
+        if self.depth + levels >= super::DEEPEST {
             let message = format!("objects lie within each other more than {} deep", super::DEEPEST);
             return Err(Error::unsupported(message));
         }
-        self.depth += 1;
-        Ok(std::mem::replace(&mut self.scope, super::Scope::ONE))
+        let outer = Outer { scope: self.scope, depth: self.depth };
+        self.scope = super::Scope::ONE;
+        self.depth += 1 + levels;
+        Ok(outer)
     }
 
-    pub(super) fn leave(&mut self, outer: super::Scope) {
-        self.depth -= 1;
-        self.scope = outer;
+    pub(super) fn leave(&mut self, outer: Outer) {
+        self.depth = outer.depth;
+        self.scope = outer.scope;
     }
 
     /// Reads the items of a container of pointers.

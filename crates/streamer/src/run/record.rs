@@ -15,7 +15,7 @@ impl Runner<'_> {
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
-        self.open_window(class, 1);
+        self.open_window(class, 1)?;
         self.framed_object(class, input, fields)?;
         self.close_window(outer);
         Ok(())
@@ -44,13 +44,16 @@ impl Runner<'_> {
     }
 
     /// Registers for `items` objects.
-    fn open_window(&mut self, class: &Class, items: usize) {
+    fn open_window(&mut self, class: &Class, items: usize) -> Result<()> {
         let window = self.registers.len();
         self.scope = Scope { window, items, item: 0 };
         let registers = class.registers.len();
         if registers != 0 {
+            // Objects of other versions need not have the members that count.
+            self.spend(registers.saturating_mul(items).saturating_mul(size_of::<i64>()))?;
             self.registers.resize(window + registers * items, 0);
         }
+        Ok(())
     }
 
     fn close_window(&mut self, outer: Scope) {
@@ -95,7 +98,7 @@ impl Runner<'_> {
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
-        self.open_window(class, 1);
+        self.open_window(class, 1)?;
         let layout = class.layouts.get(layout).ok_or_else(|| undescribed(class))?;
         if !self.steps(class, layout, true, input, fields)? {
             input.take_rest();
@@ -119,6 +122,7 @@ impl Runner<'_> {
             Some(needed) if jump => needed,
             _ => &layout.steps,
         };
+        self.spend(steps.len())?;
         for step in steps {
             match step {
                 Step::Run { bytes, pieces } => {
@@ -172,7 +176,7 @@ impl Runner<'_> {
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = self.scope;
-        self.open_window(class, count);
+        self.open_window(class, count)?;
         self.steps_of_columns(class, layout, count, input, fields)?;
         self.close_window(outer);
         Ok(())
@@ -187,8 +191,11 @@ impl Runner<'_> {
         fields: &mut [Builder],
     ) -> Result<()> {
         check(class, layout)?;
+        self.spend(layout.steps.len())?;
         for step in &layout.steps {
             match step {
+                // Without objects, there is nothing of members whose sizes are absurd.
+                Step::Run { .. } if count == 0 => {}
                 Step::Run { bytes, pieces } => {
                     let data = input.take(bytes.saturating_mul(count))?;
                     for piece in pieces {
@@ -264,7 +271,7 @@ impl Runner<'_> {
         input: &mut Input<'_>,
     ) -> Result<()> {
         let outer = self.scope;
-        self.open_window(class, count);
+        self.open_window(class, count)?;
         self.skip_each(layout, count, in_columns, input)?;
         self.close_window(outer);
         Ok(())
@@ -277,6 +284,7 @@ impl Runner<'_> {
         in_columns: bool,
         input: &mut Input<'_>,
     ) -> Result<()> {
+        self.spend(layout.steps.len())?;
         for step in &layout.steps {
             match step {
                 Step::Run { bytes, .. } => {

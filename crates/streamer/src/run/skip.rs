@@ -25,10 +25,10 @@ impl Runner<'_> {
             Node::FramedOrNothing(_) => input.must_frame().map(drop),
             _ if node.collection().is_some() => input.must_frame().map(drop),
             _ => {
-                for item in 0..count {
-                    self.scope.item = item;
-                    self.skip_one(node, input)?;
-                }
+                self.each(count, input, |runner, item, input| {
+                    runner.scope.item = item;
+                    runner.skip_one(node, input)
+                })?;
                 self.scope.item = 0;
                 Ok(())
             }
@@ -39,7 +39,7 @@ impl Runner<'_> {
         if node.numbers().is_some() {
             return self.skip(node, count, input);
         }
-        (0..count).try_for_each(|_| self.skip_one(node, input))
+        self.each(count, input, |runner, _, input| runner.skip_one(node, input))
     }
 
     fn skip_one(&mut self, node: &Node, input: &mut Input<'_>) -> Result<()> {
@@ -79,7 +79,7 @@ impl Runner<'_> {
                 Some(_) => Ok(()),
                 None => {
                     let node = self.node_of(class, wanted)?;
-                    let outer = self.enter()?;
+                    let outer = self.enter(node.size().depth)?;
                     self.skip_one(&node, input)?;
                     self.leave(outer);
                     Ok(())
@@ -147,9 +147,8 @@ fn no_end(class: &str) -> Error {
 /// Reads the base `TObject`: its bits (Buffer §7).
 pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
     // Some writers put a byte count in front.
-    if let Some(mut body) = input.frame()? {
-        return object_base(&mut body);
-    }
+    let mut framed = input.frame()?;
+    let input = framed.as_mut().unwrap_or(input);
     input.take(2 + 4)?;
     let bits = input.u32()?;
     if bits & IS_REFERENCED != 0 {
