@@ -24,8 +24,11 @@ pub(crate) struct Inner {
     outcomes: Vec<Outcome>,
     pub(crate) elsewhere: Elsewhere,
     compiler: Compiler,
-    selected: Mutex<HashMap<(usize, Vec<String>), Option<Arc<Outcome>>>>,
+    selected: Mutex<Selected>,
 }
+
+/// What was selected of branches before: by index and the paths of the members.
+type Selected = HashMap<(usize, Vec<String>), Option<Arc<Outcome>>>;
 
 /// What a member of the objects in a branch holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,5 @@
 //! Tests of the public API, on a file that ROOT wrote and on the corpus of real files.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod corpus;
 mod damage;
