@@ -2,7 +2,7 @@
 #![no_main]
 
 use bytes::Bytes;
-use sapwood_core::{Form, Primitive};
+use sapwood_core::{Counters, Form, Primitive};
 use sapwood_streamer::{Node, Number, Program};
 use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, decode};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     };
     let interpretation = interpretation(choice & 0x7f);
     let baskets = [BasketBytes { basket: &basket, bytes }];
-    if let Ok(column) = decode(&interpretation, &baskets, 10..10 + entries, None, None) {
+    if let Ok(column) = decode(&interpretation, &baskets, 10..10 + entries, None, None, &Counters::default()) {
         assert_eq!(column.length as u64, entries);
     }
 });

@@ -65,9 +65,10 @@ class File:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
-        unplanned_reads, baskets, decompressed_bytes, wait_ns, decode_ns."""
-    def trace(self) -> list[tuple[float, float, int, int]]:
-        """Every range fetched so far: (seconds since open when asked, when answered, byte offset, bytes)."""
+        unplanned_reads, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
+    def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
+        """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
+        number of the request, server as host:port). As `counters`, also when it is closed."""
     def close(self) -> None: ...
 
 class Object:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._border import core_errors
 from ._column import Column
 from ._compute import compute
-from ._steps import entry_range
+from ._steps import entry_range, entry_steps
 from ._wish import Wish
 from .report import Report
 
@@ -95,6 +95,24 @@ def _scan(
         holder = [result]
         del result
         yield holder.pop()
+
+
+def read_and_drop(
+    tree: Tree, leaves: Sequence[Branch], entry_start: int | None, entry_stop: int | None
+) -> None:
+    """Reads branches and keeps nothing of them: for what it costs."""
+    options = tree.file.options
+    start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
+    steps = entry_steps(tree, leaves, start, stop, "100 MB")
+    for one, some in _by_tree(leaves):
+        ranges = [_inside(one, first, last) for first, last in steps]
+        requests = [leaf.request for leaf in some]
+        with core_errors():
+            scan = one.core.scan(
+                requests, ranges, threads=options.threads_or(None), deadline=options.deadline_or(None)
+            )
+            for _ in scan:
+                pass
 
 
 def _by_tree(leaves: Sequence[Branch]) -> list[tuple[Tree, list[Branch]]]:

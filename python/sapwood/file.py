@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ class File(Directory):
         self._options = options
         self._closed = False
         self._reopen_by: str | None = where if isinstance(where, str) else None
+        self._opened = time.monotonic()
         with core_errors():
             if isinstance(where, str):
                 check_exists(where)
@@ -143,12 +145,18 @@ class File(Directory):
         return self.item_at(key.path, key.cycle)
 
     def report(self) -> ReadReport:
-        """What reading this file has cost so far."""
-        return ReadReport.from_counters(self.file_path, self._core.counters())
+        """What reading this file has cost so far; also when it is closed."""
+        return ReadReport.from_counters(
+            self.file_path,
+            self._core.counters(),
+            size=self.size,
+            opened=self._opened,
+            timeline=self._core.trace(),
+        )
 
     def trace(self) -> list[tuple[float, float, int, int]]:
-        """Every range fetched so far: seconds since opening when asked and when answered, offset, bytes."""
-        return list(self._core.trace())
+        """Every range fetched so far: seconds since opening began when asked and answered, offset, bytes."""
+        return [fetched[:4] for fetched in self._core.trace()]
 
     @property
     def closed(self) -> bool:

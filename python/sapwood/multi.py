@@ -108,6 +108,7 @@ def concatenate(
     library: str = "ak",
     how: Any = None,
     ak_add_doc: bool | Mapping[str, str] = False,
+    report: bool = False,
     allow_missing: bool = False,
     deadline: float | None = None,
     threads: int | None = None,
@@ -116,16 +117,19 @@ def concatenate(
     """Reads many files as if they were one.
 
     ``files`` and what else is not in :meth:`sapwood.Tree.arrays` are explained in :func:`iterate`;
-    ``entry_start`` and ``entry_stop`` count through all files.
+    ``entry_start`` and ``entry_stop`` count through all files. With ``report=True``, the result is a pair:
+    the arrays, and a :class:`sapwood.ReadReport` of what reading the files cost.
     """
     settings = open_options(deadline, threads, options)
     specs = several_files(files, settings.deadline, settings.for_core())
     chosen = library_named(library)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     parts: list[Any] = []
+    read: list[File] = []
     offset = 0
     for spec, source in _opened(specs, settings, allow_missing):
         entries = source.tree.num_entries
+        read.append(source.file)
         with _skipping(allow_missing):
             selection = select(
                 source,
@@ -148,7 +152,8 @@ def concatenate(
             break
     if not parts:
         raise UsageError("no file has what was asked for, so there is nothing to concatenate")
-    return chosen.concatenate(parts)
+    result = chosen.concatenate(parts)
+    return (result, sum(file.report() for file in read)) if report else result
 
 
 def num_entries(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import UsageError
+from .layout import human_bytes
 
 if TYPE_CHECKING:
     from .file import File
@@ -71,23 +77,58 @@ class Report:
         return f"<Report start={self.start} stop={self.stop} source={source!r}>"
 
 
+class FetchedRange(NamedTuple):
+    """A byte range that was fetched. Times are seconds since opening began."""
+
+    asked: float
+    answered: float
+    offset: int
+    nbytes: int
+    request: int
+    """Ranges that were asked for together have the same number."""
+    server: str | None
+    """``host:port``; None if there is no server."""
+
+
 @dataclass(frozen=True)
-class ReadReport:
-    """What reading a file has cost since it was opened.
+class ServerUse:
+    """What one server sent.
 
     Attributes:
-        file_path: path or URL, without secrets.
+        requests: requests that it answered.
+        ranges: byte ranges in them.
+        fetched_bytes: bytes that it sent.
+        busy_seconds: time in which at least one request to it was in flight.
+    """
+
+    requests: int
+    ranges: int
+    fetched_bytes: int
+    busy_seconds: float
+
+
+@dataclass(frozen=True, repr=False)
+class ReadReport:
+    """What reading a file has cost since it was opened. Reports of several files add up: ``sum(reports)``.
+
+    Attributes:
+        file_path: path or URL, without secrets; of several files, how many they are.
         requests: messages to the server, or calls to the operating system.
         ranges: byte ranges asked for in them.
         turnarounds: times that a request had to wait for the answer to another.
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read and not needed: the price of fewer requests.
-        unplanned_reads: reads that no plan had foreseen; always 0.
+        unplanned_reads: reads that went around the planner; always 0.
         baskets: baskets decoded.
         decompressed_bytes: bytes after decompression.
-        wait_seconds: time in which nothing could be done but wait for data.
-        decode_seconds: processor time in decompression and decoding, all threads together.
+        wait_seconds: time that readers waited for data, all of them together.
+        decompress_seconds: time in decompression, all threads together.
+        decode_seconds: time in making values of what was decompressed, all threads together.
+        size: bytes of the file.
+        opened: when opening began, in seconds of a clock that all reports of a process share.
+        timeline: the ranges that were fetched; of several files, see ``files``.
+        files: the reports that were added; none for a report of one file.
     """
 
     file_path: str
@@ -101,33 +142,206 @@ class ReadReport:
     baskets: int
     decompressed_bytes: int
     wait_seconds: float
+    decompress_seconds: float
     decode_seconds: float
+    size: int = 0
+    opened: float = 0.0
+    timeline: tuple[FetchedRange, ...] = ()
+    files: tuple[ReadReport, ...] = ()
 
     @classmethod
-    def from_counters(cls, file_path: str, counters: Mapping[str, int]) -> ReadReport:
-        """The report of the core's counters."""
-        whole = {name: int(counters.get(name, 0)) for name in _WHOLE}
-        return cls(
-            file_path=file_path,
-            wait_seconds=counters.get("wait_ns", 0) / 1e9,
-            decode_seconds=counters.get("decode_ns", 0) / 1e9,
-            **whole,
+    def from_counters(
+        cls,
+        file_path: str,
+        counters: Mapping[str, int],
+        *,
+        size: int = 0,
+        opened: float = 0.0,
+        timeline: Iterable[tuple[float, float, int, int, int, str | None]] = (),
+    ) -> ReadReport:
+        """The report of the core's counters, and of its trace."""
+        whole: dict[str, Any] = {name: int(counters.get(name, 0)) for name in _WHOLE}
+        times: dict[str, Any] = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
+        fetched = tuple(FetchedRange(*one) for one in timeline)
+        return cls(file_path=file_path, size=size, opened=opened, timeline=fetched, **whole, **times)
+
+    def __add__(self, other: ReadReport) -> ReadReport:
+        """Both files as one. Time that they waited at once counts for each."""
+        if not isinstance(other, ReadReport):
+            return NotImplemented
+        files = (*self.by_file, *other.by_file)
+        added = [*_WHOLE, *(f"{name}_seconds" for name in _TIMES), "size"]
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in added}
+        return ReadReport(
+            file_path=f"{len(files)} files",
+            opened=min(self.opened, other.opened),
+            files=files,
+            **sums,
         )
 
+    def __radd__(self, other: int) -> ReadReport:
+        """``sum`` begins at 0."""
+        return self if other == 0 else NotImplemented
+
+    @property
+    def by_file(self) -> tuple[ReadReport, ...]:
+        """The reports of the single files."""
+        return self.files or (self,)
+
+    @property
+    def by_server(self) -> dict[str, ServerUse]:
+        """What each server sent; what came from no server is called ``local``."""
+        return {name: _use(fetched) for name, fetched in _by_server(self).items()}
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Time from the opening of the first file to the last answer."""
+        return max((stop for _, stop in self._in_flight()), default=0.0)
+
+    @property
+    def idle_seconds(self) -> float:
+        """The part of ``elapsed_seconds`` in which no request was in flight."""
+        return max(0.0, self.elapsed_seconds - sum(stop - start for start, stop in self._in_flight()))
+
+    def idle_spans(self) -> list[tuple[float, float]]:
+        """From when to when no request was in flight, in seconds since the first file was opened."""
+        edges = [0.0, *(edge for span in self._in_flight() for edge in span)]
+        return [(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=False) if stop > start]
+
     def to_dict(self) -> dict[str, Any]:
-        """The numbers by name, fit for JSON."""
-        return asdict(self)
+        """The numbers by name, fit for JSON; also by server and, if there are several, by file."""
+        numbers: dict[str, Any] = {"file_path": self.file_path, **self._numbers()}
+        numbers["servers"] = {name: asdict(use) for name, use in self.by_server.items()}
+        if self.files:
+            numbers["files"] = [report.to_dict() for report in self.files]
+        return numbers
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The numbers and the timeline as a JSON document."""
+        document = {**self.to_dict(), "timeline": [_as_json(one) for one in requests_of(self)]}
+        return json.dumps(document, indent=indent, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Draws the requests over time as SVG: offset in the file upwards, a colour for each server.
+
+        Raises:
+            UsageError: if the name does not end with ".svg".
+        """
+        from ._timeline import document
+
+        if not os.fspath(path).lower().endswith(".svg"):
+            raise UsageError(f"the picture is an SVG document: {os.fspath(path)!r} should end with '.svg'")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(document(self))
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
+    def __repr__(self) -> str:
+        return (
+            f"<ReadReport {self.file_path!r}: {_count(self.requests, 'request')}, "
+            f"{_count(self.turnarounds, 'turnaround')}, {human_bytes(self.fetched_bytes)} read for "
+            f"{human_bytes(self.wanted_bytes)}, {self.wait_seconds:.3g} s waiting>"
+        )
+
+    def _numbers(self) -> dict[str, int | float]:
+        names = (*_WHOLE, *(f"{name}_seconds" for name in (*_TIMES, "idle", "elapsed")))
+        return {name: getattr(self, name) for name in names}
+
     def _lines(self) -> Iterator[str]:
         yield self.file_path
-        for name, value in self.to_dict().items():
-            if name != "file_path":
-                number = f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
-                yield f"  {name.replace('_', ' '):<19} {number:>15}"
+        for name, value in self._numbers().items():
+            number = f"{value:,}" if isinstance(value, int) else f"{value:,.{3 if value >= 1 else 6}f}"
+            yield f"  {name.replace('_', ' '):<19} {number:>15}"
+        for name, use in self.by_server.items():
+            yield f"  from {name}: {_sent(use.requests, use.ranges, use.fetched_bytes)}"
+        for report in self.files:
+            yield f"  of {report.file_path}: {_sent(report.requests, report.ranges, report.fetched_bytes)}"
 
+    def _in_flight(self) -> list[tuple[float, float]]:
+        return _union((one.asked, one.answered) for one in requests_of(self))
+
+
+class FetchedRequest(NamedTuple):
+    """A request of a file, at times since the first of all files was opened."""
+
+    file: int
+    """Position in :attr:`ReadReport.by_file`."""
+    server: str
+    asked: float
+    answered: float
+    ranges: list[tuple[int, int]]
+    """Offset and bytes of each."""
+
+
+def requests_of(report: ReadReport) -> list[FetchedRequest]:
+    """The requests in the timelines of all files, in the order in which they were asked."""
+    found: list[FetchedRequest] = []
+    for index, one in enumerate(report.by_file):
+        shift = one.opened - report.opened
+        for _, group in itertools.groupby(one.timeline, key=lambda fetched: fetched.request):
+            ranges = list(group)
+            asked, answered, *_, server = ranges[0]
+            spans = [(fetched.offset, fetched.nbytes) for fetched in ranges]
+            found.append(FetchedRequest(index, server or LOCAL, asked + shift, answered + shift, spans))
+    return sorted(found, key=lambda request: request.asked)
+
+
+def human_seconds(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> human_seconds(0.00002), human_seconds(0.0254), human_seconds(3.2)
+    ('20 µs', '25.4 ms', '3.2 s')
+    """
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if abs(seconds) >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def _by_server(report: ReadReport) -> dict[str, list[FetchedRequest]]:
+    servers: dict[str, list[FetchedRequest]] = {}
+    for request in requests_of(report):
+        servers.setdefault(request.server, []).append(request)
+    return servers
+
+
+def _use(requests: Sequence[FetchedRequest]) -> ServerUse:
+    ranges = [one for request in requests for one in request.ranges]
+    busy = _union((request.asked, request.answered) for request in requests)
+    return ServerUse(
+        requests=len(requests),
+        ranges=len(ranges),
+        fetched_bytes=sum(nbytes for _, nbytes in ranges),
+        busy_seconds=sum(stop - start for start, stop in busy),
+    )
+
+
+def _as_json(request: FetchedRequest) -> dict[str, Any]:
+    return {**request._asdict(), "ranges": [list(one) for one in request.ranges]}
+
+
+def _union(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans of time, those that overlap as one."""
+    joined: list[tuple[float, float]] = []
+    for start, stop in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def _sent(requests: int, ranges: int, nbytes: int) -> str:
+    return f"{_count(requests, 'request')}, {_count(ranges, 'range')}, {human_bytes(nbytes)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+LOCAL = "local"
+"""What is called a server where there is none."""
 
 _WHOLE = (
     "requests",
@@ -140,3 +354,4 @@ _WHOLE = (
     "baskets",
     "decompressed_bytes",
 )
+_TIMES = ("wait", "decompress", "decode")

@@ -21,7 +21,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import errors
+from sapwood import _timeline, errors
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
@@ -80,6 +80,21 @@ def test_opening_and_reading_costs_few_turnarounds(serve: Serve) -> None:
         assert again.requests >= again.turnarounds >= 1
 
 
+def test_the_report_knows_the_server_and_when_nothing_was_in_flight(serve: Serve, tmp_path: Path) -> None:
+    url = serve("--rtt-ms", "20")
+    with sapwood.open(f"{url}:Events") as tree:
+        time.sleep(0.2)
+        tree.arrays(["run", "Jet_pt"], library="np")
+        report = tree.file.report()
+    assert list(report.by_server) == [url.split("/")[2]]
+    assert report.unplanned_reads == 0
+    first = report.timeline[0]
+    assert first.asked == 0 and first.answered >= 0.02
+    assert sum(fetched.nbytes for fetched in report.timeline) <= report.fetched_bytes
+    report.save(tmp_path / "report.svg")
+    assert url.split("/")[2] in (tmp_path / "report.svg").read_text()
+
+
 def test_steps_over_http(serve: Serve) -> None:
     with sapwood.open(f"{serve()}:Events") as tree:
         runs = [run for step in tree.iterate("run", step_size=130, library="np") for run in step["run"]]
@@ -108,6 +123,9 @@ def test_secrets_are_not_told(serve: Serve, secret: str) -> None:
             repr(tree),
             repr(tree.file),
             str(tree.file.report()),
+            repr(tree.file.report()),
+            tree.file.report().to_json(),
+            _timeline.document(tree.file.report()),
             tree.object_path,
         ]
         for failing in (lambda: tree["x"], lambda: tree.file["x"], lambda: pickle.dumps(tree)):

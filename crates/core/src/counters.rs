@@ -42,7 +42,7 @@ counters! {
     fetched_bytes,
     /// Bytes fetched and not asked for: the price of merging neighbours.
     overread_bytes,
-    /// Reads that did not go through the planner; always 0.
+    /// Reads that went around the planner; always 0.
     unplanned_reads,
     /// Baskets decoded.
     baskets,
@@ -50,7 +50,9 @@ counters! {
     decompressed_bytes,
     /// Nanoseconds that somebody waited for bytes.
     wait_ns,
-    /// Nanoseconds that tasks took to decompress and decode columns, all threads together.
+    /// Nanoseconds that threads decompressed baskets, all threads together.
+    decompress_ns,
+    /// Nanoseconds that threads decoded what was decompressed, all threads together.
     decode_ns,
 }
 

@@ -61,6 +61,11 @@ impl Segments {
             .unwrap_or_default()
     }
 
+    /// Where the segments lie, in the order of their starts.
+    pub fn ranges(&self) -> impl Iterator<Item = ByteRange> {
+        self.by_start.iter().map(|(&start, bytes)| ByteRange { start, len: bytes.len() as u64 })
+    }
+
     /// Number of bytes held.
     pub fn byte_count(&self) -> usize {
         self.by_start.values().map(Bytes::len).sum()

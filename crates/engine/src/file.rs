@@ -4,10 +4,11 @@ use crate::elsewhere::beside;
 use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
-use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TraceRecord, TracedSource, open};
+use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 pub use sapwood_tfile::Entry as KeyEntry;
 
@@ -39,8 +40,9 @@ impl File {
     /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
     pub fn open(url: &str, options: OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
         let (deadline, counters) = (options.deadline, Arc::clone(&options.counters));
+        let begin = Instant::now();
         let opened = wait(&pool::runtime()?, open(url, &options), deadline, interrupt)?;
-        File::from_opened(opened, counters, Some((url.to_owned(), options)), deadline, interrupt)
+        File::from_opened(opened, begin, counters, Some((url.to_owned(), options)), deadline, interrupt)
     }
 
     /// Opens the file that this one calls `name`, with the same options; what reading it costs is counted here.
@@ -68,11 +70,13 @@ impl File {
     ) -> Result<File> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
-        File::from_opened(Opened { source, known: Segments::default() }, counters, None, deadline, interrupt)
+        let opened = Opened { source, known: Segments::default() };
+        File::from_opened(opened, Instant::now(), counters, None, deadline, interrupt)
     }
 
     fn from_opened(
         opened: Opened,
+        begin: Instant,
         counters: Arc<Counters>,
         origin: Option<(String, OpenOptions)>,
         deadline: Deadline,
@@ -80,7 +84,7 @@ impl File {
     ) -> Result<File> {
         let Opened { source, mut known } = opened;
         let (url, size) = (source.identity().url.clone(), source.identity().size);
-        let traced = TracedSource::new(source);
+        let traced = TracedSource::opened(source, begin, &known);
         let trace = traced.trace();
         let fetcher = Fetcher::new(Arc::new(traced), counters);
         let parse = fetcher.satisfy(&mut known, deadline, |known| TFile::open(known, size));
@@ -110,9 +114,9 @@ impl File {
         self.0.fetcher.counters()
     }
 
-    /// Every range that was fetched after opening, in the order of the answers.
-    pub fn trace(&self) -> Vec<TraceRecord> {
-        self.0.trace.records()
+    /// Every range that was asked for since opening began; can be looked at when the file is closed, too.
+    pub fn trace(&self) -> Trace {
+        self.0.trace.clone()
     }
 
     /// All keys of the file, each directory before what it holds.

@@ -43,7 +43,7 @@ pub use request::Request;
 pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
 };
-pub use sapwood_source::{Entry, OpenOptions, Source, TraceRecord};
+pub use sapwood_source::{Entry, OpenOptions, Source, Trace, TraceRecord};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
 pub use scan::Scan;

@@ -12,7 +12,6 @@ use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// One column of a read: the entries of one branch.
 #[derive(Debug)]
@@ -69,15 +68,13 @@ pub(crate) fn plan<'t>(
     plans.collect::<Result<_>>().map_err(|error| error.url(tree.file().url()))
 }
 
-/// Adds what decoding a column cost to the counters.
-pub(crate) fn timed(
+/// Adds the baskets and bytes of a column to the counters; how long it takes is counted basket by basket.
+pub(crate) fn counted(
     counters: &Counters,
     plan: &ColumnPlan<'_>,
     work: impl FnOnce() -> Result<Column>,
 ) -> Result<Column> {
-    let start = Instant::now();
     let column = work()?;
-    counters.decode_ns.add_time(start.elapsed());
     counters.baskets.add(plan.basket_count() as u64);
     counters.decompressed_bytes.add(column.byte_count() as u64);
     Ok(column)
@@ -164,6 +161,7 @@ impl<'t> BranchPlan<'t> {
         bytes: &impl Fn(Located<'_>) -> Option<Bytes>,
         counts: Option<Counts<'_>>,
         likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
     ) -> Result<Column> {
         let baskets: Vec<BasketBytes<'_>> = self
             .baskets
@@ -176,7 +174,7 @@ impl<'t> BranchPlan<'t> {
                 Ok(BasketBytes { basket, bytes })
             })
             .collect::<Result<_>>()?;
-        decode(self.interpretation, &baskets, self.entries.clone(), counts, likely)
+        decode(self.interpretation, &baskets, self.entries.clone(), counts, likely, counters)
             .map_err(|error| error.branch(&self.branch.path))
     }
 }
@@ -203,12 +201,15 @@ impl ColumnPlan<'_> {
         &self,
         bytes: impl Fn(Located<'_>) -> Option<Bytes>,
         likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
     ) -> Result<Column> {
-        let Some(counts) = &self.counts else { return self.values.decode(&bytes, None, likely) };
-        let values = integers(&counts.decode(&bytes, None, None)?)
+        let Some(counts) = &self.counts else {
+            return self.values.decode(&bytes, None, likely, counters);
+        };
+        let values = integers(&counts.decode(&bytes, None, None, counters)?)
             .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
         let counts = Counts { first_entry: counts.entries.start, values: &values };
-        self.values.decode(&bytes, Some(counts), likely)
+        self.values.decode(&bytes, Some(counts), likely, counters)
     }
 
     /// Number of baskets to decode.

@@ -1,6 +1,7 @@
 //! Reading an entry range at once.
 
-use crate::plan::{check_range, in_parallel, plan, prepare, timed};
+use crate::elsewhere::Located;
+use crate::plan::{check_range, counted, in_parallel, plan, prepare};
 use crate::request::{Request, Requests, Wanted};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool};
@@ -77,8 +78,11 @@ pub(crate) fn read_here(
                 let bytes = tree.fetcher_at(file).fetch_now(&ranges, deadline)?;
                 fetched.extend(ranges.iter().map(|range| (file, range.start)).zip(bytes));
             }
-            timed(tree.file().counters(), plan, || {
-                plan.decode(|located| fetched.get(&(located.file, located.basket.offset)).cloned(), likely)
+            let counters = tree.file().counters();
+            counted(counters, plan, || {
+                let bytes =
+                    |located: Located<'_>| fetched.get(&(located.file, located.basket.offset)).cloned();
+                plan.decode(bytes, likely, counters)
             })
         })
     })

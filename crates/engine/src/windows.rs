@@ -1,7 +1,7 @@
 //! Entry ranges of a distant source: each is fetched ahead, and decoded when its bytes are there.
 
 use crate::elsewhere::FileIndex;
-use crate::plan::{in_parallel, plan, timed};
+use crate::plan::{counted, in_parallel, plan};
 use crate::request::Wanted;
 use crate::{Interrupt, Tree, pool};
 use bytes::Bytes;
@@ -110,9 +110,9 @@ impl Windows {
         let carried = &self.carried;
         let columns = pool::compute(pool, interrupt, |cancelled| {
             in_parallel(&plans, cancelled, |plan, likely| {
-                timed(counters, plan, || {
+                counted(counters, plan, || {
                     let bytes = |file, offset| carried.get(&(file, offset)).cloned();
-                    plan.decode(|located| bytes(located.file, located.basket.offset), likely)
+                    plan.decode(|located| bytes(located.file, located.basket.offset), likely, counters)
                 })
             })
         })?;

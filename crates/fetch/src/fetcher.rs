@@ -1,6 +1,7 @@
 //! Reads wanted byte ranges of one source: by plan, in time, and counted.
 
 use crate::plan::{Plan, plan};
+use crate::unplanned::Unplanned;
 use crate::wait::late;
 use bytes::Bytes;
 use futures::FutureExt;
@@ -24,6 +25,9 @@ const MOST_ROUNDS: usize = 64;
 /// and server is added by the source: `requests`, `ranges`, `turnarounds` and `fetched_bytes`.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
+    /// What is read by plan.
+    planned: Arc<dyn Source>,
+    /// The same for everybody else.
     source: Arc<dyn Source>,
     counters: Arc<Counters>,
     known: Arc<Segments>,
@@ -33,7 +37,9 @@ pub struct Fetcher {
 impl Fetcher {
     /// A fetcher of `source` that adds to `counters`.
     pub fn new(source: Arc<dyn Source>, counters: Arc<Counters>) -> Self {
-        Fetcher { source, counters, known: Arc::default(), most_bytes: u64::MAX }
+        let planned = Arc::clone(&source);
+        let source = Arc::new(Unplanned { inner: source, counters: Arc::clone(&counters) });
+        Fetcher { planned, source, counters, known: Arc::default(), most_bytes: u64::MAX }
     }
 
     /// Answers ranges that lie in one of the `known` segments from there, without a request.
@@ -48,7 +54,7 @@ impl Fetcher {
         Fetcher { most_bytes, ..self }
     }
 
-    /// What is read.
+    /// What is read. To read it here, and not by [`fetch`](Fetcher::fetch), counts as an unplanned read.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.source
     }
@@ -188,7 +194,7 @@ impl Fetcher {
     /// One request; its answers are checked to be as many and as long as asked.
     async fn ask(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let answers =
-            self.source.read_ranges(ranges, deadline).await.map_err(|error| error.url(self.url()))?;
+            self.planned.read_ranges(ranges, deadline).await.map_err(|error| error.url(self.url()))?;
         if answers.len() != ranges.len() {
             let message = format!("{} answers for {} ranges", answers.len(), ranges.len());
             return Err(self.error(ErrorKind::Server, message));

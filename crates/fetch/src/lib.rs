@@ -12,6 +12,7 @@
 mod ahead;
 mod fetcher;
 mod plan;
+mod unplanned;
 mod wait;
 mod window;
 

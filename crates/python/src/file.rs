@@ -9,7 +9,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Deadline, Error, ErrorKind, Item, Source, StreamerElement};
+use sapwood::{Counters, Deadline, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
 use sapwood_source::MemorySource;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,10 +43,16 @@ impl Object {
     }
 }
 
+/// A range that was fetched: see [`File::trace`].
+type Fetched = (f64, f64, u64, u64, u64, Option<String>);
+
 /// An open ROOT file.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct File {
     file: Mutex<Option<sapwood::File>>,
+    /// What reading it has cost can be told after closing, too.
+    counters: Arc<Counters>,
+    trace: Trace,
     #[pyo3(get)]
     url: String,
     #[pyo3(get)]
@@ -55,7 +61,13 @@ pub(crate) struct File {
 
 impl File {
     fn new(file: sapwood::File) -> File {
-        File { url: file.url().to_owned(), size: file.size(), file: Mutex::new(Some(file)) }
+        File {
+            url: file.url().to_owned(),
+            size: file.size(),
+            counters: Arc::clone(file.counters()),
+            trace: file.trace(),
+            file: Mutex::new(Some(file)),
+        }
     }
 
     fn get(&self) -> PyResult<sapwood::File> {
@@ -179,27 +191,23 @@ impl File {
     /// What reading the file has cost so far.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (name, value) in self.get()?.counters().snapshot().entries() {
+        for (name, value) in self.counters.snapshot().entries() {
             dict.set_item(name, value)?;
         }
         Ok(dict)
     }
 
-    /// Every range that was fetched: seconds since the file was opened at question and answer, offset, bytes.
-    fn trace(&self) -> PyResult<Vec<(f64, f64, u64, u64)>> {
-        let records = self.get()?.trace();
-        Ok(records
-            .iter()
-            .filter_map(|record| {
-                let answered = record.answered?;
-                Some((
-                    record.asked.as_secs_f64(),
-                    answered.as_secs_f64(),
-                    record.range.start,
-                    record.range.len,
-                ))
+    /// Every range that was fetched: seconds since opening began at question and answer, offset, bytes, number of
+    /// the request, server.
+    fn trace(&self) -> Vec<Fetched> {
+        let records = self.trace.records().into_iter();
+        records
+            .filter_map(|TraceRecord { asked, answered, range, request, server }| {
+                let server = server.map(|server| server.to_string());
+                let answered = answered?.as_secs_f64();
+                Some((asked.as_secs_f64(), answered, range.start, range.len, request, server))
             })
-            .collect())
+            .collect()
     }
 
     /// Lets go of the file. Trees that are in use stay readable.

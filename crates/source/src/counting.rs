@@ -46,6 +46,10 @@ impl<S: Source> Source for CountingSource<S> {
         self.inner.physics()
     }
 
+    fn server(&self) -> Option<String> {
+        self.inner.server()
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],

@@ -56,6 +56,10 @@ impl<S: Source> Source for DelayedSource<S> {
         }
     }
 
+    fn server(&self) -> Option<String> {
+        self.inner.server()
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],

@@ -32,6 +32,7 @@ mod local;
 mod memory;
 mod open;
 mod physics;
+mod server;
 mod spans;
 mod trace;
 mod traits;

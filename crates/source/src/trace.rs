@@ -2,12 +2,13 @@
 
 use crate::{BoxFuture, Identity, Physics, Source};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result};
+use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One range that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRecord {
     /// When it was asked for, after the trace began.
     pub asked: Duration,
@@ -15,42 +16,61 @@ pub struct TraceRecord {
     pub answered: Option<Duration>,
     /// The range.
     pub range: ByteRange,
+    /// Number of the call that asked for it; ranges that were asked for together have the same.
+    pub request: u64,
+    /// The server that answered, as `host:port`; `None` if there is none, or nothing came.
+    pub server: Option<Arc<str>>,
 }
 
 /// The records of a [`TracedSource`]; clones share them.
 #[derive(Debug, Clone)]
 pub struct Trace {
     begin: Instant,
-    records: Arc<Mutex<Vec<TraceRecord>>>,
+    log: Arc<Mutex<Log>>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    records: Vec<TraceRecord>,
+    requests: u64,
+    /// The server that answered last.
+    server: Option<Arc<str>>,
 }
 
 impl Trace {
-    fn new() -> Self {
-        Trace { begin: Instant::now(), records: Arc::default() }
+    fn new(begin: Instant) -> Self {
+        Trace { begin, log: Arc::default() }
     }
 
     /// What was asked for so far, in the order asked.
     pub fn records(&self) -> Vec<TraceRecord> {
-        self.lock().clone()
+        self.lock().records.clone()
     }
 
-    fn asked(&self, ranges: &[ByteRange]) -> usize {
-        let asked = self.begin.elapsed();
-        let mut records = self.lock();
-        let first = records.len();
-        records.extend(ranges.iter().map(|&range| TraceRecord { asked, answered: None, range }));
-        first
+    fn asked(&self, asked: Duration, ranges: impl IntoIterator<Item = ByteRange>) -> Range<usize> {
+        let mut log = self.lock();
+        let (first, request) = (log.records.len(), log.requests);
+        log.requests += 1;
+        let record = |range| TraceRecord { asked, answered: None, range, request, server: None };
+        log.records.extend(ranges.into_iter().map(record));
+        first..log.records.len()
     }
 
-    fn answered(&self, first: usize, count: usize) {
+    fn answered(&self, asked: Range<usize>, server: Option<String>) {
         let answered = Some(self.begin.elapsed());
-        for record in self.lock().iter_mut().skip(first).take(count) {
-            record.answered = answered;
+        let mut log = self.lock();
+        // A source that cannot tell just now still reads from the server that it read from before.
+        if server.is_some() && server.as_deref() != log.server.as_deref() {
+            log.server = server.map(Arc::from);
+        }
+        let server = log.server.clone();
+        for record in log.records.get_mut(asked).into_iter().flatten() {
+            (record.answered, record.server) = (answered, server.clone());
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<TraceRecord>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,7 +97,16 @@ pub struct TracedSource<S> {
 impl<S: Source> TracedSource<S> {
     /// Traces what is read from `inner`. The trace begins now.
     pub fn new(inner: S) -> Self {
-        TracedSource { inner, trace: Trace::new() }
+        TracedSource { inner, trace: Trace::new(Instant::now()) }
+    }
+
+    /// Traces what is read from `inner`, which was opened since `begin` and brought the bytes in `known` along:
+    /// one request, as long as opening took.
+    pub fn opened(inner: S, begin: Instant, known: &Segments) -> Self {
+        let trace = Trace::new(begin);
+        let asked = trace.asked(Duration::ZERO, known.ranges());
+        trace.answered(asked, inner.server());
+        TracedSource { inner, trace }
     }
 
     /// The trace, to be looked at now or later.
@@ -96,15 +125,19 @@ impl<S: Source> Source for TracedSource<S> {
         self.inner.physics()
     }
 
+    fn server(&self) -> Option<String> {
+        self.inner.server()
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
-            let first = self.trace.asked(ranges);
+            let asked = self.trace.asked(self.trace.begin.elapsed(), ranges.iter().copied());
             let answers = self.inner.read_ranges(ranges, deadline).await?;
-            self.trace.answered(first, ranges.len());
+            self.trace.answered(asked, self.inner.server());
             Ok(answers)
         })
     }

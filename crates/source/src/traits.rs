@@ -1,6 +1,7 @@
 //! The trait that holds sapwood together: one verb, and what a source says of itself.
 
 use crate::Physics;
+use crate::server::server_of;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::fmt;
@@ -34,13 +35,19 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity` and `physics` unless changing them is its purpose.
+/// A decorator forwards `identity`, `physics` and `server` unless changing them is its purpose.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Which object this is.
     fn identity(&self) -> &Identity;
 
     /// How it wants to be asked.
     fn physics(&self) -> Physics;
+
+    /// The server that sends the bytes, as `host:port`; `None` if there is none, or if it is not known just now.
+    /// By default it is that of the URL.
+    fn server(&self) -> Option<String> {
+        server_of(&self.identity().url)
+    }
 
     /// The bytes of all ranges. Merges nothing: that is the planner's work.
     fn read_ranges<'a>(
@@ -57,6 +64,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn physics(&self) -> Physics {
         (**self).physics()
+    }
+
+    fn server(&self) -> Option<String> {
+        (**self).server()
     }
 
     fn read_ranges<'a>(

@@ -11,6 +11,7 @@ from .doctor import doctor
 from .head import head
 from .layout import layout
 from .ls import ls
+from .report import report
 from .show import show
 
 EXIT_CODES = """\b
@@ -50,5 +51,5 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout, doctor):
+for _command in (ls, show, head, convert, layout, report, doctor):
     app.command()(_command)

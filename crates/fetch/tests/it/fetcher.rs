@@ -38,6 +38,17 @@ fn reads_are_counted_once() {
 }
 
 #[test]
+fn what_goes_around_the_planner_is_counted() {
+    let source = TestSource::new(1000, WEB, Behaviour::Prompt);
+    let fetcher = fetcher(&source);
+    let unplanned = || fetcher.counters().snapshot().unplanned_reads;
+    runtime().block_on(fetcher.fetch(&[range(0, 10)], Deadline::default())).unwrap();
+    assert_eq!(unplanned(), 0);
+    runtime().block_on(fetcher.source().read_ranges(&[range(0, 10)], Deadline::default())).unwrap();
+    assert_eq!(unplanned(), 1);
+}
+
+#[test]
 fn known_segments_answer_without_a_request() {
     let source = TestSource::new(1000, WEB, Behaviour::Prompt);
     let bytes = content(1000);

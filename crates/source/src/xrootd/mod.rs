@@ -20,6 +20,7 @@ mod status;
 pub(crate) use listing::list;
 pub(crate) use reading::open;
 
+use crate::server::server_of;
 use crate::{BoxFuture, Identity, Physics, Source, check};
 use bytes::Bytes;
 use remote::{Connected, Remote};
@@ -78,6 +79,11 @@ impl Source for XrootdSource {
             concurrency: CONCURRENCY,
             immediate: false,
         }
+    }
+
+    fn server(&self) -> Option<String> {
+        let server = self.current.try_lock().ok()?.server.clone();
+        if server.is_empty() { server_of(&self.identity.url) } else { Some(server) }
     }
 
     fn read_ranges<'a>(

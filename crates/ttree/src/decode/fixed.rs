@@ -38,8 +38,7 @@ fn check(piece: &Piece<'_>, stride: usize) -> Result<()> {
 }
 
 fn decode_piece(number: Number, stride: usize, piece: &Piece<'_>, place: &mut [u8]) -> Result<()> {
-    if number.keeps_size() && piece.decompress_whole(place)? {
-        number.decode_in_place(place);
+    if number.keeps_size() && piece.decompress_whole(place, |place| number.decode_in_place(place))? {
         return Ok(());
     }
     piece.with_content(|content| {

@@ -8,7 +8,7 @@ mod streamed;
 use crate::BasketRef;
 use bytes::Bytes;
 use piece::Piece;
-use sapwood_core::{Buffer, Column, Form, Result};
+use sapwood_core::{Buffer, Column, Counters, Form, Result};
 use sapwood_streamer::{Number, Program};
 use std::ops::Range;
 use std::sync::Arc;
@@ -81,7 +81,8 @@ impl<'a> Counts<'a> {
 ///
 /// `baskets` are the baskets that hold these entries, in order; together they must hold all of them.
 /// `likely` are the offsets of another column that is expected to have lists of the same lengths, because
-/// the same branch counts them: if that proves true, the column shares them.
+/// the same branch counts them: if that proves true, the column shares them. The time that it takes is added to
+/// `counters`.
 ///
 /// # Errors
 /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the byte offset in the file.
@@ -91,15 +92,16 @@ pub fn decode(
     entries: Range<u64>,
     counts: Option<Counts<'_>>,
     likely: Option<&Arc<Buffer>>,
+    counters: &Counters,
 ) -> Result<Column> {
-    let pieces = Piece::cut(baskets, entries, counts)?;
+    let pieces = Piece::cut(baskets, entries, counts, counters)?;
     let length = pieces.iter().map(Piece::len).sum();
     let buffers = match &interpretation.layout {
         Layout::Fixed { number, values } => vec![Arc::new(fixed::decode(*number, *values, &pieces)?)],
         Layout::Jagged { number, values, header } => {
             jagged::decode(jagged::Item::new(*number, *values, *header), &pieces, likely)?
         }
-        Layout::Program(program) => return streamed::decode(program, &pieces),
+        Layout::Program(program) => return streamed::decode(program, &pieces, counters),
     };
     Ok(Column { form: interpretation.form.clone(), length, buffers })
 }

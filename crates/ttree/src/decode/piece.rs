@@ -2,9 +2,10 @@
 
 use super::{BasketBytes, Counts};
 use crate::basket::{BasketHeader, Bounds, Content};
-use sapwood_core::{Error, Result};
+use sapwood_core::{Counters, Error, Result};
 use std::cell::RefCell;
 use std::ops::Range;
+use std::time::Instant;
 
 /// A basket, cut to the wanted entries.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(super) struct Piece<'a> {
     /// Wanted entries, counted from the basket's first.
     pub(super) wanted: Range<usize>,
     counts: Option<&'a [i64]>,
+    counters: &'a Counters,
 }
 
 impl<'a> Piece<'a> {
@@ -24,6 +26,7 @@ impl<'a> Piece<'a> {
         baskets: &'a [BasketBytes<'_>],
         entries: Range<u64>,
         counts: Option<Counts<'a>>,
+        counters: &'a Counters,
     ) -> Result<Vec<Piece<'a>>> {
         let mut next = entries.start;
         let mut pieces = Vec::with_capacity(baskets.len());
@@ -35,7 +38,8 @@ impl<'a> Piece<'a> {
             if basket.first_entry > next {
                 break;
             }
-            let piece = Piece::open(basket.offset, bytes, basket.embedded.is_some(), basket.entries)
+            let (offset, embedded) = (basket.offset, basket.embedded.is_some());
+            let piece = Piece::open(offset, bytes, embedded, basket.entries, counters)
                 .map_err(|error| error.inside(basket.offset))?;
             let counts =
                 counts.and_then(|counts| counts.of(basket.first_entry..basket.first_entry + basket.entries));
@@ -49,7 +53,13 @@ impl<'a> Piece<'a> {
         Ok(pieces)
     }
 
-    fn open(offset: u64, bytes: &'a [u8], embedded: bool, entries: u64) -> Result<Piece<'a>> {
+    fn open(
+        offset: u64,
+        bytes: &'a [u8],
+        embedded: bool,
+        entries: u64,
+        counters: &'a Counters,
+    ) -> Result<Piece<'a>> {
         let header = BasketHeader::parse(bytes)?;
         if !embedded {
             header.check_record(bytes)?;
@@ -60,7 +70,7 @@ impl<'a> Piece<'a> {
                 header.entries
             )));
         }
-        Ok(Piece { header, bytes, embedded, offset, wanted: 0..0, counts: None })
+        Ok(Piece { header, bytes, embedded, offset, wanted: 0..0, counts: None, counters })
     }
 
     /// Number of wanted entries.
@@ -73,8 +83,9 @@ impl<'a> Piece<'a> {
         self.wanted == (0..self.header.entries)
     }
 
-    /// Decompresses into `place` if that is all that is to be done; answers whether it was.
-    pub(super) fn decompress_whole(&self, place: &mut [u8]) -> Result<bool> {
+    /// Decompresses into `place`, and lets `decode` finish it there, if the values come out as they lie on file;
+    /// answers whether they do.
+    pub(super) fn decompress_whole(&self, place: &mut [u8], decode: impl FnOnce(&mut [u8])) -> Result<bool> {
         if self.embedded
             || self.header.has_table()
             || !self.is_whole()
@@ -82,12 +93,16 @@ impl<'a> Piece<'a> {
         {
             return Ok(false);
         }
+        let start = Instant::now();
         self.header.decompress_into(self.bytes, place).map_err(|error| self.placed(error))?;
+        self.timed(start, || decode(place));
         Ok(true)
     }
 
     /// Decompresses the basket and hands its content to `work`.
     pub(super) fn with_content<R>(&self, work: impl FnOnce(Content<'_>) -> Result<R>) -> Result<R> {
+        let start = Instant::now();
+        let work = |content: Content<'_>| self.timed(start, || work(content));
         let result = if self.embedded {
             Content::of_embedded(&self.header, self.bytes).and_then(work)
         } else {
@@ -101,6 +116,15 @@ impl<'a> Piece<'a> {
             })
         };
         result.map_err(|error| self.placed(error))
+    }
+
+    /// Decodes what was decompressed since `start`, and counts the time of both.
+    fn timed<R>(&self, start: Instant, decode: impl FnOnce() -> R) -> R {
+        let decompressed = Instant::now();
+        let result = decode();
+        self.counters.decompress_ns.add_time(decompressed - start);
+        self.counters.decode_ns.add_time(decompressed.elapsed());
+        result
     }
 
     /// Where the wanted entries begin and, last, end: `len() + 1` offsets into the content's data.

@@ -1,0 +1,37 @@
+//! What a fetcher shows of its source: reads that are made on it are counted, for they go around the planner.
+
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Counters, Deadline, Result};
+use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use std::sync::Arc;
+
+/// A source that adds to `unplanned_reads` whenever it is read.
+#[derive(Debug)]
+pub(crate) struct Unplanned {
+    pub(crate) inner: Arc<dyn Source>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Source for Unplanned {
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+
+    fn physics(&self) -> Physics {
+        self.inner.physics()
+    }
+
+    fn server(&self) -> Option<String> {
+        self.inner.server()
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        self.counters.unplanned_reads.add(1);
+        self.inner.read_ranges(ranges, deadline)
+    }
+}

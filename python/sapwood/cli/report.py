@@ -1,0 +1,45 @@
+"""`sapwood report`: reads columns, keeps nothing, and tells what it cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._options import Columns, Deadline, Entries, Json, Threads, Tree, entry_range
+from ._run import command
+
+
+@command
+def report(
+    source: Tree,
+    columns: Columns = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", metavar="OUT.svg", help="Also draw the requests over time.", dir_okay=False),
+    ] = None,
+    entries: Entries = None,
+    as_json: Json = False,
+    deadline: Deadline = None,
+    threads: Threads = None,
+) -> None:
+    """Read columns, and tell what it cost: requests, bytes, waits.
+
+    \b
+    sapwood report https://example.org/nano.root:Events Muon_pt Muon_eta --svg report.svg
+    """
+    from .._reading import read_and_drop
+    from .._select import select
+    from ..errors import UsageError
+    from ._target import open_tree
+
+    if svg is not None and svg.suffix.lower() != ".svg":
+        raise UsageError(f"the picture is an SVG document: {str(svg)!r} should end with '.svg'")
+    start, stop = entry_range(entries)
+    with open_tree(source, deadline, threads) as found:
+        read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
+    cost = found.file.report()
+    if svg is not None:
+        cost.save(svg)
+    print(cost.to_json() if as_json else cost)

@@ -1,0 +1,43 @@
+"""`sapwood report` reads columns and tells what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+
+def test_text(sapwood: Callable[..., Any], path: Path) -> None:
+    done = sapwood("report", f"{path}:Events", "MET_pt", "Muon_pt")
+    lines = [line.split() for line in done.out.splitlines()]
+    assert (done.code, lines[0]) == (0, [str(path)])
+    assert ["baskets", "8"] in lines
+    assert ["unplanned", "reads", "0"] in lines
+
+
+def test_json(sapwood: Callable[..., Any], path: Path) -> None:
+    document = sapwood("report", f"{path}:Events", "MET_pt", "--entries", ":300", "--json").json
+    assert (document["file_path"], document["baskets"], document["unplanned_reads"]) == (str(path), 2, 0)
+    assert document["fetched_bytes"] >= document["wanted_bytes"] - document["overread_bytes"] > 0
+    assert document["servers"].keys() == {"local"}
+    fetched = sum(nbytes for request in document["timeline"] for _, nbytes in request["ranges"])
+    assert fetched == document["fetched_bytes"]
+
+
+def test_expressions_read_the_branches_that_they_use(sapwood: Callable[..., Any], path: Path) -> None:
+    assert sapwood("report", f"{path}:Events", "sqrt(MET_pt) + run", "--json").json["baskets"] == 8
+    assert sapwood("report", f"{path}:Events", "--json").json["baskets"] == 20
+
+
+def test_picture(sapwood: Callable[..., Any], path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.svg"
+    assert sapwood("report", f"{path}:Events", "run", "--svg", out).code == 0
+    assert ElementTree.parse(out).getroot().tag.endswith("svg")
+    done = sapwood("report", f"{path}:Events", "run", "--svg", tmp_path / "report.png")
+    assert done.code != 0 and ".svg" in done.err
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_no_such_column(sapwood: Callable[..., Any], path: Path) -> None:
+    assert sapwood("report", f"{path}:Events", "nope").code == 3
