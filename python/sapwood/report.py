@@ -290,9 +290,11 @@ def requests_of(report: ReadReport) -> list[FetchedRequest]:
 def human_seconds(seconds: float) -> str:
     """A time with its unit.
 
-    >>> human_seconds(0.00002), human_seconds(0.0254), human_seconds(3.2)
-    ('20 µs', '25.4 ms', '3.2 s')
+    >>> human_seconds(0), human_seconds(0.00002), human_seconds(0.0254), human_seconds(3.2)
+    ('0 s', '20 µs', '25.4 ms', '3.2 s')
     """
+    if not seconds:
+        return "0 s"
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         if abs(seconds) >= scale:
             return f"{seconds / scale:.3g} {unit}"
