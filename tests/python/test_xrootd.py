@@ -137,7 +137,9 @@ def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path
         for name in ("run", "met", "vertex"):
             assert_array_equal(near[name], far[name])
         assert [item.tolist() for item in near["Muon_pt"]] == [item.tolist() for item in far["Muon_pt"]]
-        assert tree.file.report().unplanned_reads == 0
+        report = tree.file.report()
+        assert report.unplanned_reads == 0
+        assert list(report.by_server) == [url.split("/")[2]]
         assert tree.file.file_path == url
 
 
@@ -282,6 +284,8 @@ def test_a_redirector_leads_to_the_servers(folder: Path) -> None:
                 with sapwood.open(f"{head.url}//more/{file}:Events", deadline=60) as tree:
                     assert tree.num_entries == 1000
                     assert tree.file.file_path == f"{head.url}//more/{file}"
+                    # The data server, not the redirector.
+                    assert head.url.split("/")[2] not in tree.file.report().by_server
             both = sapwood.concatenate(f"{head.url}//more/*.root:Events", "run", library="np", deadline=60)
             assert len(both["run"]) == 2000
         with within(4), pytest.raises(errors.SapwoodError):
