@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build xrootd check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -30,14 +30,14 @@ help: ## list the targets
 demo: build ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
 	@$(PY) scripts/demo.py
 
-test: xrootd check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
+test: servers check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
 
 # --- building ---------------------------------------------------------------------------------------------------
 
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
-xrootd: ## install what the tests over root:// need, if apt may be used
-	@sh scripts/xrootd.sh
+servers: .venv/.tools ## install what the tests over root:// and s3:// need, where that can be done
+	@sh scripts/xrootd.sh && sh scripts/s3.sh
 
 .venv/.tools: requirements-dev.txt scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt

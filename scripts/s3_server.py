@@ -43,7 +43,7 @@ def program() -> str | None:
 
 def missing() -> str | None:
     """What has to be installed, or None if all is there."""
-    return None if program() else "versitygw is not installed (make s3 installs it, where there is Go)"
+    return None if program() else "versitygw is not installed (make servers builds it, where there is Go)"
 
 
 @dataclass
@@ -165,6 +165,7 @@ def _start(folder: Path) -> Server:
     # Beside the files, not in their attributes: those need a file system that has them.
     backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
     options = ["--access", server.access_key_id, "--secret", server.secret_access_key, "--region", REGION]
+    options.append("--keep-alive")  # it closes connections otherwise, as no S3 service does
     command = [binary, *options, "--port", server.address, "--health", "/health", "--quiet", *backend]
     with (folder / "log").open("wb") as log:
         server.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -21,7 +21,10 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
             own (a server that does not answer is given up after a while in any case).
         threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
             else all cores.
-        options: ``headers={name: value}`` are sent with every HTTP request. Options of uproot that tune its
+        options: ``headers={name: value}`` are sent with every HTTP request. For object stores (``s3://``,
+            ``gs://``, ``az://``): ``endpoint`` (URL of the service), ``region``, ``anonymous``, ``profile``,
+            ``access_key_id`` and ``secret_access_key`` with ``session_token``, ``path_style``, ``account``;
+            what is not given is looked for in the environment. Options of uproot that tune its
             caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
 
     Returns:

@@ -52,7 +52,7 @@ def test_examples_run(page: Path, nano: Path, tmp_path: Path, monkeypatch: pytes
             (tmp_path / name).symlink_to(ROOT / "tests" / "data" / target)
     names: dict[str, Any] = {}
     for language, block in BLOCKS.findall(page.read_text()):
-        text = re.sub("(https:/|root:/)/example.org/+", "", block)
+        text = re.sub("(https|root|s3)://(example.org|bucket)/+", "", block)
         if language == "python":
             exec(compile(text, f"{page.name}", "exec"), names)
             continue

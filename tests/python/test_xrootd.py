@@ -31,7 +31,7 @@ sys.path.append(str(REPOSITORY / "scripts"))
 import xrootd_server  # noqa: E402
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
-NEEDED = xrootd_server.missing() or (None if SHIMS else "no XRootD client (make xrootd build)")
+NEEDED = xrootd_server.missing() or (None if SHIMS else "no XRootD client (make servers build)")
 # What is said without the client is in test_xrootd_missing.py.
 pytestmark = pytest.mark.skipif(NEEDED is not None, reason=f"root:// is not tested: {NEEDED}")
 

@@ -18,7 +18,7 @@ import xrootd_fake as fake
 
 SHIMS = list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
 pytestmark = pytest.mark.skipif(
-    not SHIMS, reason="root:// is not tested: no XRootD client (make xrootd build)"
+    not SHIMS, reason="root:// is not tested: no XRootD client (make servers build)"
 )
 
 

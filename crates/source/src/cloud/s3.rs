@@ -117,7 +117,9 @@ impl S3 {
                 }
             }
             Keys::WebIdentity { file, role, session } => {
+                // The token goes there: not without TLS.
                 let service = self.environment.get("AWS_ENDPOINT_URL_STS");
+                let service = service.filter(|url| url.starts_with("https://"));
                 let settings = [
                     (AmazonS3ConfigKey::WebIdentityTokenFile, Some(file.clone())),
                     (AmazonS3ConfigKey::RoleArn, Some(role.clone())),

@@ -175,6 +175,12 @@ impl Access {
         findings
     }
 
+    /// What may help where a server ends TLS.
+    pub(crate) fn certificate_hint(&self) -> String {
+        let findings: Vec<_> = x509::findings(&self.environment).iter().map(Finding::to_string).collect();
+        format!("the server may want another certificate; there is: {}", findings.join("; "))
+    }
+
     /// The error for a server that does not let us read.
     pub(crate) fn refused(&self, answer: &str) -> Error {
         let given = self.given.user.is_some() || self.given.headers.contains_key(AUTHORIZATION);

@@ -12,6 +12,7 @@ use crate::{OpenOptions, Opened, cloud, http, open, redact};
 use place::Place;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::future::Future;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// One step of a diagnosis.
@@ -125,7 +126,11 @@ async fn connect(
         }
     };
     let text: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
-    diagnosis.add("name", begin, Outcome::Passed(format!("{host} is {}", text.join(", "))), Vec::new());
+    let words = match host.parse::<IpAddr>() {
+        Ok(_) => format!("{host} is an address already"),
+        Err(_) => format!("{host} is {}", text.join(", ")),
+    };
+    diagnosis.add("name", begin, Outcome::Passed(words), Vec::new());
     let begin = Instant::now();
     let stream = match timed(within(), connection::connect(&addresses)).await {
         Ok((stream, address)) => {

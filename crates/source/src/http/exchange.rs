@@ -82,10 +82,17 @@ impl Exchange {
         let wait = self.accounting.request(message.ranges);
         let response = self.in_time(request.send()).await;
         self.accounting.answered(wait);
-        if let Ok(response) = &response {
-            self.access.learn(response.headers());
+        match response {
+            Ok(response) => {
+                self.access.learn(response.headers());
+                Ok(response)
+            }
+            // Servers end TLS so if they do not like our certificate, or miss one.
+            Err(Failure::Network(error)) if error.message().contains("fatal alert") => {
+                Err(Failure::Network(error.hint(self.access.certificate_hint())))
+            }
+            Err(other) => Err(other),
         }
-        response
     }
 
     /// The bytes of a body that came, and why there are not more if the connection broke.

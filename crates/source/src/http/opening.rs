@@ -10,7 +10,7 @@ use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
 use super::multipart::Part;
 use super::reading::{Retries, Version, fetch};
 use super::remote::{Ask, Remote};
-use super::{HttpSource, given};
+use super::{CONCURRENCY_IN_STORES, CONCURRENCY_OF_SINGLE_RANGES, HttpSource, given};
 use crate::credentials::Access;
 use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
 use bytes::Bytes;
@@ -39,9 +39,9 @@ const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 pub(crate) enum Manner {
     /// Nothing: it is found out.
     Unknown,
-    /// It answers one range, and understands "the last n bytes".
+    /// It is an object store, answers one range, and understands "the last n bytes".
     OneRange,
-    /// It answers one range, and does not understand "the last n bytes".
+    /// The same, but it does not understand "the last n bytes".
     OneRangeNoSuffix,
 }
 
@@ -59,7 +59,11 @@ pub(crate) async fn open_object(
     manner: Manner,
     options: &OpenOptions,
 ) -> Result<Opened> {
-    let remote = Remote::new(access, options);
+    let concurrency = match manner {
+        Manner::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
+        Manner::OneRange | Manner::OneRangeNoSuffix => CONCURRENCY_IN_STORES,
+    };
+    let remote = Remote::new(access, concurrency, options);
     if manner != Manner::Unknown {
         remote.learn(|server| server.learn_single());
     }

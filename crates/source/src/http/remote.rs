@@ -1,6 +1,5 @@
 //! One object on a server: one request and its answer, redirects followed.
 
-use super::CONCURRENCY_OF_SINGLE_RANGES;
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
@@ -62,6 +61,8 @@ pub(super) struct Remote {
     /// Where the original redirected to last.
     target: Mutex<Option<Target>>,
     exchange: Exchange,
+    /// Requests that may be in flight together.
+    pub(super) concurrency: usize,
     slots: Semaphore,
 }
 
@@ -88,12 +89,13 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
+    pub(super) fn new(access: Access, concurrency: usize, options: &OpenOptions) -> Self {
         Remote {
             original: Target::new(access.original().clone()),
             target: Mutex::new(None),
             exchange: Exchange::new(access, options),
-            slots: Semaphore::new(CONCURRENCY_OF_SINGLE_RANGES),
+            concurrency,
+            slots: Semaphore::new(concurrency),
         }
     }
 

@@ -97,6 +97,7 @@ async fn proxies_are_shown_to_servers_that_ask() {
     let bundle = directory.file("ca.pem", authority.pem());
     let error = error_of(open(&url, &directory.options(&[("REQUESTS_CA_BUNDLE", &bundle)])).await);
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
+    assert!(error.to_string().contains("X509_USER_PROXY"), "{error}");
 
     let proxy = directory.file("proxy", user.proxy());
     let options = directory.options(&[("X509_USER_PROXY", &proxy), ("REQUESTS_CA_BUNDLE", &bundle)]);

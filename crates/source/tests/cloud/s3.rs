@@ -1,5 +1,6 @@
 //! S3: how requests look, who signs them, what refusals mean.
 
+use super::certificates::{Authority, server};
 use super::scripted::{Scripted, answer, part, refusal};
 use super::{Directory, SIZE, check, error_of};
 use sapwood_core::ErrorKind;
@@ -145,6 +146,36 @@ async fn half_a_web_identity_is_no_identity() {
     let directory = Directory::new();
     let variables = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere"), ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")];
     open("s3://bucket/f.root", &at(&server, directory.options(&variables))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_web_identity_is_exchanged_for_a_key() {
+    let (directory, authority) = (Directory::new(), Authority::new());
+    let service = server(&authority, |request| {
+        assert!(request.path.contains("Action=AssumeRoleWithWebIdentity"), "{}", request.path);
+        let key = "<AccessKeyId>TEMP</AccessKeyId><SecretAccessKey>s</SecretAccessKey>\
+                   <SessionToken>session</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>";
+        let body = format!(
+            "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>{key}</Credentials>\
+             </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+        );
+        answer("200 OK", "Content-Type: text/xml\r\n", body)
+    })
+    .await;
+    let content = sample(SIZE);
+    let store = Scripted::start(move |request| part(&content, request)).await;
+    let (token, bundle) = (directory.file("token", "jwt"), directory.file("ca.pem", authority.pem()));
+    let variables = [
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", token.as_str()),
+        ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r"),
+        ("AWS_ENDPOINT_URL_STS", &format!("https://localhost:{}", service.port())),
+        ("REQUESTS_CA_BUNDLE", &bundle),
+    ];
+    let options = at(&store, directory.options(&variables));
+    open("s3://bucket/f.root", &options).await.unwrap();
+    assert!(store.headers("authorization").iter().all(|value| value.contains("Credential=TEMP/")));
+    assert!(store.headers("x-amz-security-token").iter().all(|value| value == "session"));
+    assert_eq!(service.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl Servers {
         let url = ready.split('"').nth(3).map(str::to_owned);
         let servers = Servers { url: url.clone().unwrap_or_default(), folders, process };
         if url.is_none() {
-            eprintln!("root:// is not tested: there are no servers (make xrootd)");
+            eprintln!("root:// is not tested: there are no servers (make servers)");
         }
         url.map(|_| servers)
     }
