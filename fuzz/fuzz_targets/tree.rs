@@ -2,6 +2,7 @@
 #![no_main]
 
 use sapwood_fuzz::{Whole, as_record};
+use sapwood_streamer::Compiler;
 use sapwood_tfile::{Record, StreamerInfos};
 use sapwood_ttree::{Tree, interpret};
 
@@ -22,8 +23,9 @@ fn parse(class_name: &str, record: &Record, file_size: u64, streamers: &Streamer
     let Ok(tree) = Tree::parse(class_name, &record.payload, record.key_len, file_size, streamers) else {
         return;
     };
+    let compiler = Compiler::new(streamers.clone());
     for (index, branch) in tree.branches.iter().enumerate() {
-        interpret(&tree, index, streamers);
+        interpret(&tree, index, &compiler, &[]);
         assert!(branch.baskets.is_sorted_by_key(|basket| basket.first_entry));
     }
 }

@@ -1,4 +1,9 @@
-//! What the fuzz targets share: an input as a whole file, or as the payload of one record.
+//! What the fuzz targets share: an input as a whole file, or as the payload of one record; invented objects.
+
+#[path = "../../crates/streamer/tests/hostile/describe.rs"]
+mod describe;
+#[path = "../../crates/streamer/tests/hostile/invent.rs"]
+mod invent;
 
 use bytes::Bytes;
 use sapwood_core::{Result, Segments, Step};
@@ -34,4 +39,9 @@ impl Whole {
 /// An input as the payload of a record, behind a key of 60 bytes.
 pub fn as_record(data: &[u8]) -> Record {
     Record { payload: Bytes::copy_from_slice(data), key_len: 60, offset: 0, compressed: false }
+}
+
+/// Invents descriptions of classes, objects and a wish from an input, and reads the objects.
+pub fn read_something(data: &[u8]) {
+    invent::read_something(data);
 }
