@@ -194,6 +194,10 @@ fn recast_union(
     let forms = from.alternatives();
     let place = |form: &Form| to.iter().position(|other| same_kind(form, other));
     let places = forms.iter().map(|form| place(form).ok_or_else(misfit)).collect::<Result<Vec<_>>>()?;
+    if (1..places.len()).any(|index| places[..index].contains(&places[index])) {
+        // Their items would have to be mixed in the order of the tags.
+        return Err(Error::unsupported("two alternatives of a union are one in another part of the data"));
+    }
     let mut counts = vec![0usize; forms.len()];
     let mut moved = Vec::with_capacity(length);
     for tag in tags.as_bytes() {
@@ -238,6 +242,15 @@ fn nothing(form: &Form, out: &mut Vec<Arc<Buffer>>) {
 mod tests {
     use super::*;
     use crate::Primitive;
+
+    #[test]
+    fn alternatives_that_become_one_are_refused() {
+        let list = |primitive| Form::list(Form::Primitive(primitive));
+        let column = |forms: Vec<Form>| Column::join(&Form::Union(forms), &[], 0);
+        let two = column(vec![list(Primitive::U8), list(Primitive::F32)]);
+        let other = column(vec![list(Primitive::F32), Form::String]);
+        assert_eq!(Column::concat(vec![two, other]).unwrap_err().kind(), crate::ErrorKind::Unsupported);
+    }
 
     fn record(class: &str) -> Form {
         let form = Form::Primitive(Primitive::U8);

@@ -34,6 +34,12 @@ impl Program {
         Program { node, form, type_name: type_name.into(), skipped: Vec::new(), compiler: None }
     }
 
+    /// Columns that this builds, as far as that does not depend on the data; long names and comments count
+    /// as well.
+    pub fn weight(&self) -> usize {
+        self.node.size().weight
+    }
+
     /// Begins to build a column.
     pub fn run(&self) -> Run<'_> {
         Run {

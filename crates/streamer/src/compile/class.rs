@@ -129,6 +129,10 @@ impl Session<'_> {
             Member::Counter(number) => {
                 let node = Node::Number(number);
                 let index = of_member.and_then(|_| draft.field(&element.name, &element.title, &node));
+                let field = index.and_then(|index| draft.fields.get(index));
+                if field.is_some_and(|field| !builds_the_same(&field.node, &node)) {
+                    draft.unsupported = Some(format!("the member {} has changed its type", element.name));
+                }
                 let register = draft.register(&element.name);
                 draft.steps.push(Step::Counter { index, number, register });
             }
@@ -154,7 +158,8 @@ impl Session<'_> {
         wanted: &Selection,
         draft: &mut Draft,
     ) -> Result<()> {
-        self.charge(1 + draft.bases.len())?;
+        let bases = draft.bases.len();
+        self.charge(1 + bases)?;
         let place = draft.bases.iter().find(|(class, ..)| class.name == name).cloned();
         let (class, first, register) = match place {
             Some(place) => place,
@@ -177,7 +182,12 @@ impl Session<'_> {
                 place
             }
         };
-        draft.set.iter_mut().skip(first).take(class.fields.len()).for_each(|set| *set = true);
+        let is_new = draft.bases.len() > bases;
+        for set in draft.set.iter_mut().skip(first).take(class.fields.len()) {
+            if std::mem::replace(set, true) && !is_new {
+                draft.unsupported = Some(format!("it has the base class {name} twice"));
+            }
+        }
         let described = self.inner.infos.base_of(element);
         let layout = described.map_or(0, |info| super::layout_of(&class, info));
         draft.steps.push(Step::Base { class, layout, first, register });
@@ -239,7 +249,9 @@ impl Draft {
             return Some(self.add(name, title, node.clone()));
         }
         let index = *self.places.get(name)?;
-        *self.set.get_mut(index)? = true;
+        if std::mem::replace(self.set.get_mut(index)?, true) {
+            self.unsupported = Some(format!("it has two members {name}"));
+        }
         Some(index)
     }
 

@@ -364,3 +364,31 @@ fn columns_of_older_versions_without_the_counter_are_limited() {
         let _ = read_all(&classes, "V", &["v.n"], &[framed(1, &member_wise(1, count, &columns))]);
     }
 }
+
+#[test]
+fn a_counter_that_was_of_another_type_does_not_disturb_the_column() {
+    let older =
+        vec![Member::number("n", 6), Member::counted("TStreamerBasicPointer", "a", 43, "int*", ("n", "A"))];
+    let newer = vec![Member::number("n", 12), Member::number("x", 3)];
+    let classes = [
+        Class { version: 3, checksum: 3, ..Class::new("A", newer) },
+        Class { version: 2, checksum: 2, ..Class::new("A", older) },
+    ];
+    let object = framed(2, &[word(1), vec![1], word(5)].concat());
+    assert_eq!(fails(&classes, "A", &object), ErrorKind::Unsupported);
+}
+
+#[test]
+fn bases_and_members_that_are_there_twice_do_not_disturb_the_columns() {
+    let twice =
+        [Class::new("B", vec![number()]), Class::new("A", vec![Member::base("B"), Member::base("B")])];
+    let base = framed(1, &word(1));
+    assert_eq!(fails(&twice, "A", &framed(1, &[base.clone(), base].concat())), ErrorKind::Unsupported);
+    let versions = [
+        Class { version: 2, checksum: 2, ..Class::new("A", vec![number()]) },
+        Class::new("A", vec![number(), number()]),
+    ];
+    assert_eq!(fails(&versions, "A", &framed(1, &[word(1), word(2)].concat())), ErrorKind::Unsupported);
+    let column = read(&versions[1..], "A", &framed(1, &[word(1), word(2)].concat())).unwrap();
+    assert_eq!(column.buffers.len(), 2);
+}

@@ -404,7 +404,8 @@ pub(crate) fn read_something(bytes: &[u8]) -> (usize, usize) {
     (data.len(), sound)
 }
 
-fn is_about_the_file(kind: ErrorKind) -> bool {
+/// Kinds of errors that hostile bytes may cause.
+pub(crate) fn is_about_the_file(kind: ErrorKind) -> bool {
     use ErrorKind::{Corrupt, Limit, Missing, Unsupported};
     matches!(kind, Corrupt | Limit | Missing | Unsupported)
 }
@@ -427,7 +428,7 @@ fn run(program: &Program, data: &[u8], ends: &[usize]) -> Result<Vec<Column>> {
 }
 
 /// Checks that the buffers of a column are what its form says.
-fn check(column: &Column) {
+pub(crate) fn check(column: &Column) {
     let mut buffers = column.buffers.iter().map(|buffer| buffer.as_bytes());
     check_items(&column.form, column.length, &mut buffers);
     assert!(buffers.next().is_none(), "buffers are left over: {:?}", column.form);
