@@ -7,10 +7,13 @@ use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
 use sapwood_core::{Column, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{Branch, Meaning, Outcome, interpret};
+use sapwood_ttree::{Branch, Layout, Meaning, Outcome, interpret};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Columns of all branches together: branches that share a large class could have any number of them.
+const MOST_COLUMNS: usize = 1 << 19;
 
 /// A tree. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -57,8 +60,9 @@ impl Tree {
             streamers,
         )?;
         let compiler = Compiler::new(streamers.clone());
-        let outcomes =
-            (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[])).collect();
+        let mut left = MOST_COLUMNS;
+        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[]));
+        let outcomes = outcomes.map(|outcome| limited(outcome, &mut left)).collect();
         Ok(Tree(Arc::new(Inner {
             file,
             path: path.to_owned(),
@@ -177,5 +181,48 @@ impl Tree {
         interrupt: Interrupt<'_>,
     ) -> Result<Scan> {
         Scan::new(self.clone(), requests, ranges, options, interrupt)
+    }
+}
+
+/// What a branch holds, if that is not too much for the tree as a whole.
+fn limited(outcome: Outcome, left: &mut usize) -> Outcome {
+    let weight = match &outcome.meaning {
+        Meaning::Column(interpretation) => match &interpretation.layout {
+            Layout::Program(program) => program.weight(),
+            _ => 1,
+        },
+        _ => 0,
+    };
+    match left.checked_sub(weight) {
+        Some(rest) => {
+            *left = rest;
+            outcome
+        }
+        None => {
+            let why = format!("the branches of the tree have more than {MOST_COLUMNS} columns together");
+            Outcome { meaning: Meaning::Unsupported(why), ..outcome }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_streamer::{Node, Program};
+    use sapwood_ttree::Interpretation;
+
+    #[test]
+    fn what_is_too_much_for_the_tree_as_a_whole_is_refused() {
+        let program = Program::new(Node::Tuple(vec![Node::Text; 9]), "");
+        let interpretation = Interpretation {
+            form: program.form.clone(),
+            layout: Layout::Program(Arc::new(program)),
+            count_branch: None,
+            skipped: Vec::new(),
+        };
+        let outcome = Outcome { typename: String::new(), meaning: Meaning::Column(interpretation) };
+        let mut left = 25;
+        let mut is_column = || matches!(limited(outcome.clone(), &mut left).meaning, Meaning::Column(_));
+        assert_eq!([is_column(), is_column(), is_column()], [true, true, false]);
     }
 }

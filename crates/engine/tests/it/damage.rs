@@ -1,8 +1,9 @@
 //! Damaged files end in typed errors: no panic, no hang, no memory beyond what the file could hold.
 
 use crate::inputs::{MIXED, corpus, never, open, readable, trees};
-use sapwood::{ErrorKind, ReadOptions};
+use sapwood::{Deadline, ErrorKind, Form, ReadOptions, Request};
 use std::panic::catch_unwind;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Small, quick, good enough to choose bytes: xorshift.
@@ -37,11 +38,41 @@ fn read_everything(content: &[u8]) {
         // A hostile number of entries is refused by the baskets; asking for fewer is quicker.
         let entries = tree.entries().min(100_000);
         for branch in readable(&tree) {
-            if let Err(error) = tree.read(&[branch], 0..entries, &options, &mut never()) {
+            let whole = tree.read(&[branch], 0..entries, &options, &mut never());
+            let members = whole.as_ref().map_or(Vec::new(), |columns| members(&columns[0].form));
+            let one = members.last().map(|member| Request::from((branch, member.as_str())));
+            let one = one.map(|one| tree.read(&[one], 0..entries, &options, &mut never()));
+            for error in [whole.err(), one.and_then(Result::err)].into_iter().flatten() {
                 assert!(is_about_the_file(error.kind()), "{error:?}");
             }
         }
     }
+    let objects = file.keys(Deadline::default(), &mut never()).unwrap_or_default();
+    for object in objects.iter().filter(|object| !object.key.is_directory()) {
+        let cycle = Some(object.key.cycle);
+        if let Err(error) = file.item(&object.path, cycle, Deadline::default(), &mut never()) {
+            assert!(is_about_the_file(error.kind()), "{error:?}");
+        }
+    }
+}
+
+/// The members of the objects in a column.
+fn members(form: &Form) -> Vec<String> {
+    match form {
+        Form::Record { fields, .. } => fields.iter().map(|field| field.name.clone()).collect(),
+        Form::List(content) | Form::Option(content) | Form::Fixed { content, .. } => members(content),
+        _ => Vec::new(),
+    }
+}
+
+/// Files of objects, and of trees that hold objects, that ROOT wrote.
+fn objects() -> Vec<(String, Vec<u8>)> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let folders = ["objects", "edm", "xaod", "trees"].map(|folder| data.join(folder).read_dir().unwrap());
+    let paths = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "root")).collect();
+    paths.sort();
+    paths.into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect()
 }
 
 fn damaged(content: &[u8], dice: &mut Dice) -> Vec<u8> {
@@ -68,6 +99,7 @@ fn damaged_files_end_in_typed_errors() {
     let patience = Duration::from_secs(25);
     let mut inputs = corpus(200_000);
     inputs.push(("mixed.root".to_owned(), MIXED.to_vec()));
+    inputs.extend(objects());
     let start = Instant::now();
     let share = patience / u32::try_from(inputs.len()).unwrap();
     for (number, (name, content)) in inputs.iter().enumerate() {
