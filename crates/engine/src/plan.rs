@@ -5,7 +5,7 @@ use crate::request::Wanted;
 use crate::{Interrupt, Tree};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{Buffer, ByteRange, Column, Counters, Deadline, Error, Result};
+use sapwood_core::{Buffer, ByteRange, Column, Counters, Deadline, Error, Form, Primitive, Result};
 use sapwood_ttree::{BasketBytes, BasketRef, Branch, Counts, Interpretation, Meaning, Outcome, decode};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub(crate) struct ColumnPlan<'t> {
     values: BranchPlan<'t>,
-    /// The branch that counts the items of each entry, where the baskets do not say where entries begin.
+    /// The branch that counts the items of each entry, where the baskets do not say where entries begin, or
+    /// those of each object.
     counts: Option<BranchPlan<'t>>,
 }
 
@@ -85,6 +86,9 @@ fn plan_column<'t>(tree: &'t Tree, wanted: &'t Wanted, entries: &Range<u64>) -> 
     let outcome = wanted.selected.as_deref();
     let values = BranchPlan::new(tree, wanted.branch, outcome, entries)?;
     let counts = match values.interpretation.count_branch {
+        Some(count) if values.interpretation.counts_objects() => {
+            Some(BranchPlan::new(tree, count, None, &values.entries)?)
+        }
         // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
         Some(count) if values.branch.io_bits != 0 => match (values.baskets.first(), values.baskets.last()) {
             (Some(first), Some(last)) => Some(BranchPlan::new(
@@ -206,9 +210,10 @@ impl ColumnPlan<'_> {
         let Some(counts) = &self.counts else {
             return self.values.decode(&bytes, None, likely, counters);
         };
-        let values = integers(&counts.decode(&bytes, None, None, counters)?)
+        let column = counts.decode(&bytes, None, None, counters)?;
+        let (offsets, values) = integers(&column)
             .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
-        let counts = Counts { first_entry: counts.entries.start, values: &values };
+        let counts = Counts { first_entry: counts.entries.start, offsets, values: &values };
         self.values.decode(&bytes, Some(counts), likely, counters)
     }
 
@@ -218,17 +223,25 @@ impl ColumnPlan<'_> {
     }
 }
 
-/// The values of a column of integers.
-fn integers(column: &Column) -> Option<Vec<i64>> {
-    use sapwood_core::{Form, Primitive};
-    let buffer = column.buffers.first()?;
+/// The offsets, if it is one of lists, and the values of a column of integers.
+fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
+    match (&column.form, column.buffers.as_slice()) {
+        (Form::List(content), [offsets, values]) => {
+            Some((Some(offsets.view()), widened_all(content, values)?))
+        }
+        (form, [values]) => Some((None, widened_all(form, values)?)),
+        _ => None,
+    }
+}
+
+fn widened_all(form: &Form, buffer: &Buffer) -> Option<Vec<i64>> {
     fn widened<T: Copy>(values: &[T]) -> Vec<i64>
     where
         i64: From<T>,
     {
         values.iter().map(|value| i64::from(*value)).collect()
     }
-    Some(match column.form {
+    Some(match form {
         Form::Primitive(Primitive::I8) => widened::<i8>(buffer.view()),
         Form::Primitive(Primitive::U8) => widened::<u8>(buffer.view()),
         Form::Primitive(Primitive::I16) => widened::<i16>(buffer.view()),

@@ -44,6 +44,9 @@ pub enum Node {
         /// What each item is.
         content: Box<Node>,
     },
+    /// A counted member of all objects of an entry, one object after the other: another column says how many
+    /// items each has (ReadingEntries §4.2).
+    CountedEach(Box<Node>),
     /// Byte count and version, then the content (Collections §2). In a column there is one frame for all.
     Framed(Box<Node>),
     /// As `Framed`, or no bytes at all, which stands for no items (ReadingEntries §3.2 and §3.6).
@@ -269,6 +272,7 @@ impl Node {
             | Node::FlaggedToEnd(content)
             | Node::ToEnd(content)
             | Node::Counted { content, .. }
+            | Node::CountedEach(content)
             | Node::Pointers(_, content) => Cow::Borrowed(content),
             Node::Collection(collection) | Node::Unframed(collection) => Cow::Borrowed(&collection.item),
             Node::Columns(class, ..) => Cow::Owned(Node::Object(Arc::clone(class))),
@@ -344,6 +348,7 @@ impl Node {
             | Node::FlaggedToEnd(_)
             | Node::ToEnd(_)
             | Node::Counted { .. }
+            | Node::CountedEach(_)
             | Node::Pointers(..)
             | Node::Collection(_)
             | Node::Unframed(_)
@@ -363,6 +368,7 @@ impl Node {
             Node::Text | Node::FlaggedToEnd(_) => 1,
             Node::TextOrNothing
             | Node::ToEnd(_)
+            | Node::CountedEach(_)
             | Node::FramedOrNothing(_)
             | Node::Nothing
             | Node::Columns(..)
@@ -410,6 +416,7 @@ impl Node {
             | Node::List(content)
             | Node::FlaggedToEnd(content)
             | Node::ToEnd(content)
+            | Node::CountedEach(content)
             | Node::Counted { content, .. } => content.class(),
             Node::Collection(collection) | Node::Unframed(collection) => {
                 collection.item.class().or(collection.class.as_ref())

@@ -17,6 +17,9 @@ pub struct Program {
     pub type_name: String,
     /// Members that cannot be read and are left out: path and reason.
     pub skipped: Vec<(String, String)>,
+    /// The member whose column says how many items each object of an entry has, if [`Run::entry_counted`] must
+    /// be told.
+    pub counter: Option<String>,
     /// For the classes that only the data name.
     pub(crate) compiler: Option<Compiler>,
 }
@@ -31,7 +34,14 @@ impl Program {
     /// A program that needs no description of classes.
     pub fn new(node: Node, type_name: impl Into<String>) -> Self {
         let form = node.form();
-        Program { node, form, type_name: type_name.into(), skipped: Vec::new(), compiler: None }
+        Program {
+            node,
+            form,
+            type_name: type_name.into(),
+            skipped: Vec::new(),
+            counter: None,
+            compiler: None,
+        }
     }
 
     /// Columns that this builds, as far as that does not depend on the data; long names and comments count
@@ -89,7 +99,16 @@ impl Run<'_> {
     /// # Errors
     /// `Corrupt` if the entry breaks the format; `Unsupported` if it is not what its description says.
     pub fn entry(&mut self, input: Input<'_>) -> Result<()> {
-        self.runner.entry(&self.program.node, input, &mut self.builder)?;
+        self.entry_counted(input, &[])
+    }
+
+    /// As [`entry`](Run::entry); `counts` are the values of the program's [counter](Program::counter), one for
+    /// each object of the entry.
+    ///
+    /// # Errors
+    /// As [`entry`](Run::entry).
+    pub fn entry_counted(&mut self, input: Input<'_>, counts: &[i64]) -> Result<()> {
+        self.runner.entry(&self.program.node, input, counts, &mut self.builder)?;
         self.entries += 1;
         Ok(())
     }

@@ -1,4 +1,4 @@
-"""Writes the inputs of test_friends.py and test_split.py: friends, baskets in another file, split objects.
+"""Writes trees that tests read: friends, baskets in another file, split objects, objects that count.
 
 python make.py FOLDER        # needs ROOT 6.40 (pip install --pre ROOT==0.1a12) and a C++ compiler
 """
@@ -34,6 +34,68 @@ public:
 #pragma link C++ class Track+;
 #pragma link C++ class std::vector<Track>+;
 #pragma link C++ class Event+;
+#endif
+"""
+
+
+COUNTED = """
+#include <TClonesArray.h>
+#include <TObject.h>
+#include <vector>
+class Hit { public: short adc = 0; float time = 0; };
+class Cluster : public TObject {
+public:
+  int n = 0;
+  float *x = nullptr; //[n]
+  unsigned int m = 0;
+  Hit *hits = nullptr; //[m]
+  Double32_t *packed = nullptr; //[n][0,100,16]
+  Cluster() {}
+  Cluster(int entry, int number) { Fill(entry, number); }
+  Cluster(const Cluster &other) : TObject(other) { *this = other; }
+  Cluster &operator=(const Cluster &other) {
+    if (this == &other) return *this;
+    Empty();
+    n = other.n; m = other.m;
+    if (n) { x = new float[n]; packed = new Double32_t[n]; }
+    if (m) hits = new Hit[m];
+    for (int i = 0; i < n; ++i) { x[i] = other.x[i]; packed[i] = other.packed[i]; }
+    for (unsigned int i = 0; i < m; ++i) hits[i] = other.hits[i];
+    return *this;
+  }
+  ~Cluster() { Empty(); }
+  void Clear(Option_t * = "") override { Empty(); }
+  void Empty() {
+    delete[] x; delete[] hits; delete[] packed;
+    x = nullptr; hits = nullptr; packed = nullptr; n = 0; m = 0;
+  }
+  void Fill(int entry, int number) {
+    Empty();
+    n = (entry + number) % 3; m = (entry * number) % 4;
+    if (n) { x = new float[n]; packed = new Double32_t[n]; }
+    if (m) hits = new Hit[m];
+    for (int i = 0; i < n; ++i) { x[i] = entry + number / 8.f + i / 64.f; packed[i] = 100. * i / 4; }
+    for (unsigned int i = 0; i < m; ++i) { hits[i].adc = 10 * number + i; hits[i].time = entry / 2.f; }
+  }
+  ClassDefOverride(Cluster, 1);
+};
+class Clusters {
+public:
+  Clusters() {}
+  std::vector<Cluster> list; TClonesArray clones{"Cluster"};
+  void Fill(int entry) {
+    list.clear(); clones.Clear("C");
+    for (int number = 0; number < entry % 4; ++number) {
+      list.emplace_back(entry, number);
+      ((Cluster *)clones.ConstructedAt(number))->Fill(entry, number);
+    }
+  }
+};
+#ifdef __ROOTCLING__
+#pragma link C++ class Hit+;
+#pragma link C++ class Cluster+;
+#pragma link C++ class std::vector<Cluster>+;
+#pragma link C++ class Clusters+;
 #endif
 """
 
@@ -86,14 +148,19 @@ def distributed() -> None:
     file.Close()
 
 
-def split() -> None:
-    """split.root: the same objects split and unsplit."""
+def compile_classes(classes: str) -> None:
+    """The classes and their dictionaries."""
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "classes.cxx")
         with open(source, "w") as out:
-            out.write(CLASSES)
+            out.write(classes)
         if not ROOT.gSystem.CompileMacro(source, "k"):
             raise SystemExit("the classes could not be compiled")
+
+
+def split() -> None:
+    """split.root: the same objects split and unsplit."""
+    compile_classes(CLASSES)
     file = ROOT.TFile("split.root", "RECREATE")
     tree = ROOT.TTree("tree", "the same objects, split and unsplit")
     event = ROOT.Event()
@@ -117,11 +184,28 @@ def split() -> None:
     file.Close()
 
 
+def counted() -> None:
+    """counted.root: split collections of objects, each of which counts what it holds."""
+    compile_classes(COUNTED)
+    file = ROOT.TFile("counted.root", "RECREATE", "", 505)
+    tree = ROOT.TTree("tree", "objects that count, split and unsplit")
+    tree.SetAutoFlush(15)
+    clusters = ROOT.Clusters()
+    tree.Branch("split.", clusters, 32000, 99)
+    tree.Branch("whole.", clusters, 32000, 0)
+    for entry in range(40):
+        clusters.Fill(entry)
+        tree.Fill()
+    file.Write()
+    file.Close()
+
+
 def main() -> None:
     os.chdir(sys.argv[1])
     friends()
     distributed()
     split()
+    counted()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod corpus;
+mod counted;
 mod damage;
 mod inputs;
 mod members;

@@ -181,8 +181,7 @@ impl Session<'_> {
         }
     }
 
-    /// The member of a split object, as a branch of its own holds it: a count lies in another branch, and what
-    /// is counted reaches to the end.
+    /// The member of a split object or collection.
     pub(super) fn split_member<'i>(
         &mut self,
         info: &'i StreamerInfo,
@@ -200,17 +199,26 @@ impl Session<'_> {
                 self.class_node(&name, "", wanted, Place::Inside)?
             }
         };
-        Ok((element, to_end(member)))
+        Ok((element, member))
     }
 }
 
-/// What is counted elsewhere reaches to the end of the entry.
-fn to_end(node: Node) -> Node {
+/// What is counted in another branch reaches to the end of the entry, if the entry is one object.
+pub(super) fn to_end(node: Node) -> Node {
     match node {
         Node::Counted { flag: true, content, .. } => Node::FlaggedToEnd(content),
         Node::Counted { flag: false, content, .. } => Node::ToEnd(content),
         Node::Framed(content) => Node::framed(to_end(*content)),
         other => other,
+    }
+}
+
+/// The name of the member that says how many items another has.
+pub(super) fn counter(node: &Node) -> Option<&str> {
+    match node {
+        Node::Counted { counter: name, .. } => Some(name),
+        Node::Framed(content) | Node::Fixed { content, .. } => counter(content),
+        _ => None,
     }
 }
 

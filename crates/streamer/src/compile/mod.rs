@@ -129,18 +129,17 @@ impl Compiler {
     pub fn member(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
-        self.program(node, shown(element, ""), &wanted)
+        self.program(member::to_end(node), shown(element, ""), &wanted)
     }
 
     /// The values of one member of all objects of an entry: what a branch of a split collection holds
-    /// (ReadingEntries §3.2).
+    /// (ReadingEntries §3.2). Where each object counts for itself, the program has a [`counter`](Program::counter).
     pub fn column(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
+        let counter = member::counter(&node).map(str::to_owned);
         let node = match node {
-            node if reaches_to_end(&node) => {
-                return Err(Error::unsupported("each object of the column has a count of its own"));
-            }
+            node if counter.is_some() => Node::CountedEach(Box::new(node)),
             // A base has no header in columns, and its members are columns (Collections §4.2).
             Node::Object(class) if element.is_base() => base_columns(class, element, &self.0.infos)?,
             // One frame stands for all, and none if there is no object (ReadingEntries §5.3).
@@ -148,7 +147,8 @@ impl Compiler {
             node @ Node::Columns(..) => node,
             node => Node::ToEnd(Box::new(node)),
         };
-        self.program(node, shown(element, "[]"), &wanted)
+        let program = self.program(node, shown(element, "[]"), &wanted)?;
+        Ok(Program { counter, ..program })
     }
 
     /// What an object of a class looks like as a record of its own.
@@ -168,7 +168,7 @@ impl Compiler {
         let form = node.form();
         find_missing(&form, wanted, "")?;
         let skipped = node.class().map_or(Vec::new(), |class| class.skipped.clone());
-        Ok(Program { node, form, type_name, skipped, compiler: Some(self.clone()) })
+        Ok(Program { node, form, type_name, skipped, counter: None, compiler: Some(self.clone()) })
     }
 }
 
@@ -188,15 +188,6 @@ fn base_columns(class: Arc<Class>, element: &StreamerElement, infos: &StreamerIn
     }
 }
 
-/// True if the item takes all that is left.
-fn reaches_to_end(node: &Node) -> bool {
-    match node {
-        Node::FlaggedToEnd(_) | Node::ToEnd(_) => true,
-        Node::Framed(content) | Node::Fixed { content, .. } => reaches_to_end(content),
-        _ => false,
-    }
-}
-
 /// What cannot be read, if that is all there is.
 fn opaque(node: &Node) -> Option<&str> {
     match node {
@@ -205,7 +196,8 @@ fn opaque(node: &Node) -> Option<&str> {
         | Node::Framed(content)
         | Node::FramedOrNothing(content)
         | Node::List(content)
-        | Node::ToEnd(content) => opaque(content),
+        | Node::ToEnd(content)
+        | Node::CountedEach(content) => opaque(content),
         _ => None,
     }
 }

@@ -60,9 +60,16 @@ impl<'c> Runner<'c> {
         }
     }
 
-    /// Reads one entry, all of it, to the end of `out`.
-    pub(crate) fn entry(&mut self, node: &Node, mut input: Input<'_>, out: &mut Builder) -> Result<()> {
+    /// Reads one entry, all of it, to the end of `out`; `counts` is what another column says of its objects.
+    pub(crate) fn entry(
+        &mut self,
+        node: &Node,
+        mut input: Input<'_>,
+        counts: &[i64],
+        out: &mut Builder,
+    ) -> Result<()> {
         self.begin(&input);
+        self.registers.extend_from_slice(counts);
         self.read(node, &mut input, out)?;
         input.finish("an entry")
     }
@@ -191,6 +198,10 @@ impl<'c> Runner<'c> {
             }
             (Node::ToEnd(content), Builder::List { offsets, content: to }) => {
                 self.read_to_end(content, input, to)?;
+                offsets.push(position(to.length()));
+            }
+            (Node::CountedEach(content), Builder::List { offsets, content: to }) => {
+                self.counted_each(content, input, to)?;
                 offsets.push(position(to.length()));
             }
             (Node::Columns(class, layout, size), Builder::List { offsets, content }) => {
@@ -324,6 +335,18 @@ impl<'c> Runner<'c> {
         body.u16()?;
         self.read_column(content, count, &mut body, out)?;
         body.finish("a member")
+    }
+
+    /// Reads a counted member of as many objects as there are counts. No objects may have no frame either.
+    fn counted_each(&mut self, content: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+        let items = self.registers.len();
+        if items == 0 && input.is_at_end() {
+            return Ok(());
+        }
+        let outer = std::mem::replace(&mut self.scope, Scope { window: 0, items, item: 0 });
+        self.read_column(content, items, input, out)?;
+        self.scope = outer;
+        Ok(())
     }
 
     /// How many items a counted member has: what its counter says, unless its flag says that there is none.

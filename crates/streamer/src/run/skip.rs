@@ -110,6 +110,7 @@ impl Runner<'_> {
             Node::Record(fields) => fields.iter().try_for_each(|(_, node)| self.skip_one(node, input)),
             Node::FlaggedToEnd(_)
             | Node::ToEnd(_)
+            | Node::CountedEach(_)
             | Node::Members(..)
             | Node::Columns(..)
             | Node::Named(_) => {

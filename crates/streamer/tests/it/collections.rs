@@ -1,7 +1,9 @@
 //! STL collections and `TClonesArray` (root-io-spec Collections).
 
 use crate::describe::*;
-use sapwood_core::{ErrorKind, Form};
+use sapwood_core::{ErrorKind, Form, Primitive};
+use sapwood_streamer::{Input, Part};
+use sapwood_tfile::{Count, ElementKind};
 
 fn hit() -> Vec<sapwood_tfile::StreamerInfo> {
     vec![class("Hit", 2, vec![int("x"), float("y")]), class("A", 1, vec![stl("hits", "vector<Hit>")])]
@@ -113,7 +115,7 @@ fn an_array_of_collections_shares_one_frame_and_one_version() {
 #[test]
 fn items_of_an_enum_are_as_wide_as_their_description_says() {
     let mut values = stl("v", "vector<EStatus>");
-    values.kind = sapwood_tfile::ElementKind::Stl { stl_type: 1, content_type: 12 };
+    values.kind = ElementKind::Stl { stl_type: 1, content_type: 12 };
     let column = read(vec![class("A", 1, vec![values])], "A", &framed(1, &framed(10, &[0, 0, 0, 1, 0, 9])));
     assert_eq!(column.unwrap().buffers[1].view::<u16>(), [9]);
 }
@@ -137,7 +139,42 @@ fn a_base_in_a_split_collection_is_columns_without_a_header() {
     assert_eq!(column.buffers[0].view::<i64>(), [0, 3]);
     assert_eq!(column.buffers[2].view::<i32>(), [10, 20, 30]);
     assert_eq!(program.read_object(&[0; 9], 0).unwrap_err().kind(), ErrorKind::Unsupported);
-    assert_eq!(compiler.column(&derived, 1, &[]).unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn each_object_of_a_column_may_count_for_itself() {
+    let item = class("Item", 1, vec![int("v")]);
+    let count = Count { name: "n".into(), class_name: "A".into(), version: 1 };
+    let items = element("items", ElementKind::Loop(count), 501, "Item*");
+    let holder = class("A", 1, vec![int("n"), floats("x", "n", "A"), items]);
+    let compiler = compiler(vec![item, holder.clone()]);
+    let run = |member: usize, counts: &[i64], entry: &[u8]| {
+        let program = compiler.column(&holder, member, &[])?;
+        assert_eq!(program.counter.as_deref(), Some("n"));
+        let mut run = program.run();
+        run.entry_counted(Input::new(entry, 0..entry.len(), 0)?, counts)?;
+        Part::join(vec![run.finish()])
+    };
+    let entry =
+        bytes(&[&[1], &1.5f32.to_be_bytes(), &2.5f32.to_be_bytes(), &[0], &[1], &3.5f32.to_be_bytes()]);
+    let column = run(1, &[2, 0, 1], &entry).unwrap();
+    assert_eq!(column.form, Form::list(Form::list(Form::Primitive(Primitive::F32))));
+    assert_eq!(column.buffers[0].view::<i64>(), [0, 3]);
+    assert_eq!(column.buffers[1].view::<i64>(), [0, 2, 2, 3]);
+    assert_eq!(column.buffers[2].view::<f32>(), [1.5, 2.5, 3.5]);
+    for counts in [&[2, 0, 2][..], &[2, 0, -1], &[i64::MAX; 3], &[2, 0, 1, 0]] {
+        assert_eq!(run(1, counts, &entry).unwrap_err().kind(), ErrorKind::Corrupt, "{counts:?}");
+    }
+    assert_eq!(run(1, &[2, 0], &entry).unwrap_err().kind(), ErrorKind::Unsupported);
+    // Loops have one frame for all objects, and old writers none where there is no object.
+    let object = |value: i32| framed(1, &ints(&[value]));
+    let entry = framed(10, &bytes(&[&object(7), &object(8), &object(9)]));
+    let column = run(2, &[1, 0, 2], &entry).unwrap();
+    assert_eq!(column.buffers[1].view::<i64>(), [0, 1, 1, 3]);
+    assert_eq!(column.buffers[2].view::<i32>(), [7, 8, 9]);
+    for entry in [framed(10, &[]), Vec::new()] {
+        assert_eq!(run(2, &[], &entry).unwrap().buffers[0].view::<i64>(), [0, 0]);
+    }
 }
 
 #[test]

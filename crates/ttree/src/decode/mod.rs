@@ -21,10 +21,19 @@ pub struct Interpretation {
     /// What an entry looks like on file.
     pub layout: Layout,
     /// Index of the branch whose values say how many items each entry has. Its values are needed only
-    /// for baskets that do not store the offsets of their entries.
+    /// for baskets that do not store the offsets of their entries; but where they are said for
+    /// [each object](Interpretation::counts_objects) of an entry, always.
     pub count_branch: Option<usize>,
     /// Members that cannot be read and are left out of the objects: path and reason.
     pub skipped: Vec<(String, String)>,
+}
+
+impl Interpretation {
+    /// True if the branch's values cannot be found without those of the [count branch](Self::count_branch),
+    /// which are lists: one value for each object of an entry.
+    pub fn counts_objects(&self) -> bool {
+        matches!(&self.layout, Layout::Program(program) if program.counter.is_some())
+    }
 }
 
 /// What an entry looks like on file.
@@ -65,15 +74,27 @@ pub struct BasketBytes<'a> {
 pub struct Counts<'a> {
     /// The first entry.
     pub first_entry: u64,
-    /// One value per entry.
+    /// Where the values of each entry begin, and the last end, if an entry has any number of them.
+    pub offsets: Option<&'a [i64]>,
+    /// One value per entry, or what `offsets` says.
     pub values: &'a [i64],
 }
 
 impl<'a> Counts<'a> {
     fn of(self, entries: Range<u64>) -> Option<&'a [i64]> {
+        if self.offsets.is_some() {
+            return None;
+        }
         let from = usize::try_from(entries.start.checked_sub(self.first_entry)?).ok()?;
         let len = usize::try_from(entries.end.checked_sub(entries.start)?).ok()?;
         self.values.get(from..from.checked_add(len)?)
+    }
+
+    /// The values of the objects of one entry.
+    fn of_objects(self, entry: u64) -> Option<&'a [i64]> {
+        let index = usize::try_from(entry.checked_sub(self.first_entry)?).ok()?;
+        let [from, to] = self.offsets?.get(index..)?.first_chunk()?;
+        self.values.get(usize::try_from(*from).ok()?..usize::try_from(*to).ok()?)
     }
 }
 
@@ -94,6 +115,7 @@ pub fn decode(
     likely: Option<&Arc<Buffer>>,
     counters: &Counters,
 ) -> Result<Column> {
+    let first = entries.start;
     let pieces = Piece::cut(baskets, entries, counts, counters)?;
     let length = pieces.iter().map(Piece::len).sum();
     let buffers = match &interpretation.layout {
@@ -101,7 +123,7 @@ pub fn decode(
         Layout::Jagged { number, values, header } => {
             jagged::decode(jagged::Item::new(*number, *values, *header), &pieces, likely)?
         }
-        Layout::Program(program) => return streamed::decode(program, &pieces, counters),
+        Layout::Program(program) => return streamed::decode(program, &pieces, first, counts, counters),
     };
     Ok(Column { form: interpretation.form.clone(), length, buffers })
 }

@@ -1,8 +1,9 @@
 //! What a branch of a split class holds: a member, a column of members, a count, or nothing of its own.
 
-use super::{Outcome, count_column};
-use crate::meta::{Branch, BranchElement};
-use sapwood_streamer::{Compiler, CppType};
+use super::{Meaning, Outcome, count_column};
+use crate::meta::{Branch, BranchElement, BranchKind, Tree};
+use sapwood_core::Result;
+use sapwood_streamer::{Compiler, CppType, Program};
 use sapwood_tfile::{StreamerElement, StreamerInfo, StreamerInfos};
 
 /// `TBranchElement::fType` (root-io-spec TBranchElement §3).
@@ -15,6 +16,7 @@ mod branch_type {
 
 /// The meaning of a `TBranchElement`.
 pub(super) fn interpret(
+    tree: &Tree,
     branch: &Branch,
     element: &BranchElement,
     compiler: &Compiler,
@@ -54,10 +56,41 @@ pub(super) fn interpret(
     }
     match element.element_type {
         branch_type::CLONES_MEMBER | branch_type::COLLECTION_MEMBER => {
-            Outcome::compiled(&Compiler::type_name(member, "[]"), compiler.column(info, index, paths))
+            column(tree, branch, &Compiler::type_name(member, "[]"), compiler.column(info, index, paths))
         }
         _ => Outcome::compiled(&Compiler::type_name(member, ""), compiler.member(info, index, paths)),
     }
+}
+
+/// A column of a split collection, with the branch that counts for each of its objects if one must.
+fn column(tree: &Tree, branch: &Branch, typename: &str, program: Result<Program>) -> Outcome {
+    let counter = program.as_ref().ok().and_then(|program| program.counter.clone());
+    let mut outcome = Outcome::compiled(typename, program);
+    if let (Some(counter), Meaning::Column(interpretation)) = (counter, &mut outcome.meaning) {
+        interpretation.count_branch = counting_branch(tree, branch, &counter);
+        if interpretation.count_branch.is_none() {
+            let why = format!("the branch of {counter}, which counts it, is not in the tree");
+            return Outcome::unsupported(typename, &why);
+        }
+    }
+    outcome
+}
+
+/// The column of the member `counter` of the objects that a column belongs to. Only its name tells (ReadingEntries
+/// §4.1 and §4.2).
+fn counting_branch(tree: &Tree, branch: &Branch, counter: &str) -> Option<usize> {
+    let name = branch.name.split('[').next().unwrap_or_default();
+    let name = match name.rsplit_once('.') {
+        Some((objects, _)) => format!("{objects}.{counter}"),
+        None => counter.to_owned(),
+    };
+    let siblings = tree.branches.get(branch.parent?)?.children.iter();
+    let is_counter = |index: &usize| tree.branches.get(*index).is_some_and(|sibling| sibling.name == name);
+    let recorded = || match &branch.kind {
+        BranchKind::Element(element) => element.branch_count2,
+        _ => None,
+    };
+    siblings.copied().find(is_counter).or_else(recorded)
 }
 
 /// True if the branch has no more bytes than the keys of its baskets and their tables of offsets take.

@@ -90,7 +90,7 @@ pub fn interpret(tree: &Tree, index: usize, compiler: &Compiler, paths: &[String
             Outcome::group(String::new())
         }
         BranchKind::Plain => leaf::interpret(branch),
-        BranchKind::Element(description) => element::interpret(branch, description, compiler, paths),
+        BranchKind::Element(description) => element::interpret(tree, branch, description, compiler, paths),
         BranchKind::Object { class_name } if branch.children.is_empty() => {
             Outcome::compiled(class_name, compiler.named_object(class_name, paths))
         }
