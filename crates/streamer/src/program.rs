@@ -50,6 +50,11 @@ impl Program {
         self.node.size().weight
     }
 
+    /// True if the program was compiled from what the file says of classes.
+    pub fn follows_descriptions(&self) -> bool {
+        self.compiler.is_some()
+    }
+
     /// Begins to build a column.
     pub fn run(&self) -> Run<'_> {
         Run {

@@ -3,7 +3,7 @@
 use super::Counts;
 use super::piece::Piece;
 use rayon::prelude::*;
-use sapwood_core::{Column, Counters, Error, Result};
+use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
 use sapwood_streamer::{Input, Part, Program};
 use std::time::Instant;
 
@@ -39,14 +39,31 @@ fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts
         piece.boundaries(&content, &mut boundaries)?;
         for ((begin, end), entry) in boundaries.iter().zip(boundaries.iter().skip(1)).zip(first..) {
             let input = Input::new(content.data, *begin..*end, piece.header.key_len)?;
-            match program.counter {
-                Some(_) => run.entry_counted(input, of_objects(counts, entry)?)?,
-                None => run.entry(input)?,
-            }
+            let result = match program.counter {
+                Some(_) => run.entry_counted(input, of_objects(counts, entry)?),
+                None => run.entry(input),
+            };
+            result.map_err(|error| not_as_described(program, error))?;
         }
         Ok(())
     })?;
     Ok(run.finish())
+}
+
+/// Objects that are not what their class's description says were mostly written by code that does not follow
+/// it, in a basket that is as sound as any: no use of the file would mend that (root-io-spec StreamerDriven §7).
+fn not_as_described(program: &Program, error: Error) -> Error {
+    if error.kind() != ErrorKind::Corrupt || !program.follows_descriptions() {
+        return error;
+    }
+    let message = format!("an object is not what the file says of its class: {}", error.message());
+    let unsupported = Error::unsupported(message).hint(
+        "its streamer may be written by hand, or the basket be damaged; members before it can be read by their paths",
+    );
+    match error.offset() {
+        Some(offset) => unsupported.at(offset),
+        None => unsupported,
+    }
 }
 
 /// What the objects of an entry count (root-io-spec ReadingEntries §4.2).
