@@ -127,7 +127,7 @@ async fn encoded_answers_are_refused() {
 
 #[tokio::test]
 async fn other_protocols_are_named() {
-    for url in ["root://user:secret@host//f.root", "ftp://host/f.root?token=secret"] {
+    for url in ["gsiftp://user:secret@host//f.root", "ftp://host/f.root?token=secret"] {
         let error = error_of(open(url, &OpenOptions::default()).await);
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains(url.split(':').next().unwrap()));
