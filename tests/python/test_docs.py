@@ -10,8 +10,11 @@ import pytest
 
 import sapwood
 
+# Compiled: the core, and the shim that reads root://, which is a library and no module.
 MODULES = [
-    module.name for module in pkgutil.iter_modules(sapwood.__path__) if module.name not in ("_core", "cli")
+    module.name
+    for module in pkgutil.iter_modules(sapwood.__path__)
+    if module.name not in ("_core", "cli") and not module.name.startswith("_xrdcl")
 ]
 
 
