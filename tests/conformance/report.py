@@ -116,7 +116,7 @@ def header(verdicts: list[Verdict]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=lambda name: Path(name).resolve())
     parser.add_argument("--verdicts", type=Path, help="take these, instead of comparing anew")
     options = parser.parse_args()
     if not (CORPUS / "compare.py").is_file():
