@@ -142,15 +142,17 @@ def _signature(server: Server, method: str, path: str, query: str, body: bytes) 
 
 
 @contextmanager
-def s3_server() -> Iterator[Server]:
-    """A server with an empty bucket."""
-    with tempfile.TemporaryDirectory(prefix="sapwood-s3-") as name:
+def s3_server(files: Path | None = None) -> Iterator[Server]:
+    """A server with an empty bucket, or one with links to the `.root` files of a folder, in that folder."""
+    with tempfile.TemporaryDirectory(prefix="sapwood-s3-", dir=files) as name:
         for folder in ("data", "meta"):
             Path(name, folder).mkdir()
         server = _start(Path(name))
         try:
             _wait_until_ready(server)
             server.make_bucket()
+            for file in files.glob("*.root") if files else ():
+                Path(name, "data", server.bucket, file.name).hardlink_to(file)
             yield server
         finally:
             server.stop()

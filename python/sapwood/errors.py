@@ -46,6 +46,7 @@ __all__ = [
     "NetworkError",
     "NotRootError",
     "PermissionError",
+    "ProfileWarning",
     "ReadError",
     "SapwoodError",
     "ServerError",
@@ -231,6 +232,10 @@ class BranchSkippedWarning(UserWarning):
 
 class MemberSkippedWarning(UserWarning):
     """Members that cannot be read were left out of an object that has no place to tell it."""
+
+
+class ProfileWarning(UserWarning):
+    """A profile of what an analysis uses could not be read or saved; reading goes on without it."""
 
 
 _BY_CODE: dict[str, type[SapwoodError]] = {

@@ -34,6 +34,8 @@ counters! {
     requests,
     /// Byte ranges in those messages.
     ranges,
+    /// Times that something failed and was asked for again.
+    retries,
     /// Waits of one round trip in sequence: requests that overlap in time count once.
     turnarounds,
     /// Bytes that the layers above asked for.

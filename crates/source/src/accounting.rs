@@ -85,6 +85,11 @@ impl Accounting {
         self.turnarounds.answered(wait);
     }
 
+    /// What is added to.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
     /// Bytes arrived.
     pub(crate) fn received(&self, bytes: usize) {
         self.counters.fetched_bytes.add(bytes as u64);

@@ -32,6 +32,7 @@ mod local;
 mod memory;
 mod open;
 mod physics;
+mod retry;
 mod server;
 mod spans;
 mod trace;

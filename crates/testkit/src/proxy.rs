@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 /// Most bytes that are passed on as one.
@@ -146,6 +146,21 @@ struct Connection {
     to_client: AtomicU64,
 }
 
+/// Waits more exactly than the timers of tokio do: they know whole milliseconds only, and are up to one late.
+async fn pause_until(moment: Instant) {
+    const LATE: Duration = Duration::from_millis(2);
+    // What a thread that sleeps is late by, and not worth the trouble.
+    const SLACK: Duration = Duration::from_micros(60);
+    if moment.saturating_duration_since(Instant::now()) > LATE {
+        sleep_until(moment - LATE).await;
+    }
+    let left = moment.saturating_duration_since(Instant::now()).saturating_sub(SLACK);
+    if !left.is_zero() {
+        // It can only fail as the runtime ends.
+        let _ = spawn_blocking(move || std::thread::sleep(left)).await;
+    }
+}
+
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
@@ -233,7 +248,7 @@ impl Connection {
         direction: Direction,
     ) -> io::Result<()> {
         while let Some((moment, mut chunk)) = receiver.recv().await {
-            sleep_until(moment).await;
+            pause_until(moment).await;
             if direction == Direction::Down {
                 chunk = self.faulty(chunk, &mut to).await?;
                 self.answered(chunk.len());

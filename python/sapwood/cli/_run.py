@@ -57,11 +57,12 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
 @contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Tells what is left out of a result in one line, without the place in the code."""
-    from ..errors import BranchSkippedWarning
+    """Tells what is left out of a result, or not used, in one line, without the place in the code."""
+    from ..errors import BranchSkippedWarning, ProfileWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", BranchSkippedWarning)
+        warnings.simplefilter("always", ProfileWarning)
         warnings.showwarning = lambda message, *_: print(f"sapwood: {message}", file=sys.stderr)
         yield
 

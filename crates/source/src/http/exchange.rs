@@ -5,10 +5,11 @@ use super::client;
 use crate::OpenOptions;
 use crate::accounting::Accounting;
 use crate::credentials::{Access, Mark, Signed};
+use crate::retry::Retries;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
-use sapwood_core::{Error, ErrorKind};
+use sapwood_core::{Deadline, Error, ErrorKind};
 use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::Arc;
@@ -43,6 +44,11 @@ impl Exchange {
     pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
         let accounting = Accounting::new(Arc::clone(&options.counters));
         Exchange { access, accounting, stall: options.stall }
+    }
+
+    /// The retries of one call about what is called `name`.
+    pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
+        Retries::new(self.accounting.counters(), name, deadline)
     }
 
     /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found

@@ -3,9 +3,8 @@
 use super::answer::Failure;
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
 use super::given;
-use super::reading::Retries;
-use crate::OpenOptions;
 use crate::listing::Entry;
+use crate::{OpenOptions, redact};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
@@ -27,7 +26,7 @@ pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Entry>>
     let place = access.original().clone();
     let exchange = Exchange::new(access, options);
     let asked = async {
-        let mut retries = Retries::default();
+        let mut retries = exchange.retries(&redact(url), options.deadline);
         loop {
             match ask(&exchange, place.clone()).await {
                 Ok(body) => return Ok(body),

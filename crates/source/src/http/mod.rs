@@ -84,7 +84,7 @@ impl Source for HttpSource {
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
             check::request(&self.identity, ranges, deadline)?;
-            match tokio::time::timeout_at(deadline.instant().into(), self.read(ranges)).await {
+            match tokio::time::timeout_at(deadline.instant().into(), self.read(ranges, deadline)).await {
                 Ok(answers) => answers.map_err(|error| error.url(&self.identity.url)),
                 Err(_) => Err(check::timeout(&self.identity)),
             }

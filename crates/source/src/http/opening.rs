@@ -8,10 +8,11 @@
 
 use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
 use super::multipart::Part;
-use super::reading::{Retries, Version, fetch};
+use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
 use super::{CONCURRENCY_IN_STORES, CONCURRENCY_OF_SINGLE_RANGES, HttpSource, given};
 use crate::credentials::Access;
+use crate::retry::Retries;
 use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
 use bytes::Bytes;
 use futures::future::{Either, select};
@@ -79,11 +80,11 @@ pub(crate) async fn open_object(
 }
 
 async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<Opened> {
-    let mut retries = Retries::default();
+    let mut retries = remote.retries(name, options.deadline);
     loop {
         match begin(&remote, options.tail).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
-            Ok(Beginning::Parts(parts)) => return finish(remote, name, parts, options.tail).await,
+            Ok(Beginning::Parts(parts)) => return finish(remote, name, parts, options.tail, retries).await,
             Err(failure) => {
                 let (error, pause) = failure.transient()?;
                 retries.pause(error, pause).await?;
@@ -267,7 +268,7 @@ fn whole(name: &str, bytes: Bytes, validators: Validators) -> Opened {
 }
 
 /// Makes the source, after fetching what is missing of head and tail.
-async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64) -> Result<Opened> {
+async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64, retries: Retries) -> Result<Opened> {
     let size = total(&parts.parts)?;
     let validators = parts.validators;
     let mut known = Segments::default();
@@ -279,7 +280,7 @@ async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64) -> Result<O
         wanted.into_iter().filter(|range| range.len > 0 && known.get(*range).is_none()).collect();
     let version = Version { validators: &validators, size };
     let spans = super::header::spans(&missing);
-    let fetched = fetch(&remote, &spans, version).await?;
+    let fetched = fetch(&remote, &spans, version, retries).await?;
     for span in spans {
         known.insert(span.start, fetched.get_from(span.start));
     }

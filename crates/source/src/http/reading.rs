@@ -4,23 +4,19 @@ use super::answer::{Answer, Failure, Status, Validators};
 use super::header::{range_value, requests, spans};
 use super::remote::{Ask, Remote};
 use super::{HttpSource, LARGEST_REQUEST};
+use crate::retry::Retries;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::time::Duration;
-
-/// Times that a request is repeated.
-const MOST_RETRIES: u32 = 3;
-
-/// Longest pause before the first retry; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 impl HttpSource {
     /// The bytes of all ranges.
-    pub(super) async fn read(&self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+    pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let version = Version { validators: &self.validators, size: self.identity.size };
-        let known = fetch(&self.remote, &spans(ranges), version).await?;
+        let retries = self.remote.retries(&self.identity.url, deadline);
+        let known = fetch(&self.remote, &spans(ranges), version, retries).await?;
         let answer = |range: &ByteRange| match range.len {
             0 => Ok(Bytes::new()),
             _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
@@ -45,10 +41,14 @@ enum Setback {
 }
 
 /// The bytes of all spans (sorted, apart from each other). Only what is missing is asked for again.
-pub(super) async fn fetch(remote: &Remote, spans: &[ByteRange], version: Version<'_>) -> Result<Segments> {
+pub(super) async fn fetch(
+    remote: &Remote,
+    spans: &[ByteRange],
+    version: Version<'_>,
+    mut retries: Retries,
+) -> Result<Segments> {
     let mut known = Segments::default();
     let mut missing = spans.to_vec();
-    let mut retries = Retries::default();
     while !missing.is_empty() {
         let limits = remote.limits();
         let packed = requests(&missing, limits, LARGEST_REQUEST);
@@ -63,7 +63,7 @@ pub(super) async fn fetch(remote: &Remote, spans: &[ByteRange], version: Version
         while let Some((ranges, answer)) = answers.next().await {
             let shortfall = match answer {
                 Ok(answer) => accept(remote, ranges, answer, version, &mut known)?,
-                Err(failure) => Some(refusal(remote, ranges, failure, retries.count > 0)?),
+                Err(failure) => Some(refusal(remote, ranges, failure, retries.are_begun())?),
             };
             setback = shortfall.or(setback);
         }
@@ -157,26 +157,4 @@ fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool)
 fn other_bytes(range: ByteRange) -> Error {
     let message = format!("the server did not send the {} bytes that were asked for", range.len);
     Error::new(ErrorKind::Server, message).at(range.start)
-}
-
-/// Repeats a bounded number of times, after random pauses that grow.
-#[derive(Debug, Default)]
-pub(super) struct Retries {
-    pub(super) count: u32,
-}
-
-impl Retries {
-    /// Waits before the next try; fails with `error` if there were enough.
-    ///
-    /// The pause is drawn evenly between zero and its longest, so that many clients that failed
-    /// together do not come back together. One that the server asks for is kept.
-    pub(super) async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
-        if self.count >= MOST_RETRIES {
-            return Err(error);
-        }
-        let longest = FIRST_PAUSE * 2u32.pow(self.count);
-        self.count += 1;
-        tokio::time::sleep(asked.unwrap_or_else(|| longest.mul_f64(fastrand::f64()))).await;
-        Ok(())
-    }
 }

@@ -6,10 +6,11 @@ use super::header::range_value;
 use super::server::{Limits, Server};
 use crate::OpenOptions;
 use crate::credentials::Access;
+use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
 use reqwest::{Method, Response, Url};
-use sapwood_core::ByteRange;
+use sapwood_core::{ByteRange, Deadline};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
@@ -97,6 +98,11 @@ impl Remote {
             concurrency,
             slots: Semaphore::new(concurrency),
         }
+    }
+
+    /// The retries of one call about the object that is called `name`.
+    pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
+        self.exchange.retries(name, deadline)
     }
 
     /// What is remembered about the server that answers now.

@@ -1,7 +1,7 @@
 //! A file of XrdCl and its operations.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
-use super::call::{Answer, RawChunk, Reply, begin, end, seconds};
+use super::call::{RawChunk, Reply, begin, end, seconds};
 use super::closing;
 use super::library::Library;
 use super::status::Status;
@@ -12,6 +12,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::oneshot::Receiver;
 
 /// Longest property that is asked for.
 const PROPERTY: usize = 4096;
@@ -99,42 +100,50 @@ impl File {
         }
     }
 
-    /// Size and modification time: now, or, without asking the server, when the file was opened.
-    pub(super) fn stat(
-        self: &Arc<Self>,
-        fresh: bool,
-        deadline: Deadline,
-    ) -> impl Future<Output = Reply> + Send + use<> {
-        let Raw { library, pointer } = self.raw;
-        end(begin(Arc::clone(self), |done, context| {
-            // SAFETY: the file is held until the answer is there.
-            unsafe { (library.stat)(pointer, fresh.into(), seconds(deadline), done, context) };
-        }))
+    /// Size and modification time, without asking the server: as they were when the file was opened.
+    pub(super) fn stat(self: &Arc<Self>, deadline: Deadline) -> impl Future<Output = Reply> + Send + use<> {
+        end(self.begin_stat(false, deadline))
     }
 
-    /// One vector read of the `ranges`, into `buffer` from `at` on.
-    pub(super) fn vector_read(
+    /// Vector reads of pieces into `buffer`, and size and modification time behind them. `None` if there are no threads.
+    ///
+    /// A connection that broke may be made again first, which looks up the address of the host: that takes its time.
+    pub(super) async fn read_and_stat(
         self: &Arc<Self>,
-        ranges: &[ByteRange],
-        buffer: &Arc<Buffer>,
-        at: usize,
+        requests: Vec<Vec<Piece>>,
+        buffer: Arc<Buffer>,
         deadline: Deadline,
-    ) -> impl Future<Output = Reply> + Send + use<> {
+    ) -> Option<(Vec<Receiver<Reply>>, Receiver<Reply>)> {
+        let file = Arc::clone(self);
+        let begun = tokio::task::spawn_blocking(move || {
+            let reads = requests.iter().map(|pieces| file.begin_read(pieces, &buffer, deadline)).collect();
+            (reads, file.begin_stat(true, deadline))
+        });
+        begun.await.ok()
+    }
+
+    fn begin_stat(self: &Arc<Self>, fresh: bool, deadline: Deadline) -> Receiver<Reply> {
         let Raw { library, pointer } = self.raw;
-        let chunks = buffer.chunks(ranges, at);
-        let wanted: u64 = ranges.iter().map(|range| range.len).sum();
+        begin(Arc::clone(self), |done, context| {
+            // SAFETY: the file is held until the answer is there.
+            unsafe { (library.stat)(pointer, fresh.into(), seconds(deadline), done, context) };
+        })
+    }
+
+    fn begin_read(
+        self: &Arc<Self>,
+        pieces: &[Piece],
+        buffer: &Arc<Buffer>,
+        deadline: Deadline,
+    ) -> Receiver<Reply> {
+        let Raw { library, pointer } = self.raw;
+        let chunks = buffer.chunks(pieces);
         let held = (Arc::clone(self), Arc::clone(buffer));
-        let answer = end(begin(held, |done, context| {
+        begin(held, |done, context| {
             let (first, count, time) = (chunks.as_ptr(), chunks.len(), seconds(deadline));
             // SAFETY: the file and the memory that the chunks point into are held until the answer is there.
             unsafe { (library.vector_read)(pointer, first, count, time, done, context) };
-        }));
-        async move {
-            match answer.await {
-                Ok(Answer { value, .. }) if value != wanted => Err(Status::short(value, wanted)),
-                reply => reply,
-            }
-        }
+        })
     }
 
     /// A property, such as `DataServer`; empty if it is not known.
@@ -157,6 +166,13 @@ impl Drop for Opening {
     fn drop(&mut self) {
         self.0.opened.store(true, Ordering::Release);
     }
+}
+
+/// A range of a file, and where in a buffer its bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) range: ByteRange,
+    pub(super) at: usize,
 }
 
 /// Memory that vector reads write into, not set to zero before.
@@ -183,17 +199,16 @@ impl Buffer {
         Ok(Arc::new(Buffer { memory, start }))
     }
 
-    /// Chunks for `ranges`, one behind the other from `at` on.
-    fn chunks(&self, ranges: &[ByteRange], mut at: usize) -> Vec<RawChunk> {
-        let chunk = |range: &ByteRange| {
+    /// Chunks for pieces.
+    fn chunks(&self, pieces: &[Piece]) -> Vec<RawChunk> {
+        let chunk = |Piece { range, at }: &Piece| {
             let len = range.len as usize;
-            assert!(len <= self.memory.capacity().saturating_sub(at), "chunks lie in the buffer");
+            assert!(len <= self.memory.capacity().saturating_sub(*at), "chunks lie in the buffer");
             // SAFETY: it lies in the memory, as was just checked.
-            let into = unsafe { self.start.add(at) };
-            at += len;
+            let into = unsafe { self.start.add(*at) };
             RawChunk { offset: range.start, length: range.len as u32, into }
         };
-        ranges.iter().map(chunk).collect()
+        pieces.iter().map(chunk).collect()
     }
 
     /// The first `len` bytes.

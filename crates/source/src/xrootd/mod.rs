@@ -2,7 +2,8 @@
 //!
 //! - `library`: the shim over libXrdCl (`native/xrdcl`), loaded at the first `root://` URL; `settings`: how it is set up.
 //! - `call`: one operation of XrdCl as a future; `file`: the operations of an open file; `closing`: their end.
-//! - `remote`: opening, here or on the server that it redirects to; `server`: what is remembered about each server.
+//! - `opening`: head and tail in hand. `remote`: a file, here or on the server that it redirects to; `server`: what is
+//!   remembered about each server.
 //! - `reading`: from ranges to vector reads and back, with retries.
 //! - `status`: XrdCl's failures as errors. `listing`: what is in a directory.
 
@@ -11,6 +12,7 @@ mod closing;
 mod file;
 mod library;
 mod listing;
+mod opening;
 mod reading;
 mod remote;
 mod server;
@@ -18,7 +20,7 @@ mod settings;
 mod status;
 
 pub(crate) use listing::list;
-pub(crate) use reading::open;
+pub(crate) use opening::open;
 
 use crate::server::server_of;
 use crate::{BoxFuture, Identity, Physics, Source, check};

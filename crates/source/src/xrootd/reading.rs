@@ -1,97 +1,55 @@
-//! From ranges to vector reads and back: splits, packs, repeats.
+//! From ranges to vector reads and back: splits, packs, and asks again for what did not come.
 #![expect(unsafe_code, reason = "memory that XrdCl filled")]
 
 use super::XrootdSource;
-use super::file::Buffer;
+use super::call::{Reply, end};
+use super::file::{Buffer, Piece};
 use super::remote::{Connected, Remote};
 use super::server::Limits;
-use super::status::{Status, advise};
-use crate::accounting::Accounting;
-use crate::open::head_and_tail;
+use super::status::Status;
+use crate::retry::Retries;
 use crate::spans::spans;
-use crate::{Identity, OpenOptions, Opened, redact};
 use bytes::Bytes;
-use futures::future::{join, try_join_all};
+use futures::future::{join, join_all};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::Mutex;
-
-/// Times that a file is opened again.
-const MOST_RETRIES: u32 = 3;
-
-/// Longest pause before the first retry; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Bytes in one vector read: below what its 31-bit length can say, and not so many that a slow link starves the rest.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Opens a URL; head and tail come with the first vector read, the limits of the server beside it.
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
-    let name = redact(url);
-    let accounting = Accounting::new(Arc::clone(&options.counters));
-    let opened = async {
-        let remote = Remote::new(url, name.clone(), accounting)?;
-        open_remote(remote, options).await
-    };
-    let opened = tokio::time::timeout_at(options.deadline.instant().into(), opened).await;
-    let late = |_| Err(Error::new(ErrorKind::Timeout, "the deadline passed before the file was open"));
-    opened.unwrap_or_else(late).map_err(|error| advise(error, url))
-}
-
-async fn open_remote(remote: Remote, options: &OpenOptions) -> Result<Opened> {
-    let deadline = options.deadline;
-    let mut retries = Retries::default();
-    let (connected, ranges, answers, limits) = loop {
-        let attempt = match remote.connect(deadline).await? {
-            Ok(connected) => {
-                let ranges = head_and_tail(connected.size, options.tail);
-                let read = read_once(&remote, &connected, &ranges, Limits::default(), deadline);
-                let (read, limits) = join(read, remote.limits(&connected, deadline)).await;
-                read?.map(|answers| (connected, ranges, answers, limits))
-            }
-            Err(status) => Err(status),
-        };
-        match attempt {
-            Ok(opened) => break opened,
-            Err(status) => retries.pause(&status).await?,
-        }
-    };
-    let mut known = Segments::default();
-    for (range, bytes) in ranges.iter().zip(answers) {
-        known.insert(range.start, bytes);
-    }
-    let version = Some(format!("{}-{}", connected.modified, connected.size));
-    let identity = Identity { url: remote.name.clone(), size: connected.size, version };
-    let current = Mutex::new(Arc::new(connected));
-    let source = XrootdSource { identity, remote, current, ranges_per_request: limits.chunks };
-    Ok(Opened { source: Arc::new(source), known })
-}
-
 impl XrootdSource {
-    /// The bytes of all ranges.
+    /// The bytes of all ranges. If the connection breaks, the file is opened again, and asked for what is missing.
     pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let mut retries = Retries::default();
+        let mut reading = Reading::new(ranges)?;
+        let mut retries = Retries::new(self.remote.accounting.counters(), &self.identity.url, deadline);
+        let mut lost = None;
         loop {
-            let connected = Arc::clone(&*self.current.lock().await);
-            let limits = Limits::known(&connected.server).unwrap_or_default();
-            let status = match read_once(&self.remote, &connected, ranges, limits, deadline).await? {
-                Ok(answers) => return Ok(answers),
-                Err(status) => status,
+            let attempt = match self.connected(lost.as_ref(), deadline).await? {
+                Ok(connected) => {
+                    let limits = Limits::known(&connected.server).unwrap_or_default();
+                    let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
+                    lost = Some(connected);
+                    read
+                }
+                Err(status) => Err(status),
             };
-            retries.pause(&status).await?;
-            if let Err(status) = self.reconnect(&connected, deadline).await? {
-                retries.pause(&status).await?;
+            match attempt {
+                Ok(()) => return reading.answers(ranges),
+                Err(status) => retries.pause(status.passing()?, None).await?,
             }
         }
     }
 
-    /// Opens the file again, unless another read did.
-    async fn reconnect(&self, lost: &Arc<Connected>, deadline: Deadline) -> Result<Result<(), Status>> {
+    /// The open file; opened again if it is the one that was lost, and no other read did so.
+    async fn connected(
+        &self,
+        lost: Option<&Arc<Connected>>,
+        deadline: Deadline,
+    ) -> Result<Result<Arc<Connected>, Status>> {
         let mut current = self.current.lock().await;
-        if !Arc::ptr_eq(&current, lost) {
-            return Ok(Ok(()));
-        }
+        let Some(lost) = lost.filter(|lost| Arc::ptr_eq(&current, lost)) else {
+            return Ok(Ok(Arc::clone(&current)));
+        };
         let found = match self.remote.connect(deadline).await? {
             Ok(found) => found,
             Err(status) => return Ok(Err(status)),
@@ -99,82 +57,123 @@ impl XrootdSource {
         lost.check(&found.server, found.size, found.modified)?;
         self.remote.limits(&found, deadline).await;
         *current = Arc::new(found);
-        Ok(Ok(()))
+        Ok(Ok(Arc::clone(&current)))
     }
 }
 
-/// Reads ranges from an open file. The outer result is final; the inner may pass.
-async fn read_once(
-    remote: &Remote,
-    connected: &Connected,
-    ranges: &[ByteRange],
-    limits: Limits,
-    deadline: Deadline,
-) -> Result<Result<Vec<Bytes>, Status>> {
-    let spans = spans(ranges);
-    if spans.is_empty() {
-        return Ok(Ok(vec![Bytes::new(); ranges.len()]));
+/// Ranges that are read from a file into one allocation, over as many connections as it takes.
+pub(super) struct Reading {
+    spans: Vec<ByteRange>,
+    bytes: usize,
+    buffer: Arc<Buffer>,
+    /// What has not come yet.
+    missing: Vec<Piece>,
+}
+
+impl Reading {
+    pub(super) fn new(ranges: &[ByteRange]) -> Result<Reading> {
+        let spans = spans(ranges);
+        let buffer = Buffer::new(spans.iter().map(|span| span.len).sum())?;
+        let mut bytes = 0;
+        let mut missing = Vec::with_capacity(spans.len());
+        for &range in &spans {
+            missing.push(Piece { range, at: bytes });
+            bytes += range.len as usize;
+        }
+        Ok(Reading { spans, bytes, buffer, missing })
     }
-    let buffer = Buffer::new(spans.iter().map(|span| span.len).sum())?;
-    let mut at = 0;
-    let mut requests = Vec::new();
-    for chunks in requests_of(&spans, limits) {
-        let bytes = chunks.iter().map(|chunk| chunk.len as usize).sum();
-        requests.push((connected.file.vector_read(&chunks, &buffer, at, deadline), chunks.len(), bytes));
-        at += bytes;
+
+    /// Asks an open file for what is missing. The outer failure is final; the inner may pass, and what did come stays.
+    pub(super) async fn ask(
+        &mut self,
+        remote: &Remote,
+        connected: &Connected,
+        limits: Limits,
+        deadline: Deadline,
+    ) -> Result<Result<(), Status>> {
+        if self.spans.is_empty() {
+            return Ok(Ok(()));
+        }
+        let requests = requests_of(&std::mem::take(&mut self.missing), limits);
+        let waits: Vec<_> = requests.iter().map(|pieces| remote.accounting.request(pieces.len())).collect();
+        // Sent behind the reads, and so answered behind them: none of them can have met a later version.
+        let Some((reads, stat)) =
+            connected.file.read_and_stat(requests.clone(), Arc::clone(&self.buffer), deadline).await
+        else {
+            return failed(Status::unanswered());
+        };
+        let reads = reads.into_iter().zip(&requests).zip(waits).map(|((answer, pieces), wait)| async move {
+            let reply = complete(end(answer).await, pieces);
+            remote.accounting.answered(wait);
+            let came = reply.as_ref().map_or(0, |answer| answer.value);
+            remote.accounting.received(usize::try_from(came).unwrap_or(usize::MAX));
+            reply
+        });
+        let (replies, stat) = join(join_all(reads), end(stat)).await;
+        let mut failure = None;
+        for (reply, pieces) in replies.into_iter().zip(requests) {
+            let Err(status) = reply else { continue };
+            self.missing.extend(pieces);
+            // One that is final tells more than one that may pass.
+            failure = failure.filter(|known: &Status| !known.is_transient()).or(Some(status));
+        }
+        match (failure, stat) {
+            (Some(status), _) => failed(status.of(&connected.server)),
+            (None, Ok(stat)) => {
+                connected.check(&connected.server, stat.value, stat.modified)?;
+                Ok(Ok(()))
+            }
+            // Not every server answers this for an open file.
+            (None, Err(status)) if status.is_unsupported() => Ok(Ok(())),
+            (None, Err(status)) => failed(status.of(&connected.server)),
+        }
     }
-    let requests = requests.into_iter().map(|(request, chunks, bytes): (_, usize, usize)| async move {
-        let wait = remote.accounting.request(chunks);
-        let reply = request.await;
-        remote.accounting.answered(wait);
-        remote.accounting.received(if reply.is_ok() { bytes } else { 0 });
-        reply
-    });
-    // Sent behind the reads, and so answered behind them: none of them can have met a later version.
-    let stat = connected.file.stat(true, deadline);
-    let (read, stat) = join(try_join_all(requests), stat).await;
-    let failed = |status: Status| failed(status.of(&connected.server));
-    if let Err(status) = read {
-        return failed(status);
+
+    /// What each of the ranges holds, once [`ask`](Reading::ask) succeeded.
+    pub(super) fn answers(self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+        let buffer = Arc::into_inner(self.buffer).filter(|_| self.missing.is_empty());
+        let buffer = buffer.ok_or_else(|| Error::new(ErrorKind::Server, "XRootD's client did not answer"))?;
+        // SAFETY: nothing is missing: every piece came, with as many bytes as it asked for.
+        let mut bytes = unsafe { buffer.into_bytes(self.bytes) };
+        let mut known = Segments::default();
+        for span in self.spans {
+            known.insert(span.start, bytes.split_to(span.len as usize));
+        }
+        // Each range lies in one of the spans; an empty one need not.
+        Ok(ranges.iter().map(|range| known.get(*range).unwrap_or_default()).collect())
     }
-    match stat {
-        Ok(stat) => connected.check(&connected.server, stat.value, stat.modified)?,
-        // Not every server answers this for an open file.
-        Err(status) if status.is_unsupported() => {}
-        Err(status) => return failed(status),
+}
+
+/// The reply to a vector read of pieces; a failure if it brought another number of bytes.
+fn complete(reply: Reply, pieces: &[Piece]) -> Reply {
+    let wanted: u64 = pieces.iter().map(|piece| piece.range.len).sum();
+    match reply {
+        Ok(answer) if answer.value != wanted => Err(Status::short(answer.value, wanted)),
+        reply => reply,
     }
-    let Some(buffer) = Arc::into_inner(buffer) else {
-        return Ok(Err(Status::unanswered()));
-    };
-    // SAFETY: all requests succeeded, each with as many bytes as it asked for.
-    let mut bytes = unsafe { buffer.into_bytes(at) };
-    let mut known = Segments::default();
-    for span in spans {
-        known.insert(span.start, bytes.split_to(span.len as usize));
-    }
-    // Each range lies in one of the spans; an empty one need not.
-    Ok(Ok(ranges.iter().map(|range| known.get(*range).unwrap_or_default()).collect()))
 }
 
 fn failed<T>(status: Status) -> Result<Result<T, Status>> {
     if status.is_transient() { Ok(Err(status)) } else { Err(status.error()) }
 }
 
-/// The chunks of each vector read, in the order of the spans.
-fn requests_of(spans: &[ByteRange], limits: Limits) -> Vec<Vec<ByteRange>> {
-    let mut requests: Vec<Vec<ByteRange>> = Vec::new();
+/// What each vector read asks for, in the order of the pieces.
+fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
+    let mut requests: Vec<Vec<Piece>> = Vec::new();
     let mut bytes = 0;
-    for span in spans {
-        let mut start = span.start;
-        while start < span.end() {
-            let chunk = ByteRange { start, len: limits.chunk_bytes.min(span.end() - start) };
+    for &Piece { range, mut at } in pieces {
+        let mut start = range.start;
+        while start < range.end() {
+            let chunk = ByteRange { start, len: limits.chunk_bytes.min(range.end() - start) };
+            let piece = Piece { range: chunk, at };
             start = chunk.end();
+            at += chunk.len as usize;
             match requests.last_mut() {
                 Some(last) if last.len() < limits.chunks && bytes + chunk.len <= MOST_BYTES => {
-                    last.push(chunk)
+                    last.push(piece);
                 }
                 _ => {
-                    requests.push(vec![chunk]);
+                    requests.push(vec![piece]);
                     bytes = 0;
                 }
             }
@@ -184,26 +183,6 @@ fn requests_of(spans: &[ByteRange], limits: Limits) -> Vec<Vec<ByteRange>> {
     requests
 }
 
-/// Repeats a bounded number of times, after random pauses that grow: many clients that failed together should not
-/// come back together.
-#[derive(Debug, Default)]
-struct Retries {
-    count: u32,
-}
-
-impl Retries {
-    /// Waits before the next try; fails if there were enough, or if another cannot help.
-    async fn pause(&mut self, status: &Status) -> Result<()> {
-        if !status.is_transient() || self.count >= MOST_RETRIES {
-            return Err(status.error());
-        }
-        let longest = FIRST_PAUSE * 2_u32.pow(self.count);
-        self.count += 1;
-        tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,15 +190,17 @@ mod tests {
     #[test]
     fn requests_keep_the_limits() {
         let limits = Limits { chunks: 3, chunk_bytes: 10 };
-        let ranges = [(0, 25), (100, 0), (40, 10), (60, 1)].map(|(start, len)| ByteRange { start, len });
-        let requests = requests_of(&ranges, limits);
-        let lens: Vec<Vec<u64>> = requests.iter().map(|r| r.iter().map(|c| c.len).collect()).collect();
+        let pieces = [(0, 25, 0), (100, 0, 25), (40, 10, 25), (60, 1, 35)]
+            .map(|(start, len, at)| Piece { range: ByteRange { start, len }, at });
+        let requests = requests_of(&pieces, limits);
+        let lens: Vec<Vec<u64>> = requests.iter().map(|r| r.iter().map(|c| c.range.len).collect()).collect();
         assert_eq!(lens, [vec![10, 10, 5], vec![10, 1]]);
-        assert_eq!(requests[0][2], ByteRange { start: 20, len: 5 });
-        let large = [ByteRange { start: 0, len: 3 * MOST_BYTES / 2 }];
+        assert_eq!(requests[0][2], Piece { range: ByteRange { start: 20, len: 5 }, at: 20 });
+        assert_eq!(requests[1][1].at, 35);
+        let large = [Piece { range: ByteRange { start: 0, len: 3 * MOST_BYTES / 2 }, at: 0 }];
         let sizes: Vec<u64> = requests_of(&large, Limits::default())
             .iter()
-            .map(|request| request.iter().map(|chunk| chunk.len).sum())
+            .map(|request| request.iter().map(|piece| piece.range.len).sum())
             .collect();
         assert!(sizes.len() == 2 && sizes.iter().all(|&size| size <= MOST_BYTES), "{sizes:?}");
     }

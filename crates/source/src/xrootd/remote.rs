@@ -65,7 +65,7 @@ impl Remote {
         self.accounting.answered(wait);
         let stat = match opened {
             // Came with the answer to open, from most servers.
-            Ok(_) => file.stat(false, deadline).await,
+            Ok(_) => file.stat(deadline).await,
             refused => refused,
         };
         Ok(stat.map(|stat| {

@@ -1,7 +1,7 @@
 //! XrdCl's failures as errors, without secrets.
 
 use crate::redact;
-use sapwood_core::{Error, ErrorKind};
+use sapwood_core::{Error, ErrorKind, Result};
 
 /// `XrdCl::Status::code`, from `XrdClStatus.hh`.
 mod code {
@@ -73,6 +73,11 @@ impl Status {
             code::ERROR_RESPONSE => self.number == server::OVERLOADED,
             _ => false,
         }
+    }
+
+    /// The error, if opening the file anew may help.
+    pub(super) fn passing(&self) -> Result<Error> {
+        if self.is_transient() { Ok(self.error()) } else { Err(self.error()) }
     }
 
     /// True if the server does not know what it was asked to do.
