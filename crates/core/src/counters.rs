@@ -46,6 +46,8 @@ counters! {
     overread_bytes,
     /// Reads that went around the planner; always 0.
     unplanned_reads,
+    /// Bytes of baskets that were passed over, because no wanted entry lies in them.
+    skipped_bytes,
     /// Baskets decoded.
     baskets,
     /// Bytes of the columns that baskets became; offsets that columns share count for each of them.

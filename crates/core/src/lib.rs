@@ -16,6 +16,7 @@ mod error;
 mod form;
 mod range;
 mod segments;
+mod take;
 mod unify;
 
 pub use buffer::Buffer;
