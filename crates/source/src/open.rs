@@ -16,6 +16,12 @@ pub const HEAD: u64 = 4 << 10;
 /// Default of [`OpenOptions::tail`].
 pub const TAIL: u64 = 256 << 10;
 
+/// The same where the server is far: the record of a large tree comes along, which would cost a turnaround more.
+pub const FAR_TAIL: u64 = 1 << 20;
+
+/// Round trip from which on a server is far: longer than a slow link (100 Mbit/s) takes for the larger tail.
+const FAR: Duration = Duration::from_millis(50);
+
 /// How to open a file, and what counts its reads.
 #[derive(Clone)]
 pub struct OpenOptions {
@@ -24,7 +30,8 @@ pub struct OpenOptions {
     /// What the source adds its requests, ranges, turnarounds and bytes to, now and later.
     pub counters: Arc<Counters>,
     /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`],
-    /// which usually holds the directory and the record of the last tree.
+    /// which usually holds the directory and the record of the last tree. At least [`FAR_TAIL`] where the
+    /// server is known to be far.
     pub tail: u64,
     /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to
     /// those that it redirects to. Default: none.
@@ -98,6 +105,11 @@ async fn open_local(path: PathBuf, options: &OpenOptions) -> Result<Opened> {
         known.insert(range.start, bytes);
     }
     Ok(Opened { source: Arc::new(source), known })
+}
+
+/// The tail to ask a server for at that distance, where `tail` was wished.
+pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
+    if tail > 0 && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
 }
 
 /// The ranges to read while opening a file of `size` bytes: one if they touch.
@@ -194,6 +206,13 @@ mod tests {
         assert_eq!(redact("http://u:p%40@h:80/p"), "http://h:80/p");
         assert_eq!(redact("http://h?a=1"), "http://h?a=…");
         assert_eq!(redact("http://u:p@x@h/"), "http://h/");
+    }
+
+    #[test]
+    fn more_of_the_tail_is_read_from_afar() {
+        let [near, far] = [1, 240].map(Duration::from_millis);
+        assert_eq!([tail_at(near, TAIL), tail_at(far, TAIL), tail_at(far, 0)], [TAIL, FAR_TAIL, 0]);
+        assert_eq!(tail_at(far, 2 * FAR_TAIL), 2 * FAR_TAIL);
     }
 
     #[test]

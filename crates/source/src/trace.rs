@@ -42,6 +42,11 @@ impl Trace {
         Trace { begin, log: Arc::default() }
     }
 
+    /// The moment that times count from.
+    pub fn begin(&self) -> Instant {
+        self.begin
+    }
+
     /// What was asked for so far, in the order asked.
     pub fn records(&self) -> Vec<TraceRecord> {
         self.lock().records.clone()

@@ -9,6 +9,7 @@ use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Where a file is.
 pub(super) struct Remote {
@@ -35,7 +36,12 @@ pub(super) struct Connected {
     pub(super) size: u64,
     /// Seconds since 1970.
     pub(super) modified: u64,
+    /// How far the server is, at least.
+    pub(super) round_trip: Duration,
 }
+
+/// Turnarounds of opening a file on a server that is not connected yet: connection, protocol, login, open.
+const FIRST_CONTACT: u32 = 4;
 
 impl Connected {
     /// Fails if a later state of the file cannot be that which was opened. Copies on several servers have times of
@@ -61,7 +67,9 @@ impl Remote {
     pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connected, Status>> {
         let file = File::new(self.library)?;
         let wait = self.accounting.request(0);
+        let begin = Instant::now();
         let opened = file.open(self.url.clone(), deadline).await;
+        let time = begin.elapsed();
         self.accounting.answered(wait);
         let stat = match opened {
             // Came with the answer to open, from most servers.
@@ -70,7 +78,8 @@ impl Remote {
         };
         Ok(stat.map(|stat| {
             let server = file.property(c"DataServer");
-            Connected { file, server, size: stat.value, modified: stat.modified }
+            let round_trip = if Limits::known(&server).is_some() { time } else { time / FIRST_CONTACT };
+            Connected { file, server, size: stat.value, modified: stat.modified, round_trip }
         }))
     }
 

@@ -1,0 +1,98 @@
+//! The one policy of repeating what failed for a reason that may pass, for all protocols.
+
+use sapwood_core::{Counters, Deadline, Error, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Times that one call repeats what failed.
+pub(crate) const MOST_RETRIES: u32 = 3;
+
+/// Longest pause before the first retry; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// The retries of one call: few, within its deadline, each counted and logged.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    counters: Arc<Counters>,
+    /// What is read, without secrets.
+    name: String,
+    deadline: Deadline,
+    count: u32,
+}
+
+impl Retries {
+    pub(crate) fn new(counters: &Arc<Counters>, name: &str, deadline: Deadline) -> Self {
+        Retries { counters: Arc::clone(counters), name: name.to_owned(), deadline, count: 0 }
+    }
+
+    /// True once something failed.
+    pub(crate) fn are_begun(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Waits before the next try; fails with `error` if there were enough, or if the next would come too late.
+    ///
+    /// The pause is drawn evenly between zero and its longest, so that many clients that failed together do not
+    /// come back together. One that the server asks for (`asked`) is kept, and the other added to it.
+    pub(crate) async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
+        if self.count >= MOST_RETRIES {
+            return Err(error.hint(format!("it was tried {} times; try again later", MOST_RETRIES + 1)));
+        }
+        let longest = FIRST_PAUSE * 2_u32.pow(self.count);
+        let pause = asked.unwrap_or_default() + longest.mul_f64(fastrand::f64());
+        if pause >= self.deadline.remaining() {
+            return Err(match asked {
+                Some(asked) => {
+                    let seconds = asked.as_secs();
+                    error.hint(format!("the server asks to come back in {seconds} s: after the deadline"))
+                }
+                None => error,
+            });
+        }
+        self.count += 1;
+        self.counters.retries.add(1);
+        let (name, count, seconds) = (&self.name, self.count, pause.as_secs_f32());
+        log::info!(target: "sapwood", "{name}: {error}; retry {count} of {MOST_RETRIES} in {seconds:.2} s");
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_core::ErrorKind;
+
+    fn error() -> Error {
+        Error::new(ErrorKind::Network, "the connection failed")
+    }
+
+    #[tokio::test]
+    async fn they_are_few_and_counted() {
+        let counters = Arc::<Counters>::default();
+        let mut retries = Retries::new(&counters, "f", Deadline::default());
+        for _ in 0..MOST_RETRIES {
+            retries.pause(error(), None).await.unwrap();
+        }
+        assert!(retries.pause(error(), None).await.is_err());
+        assert_eq!(counters.snapshot().retries, u64::from(MOST_RETRIES));
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_the_server_asks_for_is_kept() {
+        let mut retries = Retries::new(&Arc::default(), "f", Deadline::default());
+        let begin = std::time::Instant::now();
+        retries.pause(error(), Some(Duration::from_millis(50))).await.unwrap();
+        assert!(begin.elapsed() >= Duration::from_millis(50));
+    }
+
+    #[tokio::test]
+    async fn a_retry_that_would_come_too_late_is_not_waited_for() {
+        let counters = Arc::<Counters>::default();
+        let mut retries = Retries::new(&counters, "f", Deadline::after(Duration::from_secs(9)));
+        let told = retries.pause(error(), Some(Duration::from_secs(60))).await.unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::Network);
+        assert!(told.to_string().contains("in 60 s"), "{told}");
+        assert_eq!(counters.snapshot().retries, 0);
+    }
+}

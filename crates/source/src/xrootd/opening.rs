@@ -1,0 +1,61 @@
+//! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
+
+use super::XrootdSource;
+use super::reading::Reading;
+use super::remote::Remote;
+use super::server::Limits;
+use super::status::advise;
+use crate::accounting::Accounting;
+use crate::open::{head_and_tail, tail_at};
+use crate::retry::Retries;
+use crate::{Identity, OpenOptions, Opened, redact};
+use futures::future::join;
+use sapwood_core::{Error, ErrorKind, Result, Segments};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// Opens a URL.
+pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+    let name = redact(url);
+    let accounting = Accounting::new(Arc::clone(&options.counters));
+    let opened = async {
+        let remote = Remote::new(url, name.clone(), accounting)?;
+        open_remote(remote, options).await
+    };
+    let opened = tokio::time::timeout_at(options.deadline.instant().into(), opened).await;
+    let late = |_| Err(Error::new(ErrorKind::Timeout, "the deadline passed before the file was open"));
+    opened.unwrap_or_else(late).map_err(|error| advise(error, url))
+}
+
+async fn open_remote(remote: Remote, options: &OpenOptions) -> Result<Opened> {
+    let deadline = options.deadline;
+    let mut retries = Retries::new(&options.counters, &remote.name, deadline);
+    let (connected, ranges, answers, limits) = loop {
+        let attempt = match remote.connect(deadline).await? {
+            Ok(connected) => {
+                let ranges = head_and_tail(connected.size, tail_at(connected.round_trip, options.tail));
+                let mut reading = Reading::new(&ranges)?;
+                let read = reading.ask(&remote, &connected, Limits::default(), deadline);
+                let (read, limits) = join(read, remote.limits(&connected, deadline)).await;
+                match read? {
+                    Ok(()) => Ok((connected, reading.answers(&ranges)?, ranges, limits)),
+                    Err(status) => Err(status),
+                }
+            }
+            Err(status) => Err(status),
+        };
+        match attempt {
+            Ok((connected, answers, ranges, limits)) => break (connected, ranges, answers, limits),
+            Err(status) => retries.pause(status.passing()?, None).await?,
+        }
+    };
+    let mut known = Segments::default();
+    for (range, bytes) in ranges.iter().zip(answers) {
+        known.insert(range.start, bytes);
+    }
+    let version = Some(format!("{}-{}", connected.modified, connected.size));
+    let identity = Identity { url: remote.name.clone(), size: connected.size, version };
+    let current = Mutex::new(Arc::new(connected));
+    let source = XrootdSource { identity, remote, current, ranges_per_request: limits.chunks };
+    Ok(Opened { source: Arc::new(source), known })
+}
