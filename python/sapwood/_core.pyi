@@ -141,10 +141,62 @@ class Tree:
         deadline: float | None = None,
     ) -> Scan:
         """An iterator over the ranges, in order; while one is handed out, the next is fetched."""
+    def lazy(
+        self,
+        requests: Sequence[int | tuple[int, str]],
+        *,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        trained: Sequence[tuple[int, float]] | None = None,
+        startup: bool = True,
+        learn: bool = True,
+        trigger: bool = True,
+        startup_bytes: int | None = None,
+        startup_entries: int | None = None,
+        memory_bytes: int | None = None,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Lazy:
+        """A reader that fetches what is touched, and learns to do so ahead of need.
+
+        trained: (index of the request, share of windows in which it was touched), as `Lazy.learned` once said;
+        None if nothing is known. With `learn=False` that set is fetched for each window, and stays as it is.
+        Defaults: startup_bytes 16 MiB, startup_entries 1000, memory_bytes 256 MiB.
+        """
 
 class Scan:
     def __iter__(self) -> Scan: ...
     def __next__(self) -> list[Column]: ...
+
+@final
+class Lazy:
+    """Columns that are read when they are touched, window by window. Thread-safe.
+
+    Columns are named by the index of their request. A window is what is fetched together: whole clusters.
+    """
+
+    def windows(self) -> list[tuple[int, int]]:
+        """First entry and end of each window."""
+    def column(self, request: int, window: int, *, deadline: float | None = None) -> Column:
+        """The entries of a window. Fetches, if need be, with it what is likely to be touched."""
+    def touch(self, requests: Sequence[int], window: int, *, deadline: float | None = None) -> None:
+        """Fetches a declared set of a window in one planned request, and decodes it."""
+    def release(self, window: int) -> None:
+        """Nobody needs the window any more: it may be dropped. May be called at any time."""
+    def learned(self) -> list[tuple[int, int, int]]:
+        """(request, windows touched, windows seen) of all requests that were touched."""
+    def accounting(self) -> dict[str, Any]:
+        """Who asked for what, so far.
+
+        windows_seen: int
+        columns: by request {windows_touched, hits, misses, bytes_fetched, bytes_unused}; those never touched
+            nor fetched are left out; windows_touched = hits + misses
+        kinds: by "startup", "trained", "trigger", "declared", "touched" {fetches, requests, ranges, bytes}
+        """
+    def fetches(self) -> list[dict[str, Any]]:
+        """Every fetch, in the order asked: kind, window, entry_start, entry_stop, columns (requests),
+        ranges [(offset, bytes)], asked and answered (seconds since the file's opening began, as in `File.trace`;
+        answered is None while it is under way, and if it failed)."""
 
 class Column:
     """A column of data.

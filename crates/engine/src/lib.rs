@@ -22,6 +22,7 @@
 mod doctor;
 mod elsewhere;
 mod file;
+mod lazy;
 mod listing;
 mod member;
 mod object;
@@ -36,6 +37,7 @@ mod windows;
 pub use doctor::diagnose;
 pub use elsewhere::beside;
 pub use file::{File, Item, KeyEntry};
+pub use lazy::{Lazy, LazyOptions};
 pub use listing::list_directory;
 pub use object::Object;
 pub use read::ReadOptions;
@@ -43,6 +45,7 @@ pub use request::Request;
 pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
 };
+pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
 pub use sapwood_source::{Entry, OpenOptions, Source, Trace, TraceRecord};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};

@@ -5,6 +5,7 @@ mod column;
 mod doctor;
 mod error;
 mod file;
+mod lazy;
 mod listing;
 mod object;
 mod tree;
@@ -26,6 +27,8 @@ mod _core {
     use crate::error::CoreError;
     #[pymodule_export]
     use crate::file::{File, Key, Object};
+    #[pymodule_export]
+    use crate::lazy::Lazy;
     #[pymodule_export]
     use crate::listing::list_directory;
     #[pymodule_export]

@@ -1,11 +1,12 @@
 //! `Tree`, `Branch` and `Scan`.
 
-use crate::arguments::deadline;
+use crate::arguments::{self, deadline};
 use crate::column::{columns, form_tuple};
 use crate::error::{detached, exception};
+use crate::lazy::Lazy;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use sapwood::{BranchKind, Meaning, Member, ReadOptions, Request};
+use sapwood::{BranchKind, LazyOptions, Meaning, Member, ReadOptions, Request};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -124,6 +125,45 @@ impl Tree {
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
         let scan = detached(py, |interrupt| self.0.scan(&requests, ranges, options, interrupt))?;
         Ok(Scan(Mutex::new(scan)))
+    }
+
+    /// A reader that fetches what is touched, and learns to do so ahead of need.
+    #[pyo3(signature = (
+        requests, *, entry_start=None, entry_stop=None, trained=None, startup=true, learn=true, trigger=true,
+        startup_bytes=None, startup_entries=None, memory_bytes=None, threads=None, deadline=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one call")]
+    fn lazy(
+        &self,
+        py: Python<'_>,
+        requests: Vec<RequestArgument>,
+        entry_start: Option<u64>,
+        entry_stop: Option<u64>,
+        trained: Option<Vec<(usize, f64)>>,
+        startup: bool,
+        learn: bool,
+        trigger: bool,
+        startup_bytes: Option<u64>,
+        startup_entries: Option<u64>,
+        memory_bytes: Option<u64>,
+        threads: Option<usize>,
+        deadline: Option<f64>,
+    ) -> PyResult<Lazy> {
+        let default = LazyOptions::default();
+        let entries = entry_start.unwrap_or(0)..entry_stop.unwrap_or_else(|| self.0.entries());
+        let options = LazyOptions {
+            entries: Some(entries),
+            trained,
+            startup,
+            learn,
+            trigger,
+            startup_bytes: startup_bytes.unwrap_or(default.startup_bytes),
+            startup_entries: startup_entries.unwrap_or(default.startup_entries),
+            memory_bytes: memory_bytes.unwrap_or(default.memory_bytes),
+            threads,
+            deadline: arguments::deadline(deadline)?,
+        };
+        detached(py, |interrupt| self.0.lazy(&requests, options, interrupt)).map(Lazy::new)
     }
 }
 

@@ -1,0 +1,80 @@
+//! The windows of a lazy reader: whole clusters, joined while they are small and cut where they are huge.
+
+use sapwood_fetch::windows;
+use sapwood_ttree::BasketRef;
+use std::ops::Range;
+
+/// Compressed bytes of all columns together that clusters are joined up to.
+const WINDOW: u64 = 32 << 20;
+/// A cluster of more bytes than this is cut; baskets that reach across the cut are fetched once all the same.
+const HUGE: u64 = 4 * WINDOW;
+
+/// Cuts `entries` into windows, the first of at most `first` entries where a cluster has more.
+pub(super) fn cut<'t>(
+    cluster_starts: &[u64],
+    baskets: impl Iterator<Item = &'t BasketRef>,
+    entries: Range<u64>,
+    memory: u64,
+    first: Option<u64>,
+) -> Vec<Range<u64>> {
+    let mut bytes = vec![0_u64; cluster_starts.len().max(1)];
+    for basket in baskets {
+        let cluster = cluster_starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
+        bytes[cluster] = bytes[cluster].saturating_add(basket.len);
+    }
+    let budget = WINDOW.min(memory / 8);
+    let cost = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
+    let joined = windows(cluster_starts, cost, budget, entries);
+    let bytes_of = |window: &Range<u64>| -> u64 {
+        let from = cluster_starts.partition_point(|start| *start <= window.start).saturating_sub(1);
+        let to = cluster_starts.partition_point(|start| *start < window.end).max(from);
+        bytes.get(from..to.min(bytes.len())).into_iter().flatten().sum()
+    };
+    let pieces =
+        |window: &Range<u64>| if bytes_of(window) > HUGE { bytes_of(window).div_ceil(WINDOW) } else { 1 };
+    let mut cut: Vec<Range<u64>> = joined.iter().flat_map(|window| split(window, pieces(window))).collect();
+    if let (Some(most), Some(window)) = (first, cut.first().cloned())
+        && let Some(end) = window.start.checked_add(most.max(1)).filter(|end| *end < window.end)
+    {
+        cut.splice(..1, [window.start..end, end..window.end]);
+    }
+    cut
+}
+
+/// A range in `pieces` parts of about as many entries each.
+fn split(range: &Range<u64>, pieces: u64) -> Vec<Range<u64>> {
+    let entries = range.end - range.start;
+    let step = entries.div_ceil(pieces.clamp(1, entries.max(1))).max(1);
+    let starts = (0..entries.div_ceil(step)).map(|piece| range.start + piece * step);
+    starts.map(|start| start..range.end.min(start + step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn basket(first_entry: u64, len: u64) -> BasketRef {
+        BasketRef { first_entry, entries: 10, offset: 0, len, embedded: None }
+    }
+
+    #[test]
+    fn small_clusters_are_joined_and_huge_ones_are_cut() {
+        let baskets = [basket(0, 1), basket(10, 1), basket(20, HUGE + 1), basket(30, 1)];
+        let windows = cut(&[0, 10, 20, 30, 40], baskets.iter(), 0..40, u64::MAX, None);
+        assert_eq!(windows, [0..20, 20..22, 22..24, 24..26, 26..28, 28..30, 30..40]);
+    }
+
+    #[test]
+    fn the_first_window_may_be_shorter() {
+        let baskets = [basket(0, 1), basket(10, 1)];
+        let windows = cut(&[0, 10, 20], baskets.iter(), 3..20, u64::MAX, Some(5));
+        assert_eq!(windows, [3..8, 8..20]);
+        assert_eq!(cut(&[0, 10, 20], baskets.iter(), 3..7, u64::MAX, Some(5)), vec![3..7]);
+        assert!(cut(&[0, 10, 20], baskets.iter(), 3..3, u64::MAX, Some(5)).is_empty());
+    }
+
+    #[test]
+    fn a_tree_without_clusters_is_one_window() {
+        assert_eq!(cut(&[], [basket(0, 1)].iter(), 0..10, u64::MAX, None), vec![0..10]);
+    }
+}

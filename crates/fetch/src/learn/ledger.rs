@@ -1,0 +1,141 @@
+//! Who asked for what: touches, hits and misses by column, fetches by kind.
+
+use super::Kind;
+use sapwood_core::ByteRange;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What is known of one column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ColumnUse {
+    /// Windows in which it was touched: `hits + misses`.
+    pub windows_touched: u64,
+    /// Windows in which it was there, or on its way, when it was first touched.
+    pub hits: u64,
+    /// Windows in which the first touch had to ask for it.
+    pub misses: u64,
+    /// Bytes that were fetched for it.
+    pub bytes_fetched: u64,
+    /// Those of them that were fetched for windows in which it was not touched, so far.
+    pub bytes_unused: u64,
+}
+
+/// What the fetches of one kind cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KindUse {
+    /// Fetches: each is planned as one, and sent at once.
+    pub fetches: u64,
+    /// Requests that they were sent as: more than one where the source limits requests.
+    pub requests: u64,
+    /// Wanted ranges: baskets.
+    pub ranges: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+}
+
+/// One fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// Why it was made.
+    pub kind: Kind,
+    /// For which window.
+    pub window: usize,
+    /// For which columns.
+    pub columns: Vec<usize>,
+    /// What was asked for: the object, and the range in it.
+    pub ranges: Vec<(usize, ByteRange)>,
+    /// When it was asked for, after the beginning.
+    pub asked: Duration,
+    /// When it was answered, after the beginning; `None` if it failed, was given up, or is still under way.
+    pub answered: Option<Duration>,
+}
+
+/// What a reader did so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accounting {
+    /// Windows in which any column was touched.
+    pub windows_seen: u64,
+    /// By column; those that were neither touched nor fetched are left out.
+    pub columns: BTreeMap<usize, ColumnUse>,
+    /// By kind of fetch.
+    pub kinds: BTreeMap<Kind, KindUse>,
+}
+
+/// Keeps the accounts.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    begin: Instant,
+    accounting: Accounting,
+    fetches: Vec<Fetch>,
+}
+
+impl Ledger {
+    /// Times count from `begin`.
+    pub(super) fn new(begin: Instant) -> Self {
+        Ledger { begin, accounting: Accounting::default(), fetches: Vec::new() }
+    }
+
+    /// A window is touched for the first time.
+    pub(super) fn opened(&mut self) {
+        self.accounting.windows_seen += 1;
+    }
+
+    /// A column is touched in a window for the first time.
+    pub(super) fn touched(&mut self, column: usize, hit: bool) {
+        let account = self.column(column);
+        account.windows_touched += 1;
+        account.hits += u64::from(hit);
+        account.misses += u64::from(!hit);
+    }
+
+    /// Bytes are asked for on behalf of a column.
+    pub(super) fn fetched(&mut self, column: usize, bytes: u64) {
+        let account = self.column(column);
+        account.bytes_fetched += bytes;
+        account.bytes_unused += bytes;
+    }
+
+    /// What was fetched on behalf of a column is used.
+    pub(super) fn used(&mut self, column: usize, bytes: u64) {
+        let account = self.column(column);
+        account.bytes_unused = account.bytes_unused.saturating_sub(bytes);
+    }
+
+    /// A fetch starts; its number.
+    pub(super) fn asked(
+        &mut self,
+        kind: Kind,
+        window: usize,
+        columns: Vec<usize>,
+        ranges: Vec<(usize, ByteRange)>,
+    ) -> usize {
+        let account = self.accounting.kinds.entry(kind).or_default();
+        account.fetches += 1;
+        account.ranges += ranges.len() as u64;
+        account.bytes += ranges.iter().map(|(_, range)| range.len).sum::<u64>();
+        let asked = self.begin.elapsed();
+        self.fetches.push(Fetch { kind, window, columns, ranges, asked, answered: None });
+        self.fetches.len() - 1
+    }
+
+    /// A fetch was sent as so many requests, and is answered.
+    pub(super) fn answered(&mut self, fetch: usize, requests: u64) {
+        let now = self.begin.elapsed();
+        if let Some(fetch) = self.fetches.get_mut(fetch) {
+            fetch.answered = Some(now);
+            self.accounting.kinds.entry(fetch.kind).or_default().requests += requests;
+        }
+    }
+
+    pub(super) fn accounting(&self) -> Accounting {
+        self.accounting.clone()
+    }
+
+    pub(super) fn fetches(&self) -> Vec<Fetch> {
+        self.fetches.clone()
+    }
+
+    fn column(&mut self, column: usize) -> &mut ColumnUse {
+        self.accounting.columns.entry(column).or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! `Lazy`: columns that are read when they are touched.
+
+use crate::arguments::deadline as deadline_in;
+use crate::column::columns;
+use crate::error::detached;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::time::Duration;
+
+/// A reader that learns what is needed.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Lazy(sapwood::Lazy);
+
+impl Lazy {
+    pub(crate) fn new(lazy: sapwood::Lazy) -> Lazy {
+        Lazy(lazy)
+    }
+}
+
+#[pymethods]
+impl Lazy {
+    /// First entry and end of each window.
+    fn windows(&self) -> Vec<(u64, u64)> {
+        self.0.windows().iter().map(|window| (window.start, window.end)).collect()
+    }
+
+    /// The entries of a window, of a request by its index.
+    #[pyo3(signature = (request, window, *, deadline=None))]
+    fn column<'py>(
+        &self,
+        py: Python<'py>,
+        request: usize,
+        window: usize,
+        deadline: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let deadline = deadline_in(deadline)?;
+        let column = detached(py, |interrupt| self.0.column(request, window, deadline, interrupt))?;
+        columns(py, vec![column])?.get_item(0)
+    }
+
+    /// Fetches some requests of a window together.
+    #[pyo3(signature = (requests, window, *, deadline=None))]
+    fn touch(
+        &self,
+        py: Python<'_>,
+        requests: Vec<usize>,
+        window: usize,
+        deadline: Option<f64>,
+    ) -> PyResult<()> {
+        let deadline = deadline_in(deadline)?;
+        detached(py, |interrupt| self.0.touch(&requests, window, deadline, interrupt))
+    }
+
+    /// Says that nobody needs a window any more.
+    fn release(&self, window: usize) {
+        self.0.release(window);
+    }
+
+    /// Request, windows touched, windows seen.
+    fn learned(&self) -> Vec<(usize, u64, u64)> {
+        self.0.learned()
+    }
+
+    /// Who asked for what.
+    fn accounting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let accounting = self.0.accounting();
+        let by_column = PyDict::new(py);
+        for (column, account) in &accounting.columns {
+            let entry = PyDict::new(py);
+            entry.set_item("windows_touched", account.windows_touched)?;
+            entry.set_item("hits", account.hits)?;
+            entry.set_item("misses", account.misses)?;
+            entry.set_item("bytes_fetched", account.bytes_fetched)?;
+            entry.set_item("bytes_unused", account.bytes_unused)?;
+            by_column.set_item(column, entry)?;
+        }
+        let by_kind = PyDict::new(py);
+        for kind in sapwood::Kind::ALL {
+            let account = accounting.kinds.get(&kind).copied().unwrap_or_default();
+            let entry = PyDict::new(py);
+            entry.set_item("fetches", account.fetches)?;
+            entry.set_item("requests", account.requests)?;
+            entry.set_item("ranges", account.ranges)?;
+            entry.set_item("bytes", account.bytes)?;
+            by_kind.set_item(kind.name(), entry)?;
+        }
+        let whole = PyDict::new(py);
+        whole.set_item("windows_seen", accounting.windows_seen)?;
+        whole.set_item("columns", by_column)?;
+        whole.set_item("kinds", by_kind)?;
+        Ok(whole)
+    }
+
+    /// Every fetch, in the order asked.
+    fn fetches<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let fetches = self.0.fetches().into_iter().map(|fetch| {
+            let entry = PyDict::new(py);
+            let entries = self.0.windows().get(fetch.window).cloned().unwrap_or_default();
+            let ranges: Vec<_> = fetch.ranges.iter().map(|(_, range)| (range.start, range.len)).collect();
+            entry.set_item("kind", fetch.kind.name())?;
+            entry.set_item("window", fetch.window)?;
+            entry.set_item("entry_start", entries.start)?;
+            entry.set_item("entry_stop", entries.end)?;
+            entry.set_item("columns", fetch.columns)?;
+            entry.set_item("ranges", ranges)?;
+            entry.set_item("asked", fetch.asked.as_secs_f64())?;
+            entry.set_item("answered", fetch.answered.as_ref().map(Duration::as_secs_f64))?;
+            Ok(entry)
+        });
+        PyList::new(py, fetches.collect::<PyResult<Vec<_>>>()?)
+    }
+}
