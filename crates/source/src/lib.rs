@@ -51,7 +51,7 @@ pub use http::HttpSource;
 pub use listing::{Entry, list};
 pub use local::LocalSource;
 pub use memory::MemorySource;
-pub use open::{HEAD, OpenOptions, TAIL, open, redact};
+pub use open::{FAR_TAIL, HEAD, OpenOptions, TAIL, open, redact};
 pub use physics::Physics;
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};

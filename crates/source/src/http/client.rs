@@ -11,6 +11,10 @@ use std::time::Duration;
 /// How long a connection may take to come up.
 const CONNECT: Duration = Duration::from_secs(15);
 
+/// Most connections to an object store, which is many machines: what a thousand small ranges need to be there in two
+/// turnarounds.
+const MOST_CONNECTIONS: usize = 768;
+
 /// The client of this process.
 static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
 
@@ -38,6 +42,26 @@ pub(crate) fn shared(environment: &Environment) -> Result<Client> {
             Ok(client)
         }
     }
+}
+
+/// Connections that one file may have to an object store: no more than half of what the process may have open.
+pub(super) fn most_connections() -> usize {
+    open_files().map_or(MOST_CONNECTIONS, |most| (most / 2).clamp(1, MOST_CONNECTIONS))
+}
+
+/// Files and connections that the process may have open; `None` if there is no limit.
+#[cfg(unix)]
+fn open_files() -> Option<usize> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    #[expect(unsafe_code, reason = "a function of C")]
+    // SAFETY: it writes to the structure that it is given, and does nothing else.
+    let failed = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0;
+    if failed { None } else { usize::try_from(limit.rlim_cur).ok() }
+}
+
+#[cfg(not(unix))]
+fn open_files() -> Option<usize> {
+    None
 }
 
 fn build(tls: &ClientConfig) -> Result<Client> {

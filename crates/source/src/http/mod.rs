@@ -44,9 +44,6 @@ const CONCURRENCY: usize = 16;
 /// The same where every range is a request of its own.
 const CONCURRENCY_OF_SINGLE_RANGES: usize = 48;
 
-/// The same in an object store, which is many machines: a quarter of the connections that a process may usually have.
-const CONCURRENCY_IN_STORES: usize = 256;
-
 /// An object on an HTTP server that honours byte ranges. Made by [`open`](crate::open).
 ///
 /// - Several ranges travel in one request where the server answers that; otherwise they are asked for one

@@ -10,8 +10,9 @@ use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
 use super::multipart::Part;
 use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
-use super::{CONCURRENCY_IN_STORES, CONCURRENCY_OF_SINGLE_RANGES, HttpSource, given};
+use super::{CONCURRENCY_OF_SINGLE_RANGES, HttpSource, client, given};
 use crate::credentials::Access;
+use crate::open::tail_at;
 use crate::retry::Retries;
 use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use futures::future::{Either, select};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// Largest object that is read as a whole from a server that sends no parts.
@@ -34,6 +35,12 @@ const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start
 
 /// How long head and tail, once they are there, wait for what the probe shows.
 const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
+
+/// What an object store takes to answer, until it was seen to be faster: it counts like a round trip.
+const IN_STORES: Duration = Duration::from_millis(50);
+
+/// Most turnarounds that opening takes if there is no connection yet: connection, TLS, head and tail.
+const FIRST_CONTACT: u32 = 3;
 
 /// What is known of a server before it is asked anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +69,12 @@ pub(crate) async fn open_object(
 ) -> Result<Opened> {
     let concurrency = match manner {
         Manner::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
-        Manner::OneRange | Manner::OneRangeNoSuffix => CONCURRENCY_IN_STORES,
+        Manner::OneRange | Manner::OneRangeNoSuffix => client::most_connections(),
     };
     let remote = Remote::new(access, concurrency, options);
     if manner != Manner::Unknown {
         remote.learn(|server| server.learn_single());
+        remote.learn(|server| server.learn_round_trip(IN_STORES));
     }
     if manner == Manner::OneRangeNoSuffix {
         remote.learn(|server| server.learn_no_suffix());
@@ -82,9 +90,14 @@ pub(crate) async fn open_object(
 async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<Opened> {
     let mut retries = remote.retries(name, options.deadline);
     loop {
-        match begin(&remote, options.tail).await {
+        let tail = tail_at(remote.server().round_trip(), options.tail);
+        let start = Instant::now();
+        match begin(&remote, tail).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
-            Ok(Beginning::Parts(parts)) => return finish(remote, name, parts, options.tail, retries).await,
+            Ok(Beginning::Parts(parts)) => {
+                remote.learn(|server| server.learn_round_trip(start.elapsed() / FIRST_CONTACT));
+                return finish(remote, name, parts, tail, retries).await;
+            }
             Err(failure) => {
                 let (error, pause) = failure.transient()?;
                 retries.pause(error, pause).await?;

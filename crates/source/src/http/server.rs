@@ -2,8 +2,9 @@
 
 use reqwest::Url;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Ranges in one request, until a server refuses that many. Apache's own limit is 200.
 const RANGES: usize = 200;
@@ -33,6 +34,8 @@ pub(super) struct Server {
     header_bytes: AtomicUsize,
     several: AtomicBool,
     suffix: AtomicBool,
+    /// The shortest that was seen, in microseconds; 0 if none was.
+    round_trip: AtomicU64,
 }
 
 impl Server {
@@ -42,6 +45,7 @@ impl Server {
             header_bytes: AtomicUsize::new(HEADER_BYTES),
             several: AtomicBool::new(false),
             suffix: AtomicBool::new(true),
+            round_trip: AtomicU64::new(0),
         }
     }
 
@@ -68,6 +72,19 @@ impl Server {
     /// True unless the server refused a range of the form "the last n bytes".
     pub(super) fn has_suffix(&self) -> bool {
         self.suffix.load(Ordering::Relaxed)
+    }
+
+    /// How far the server is, at least; zero if that is not known.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_micros(self.round_trip.load(Ordering::Relaxed))
+    }
+
+    /// The server answered in this time.
+    pub(super) fn learn_round_trip(&self, time: Duration) {
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+        let shorter = |known| if known == 0 { Some(time) } else { Some(time.min(known)) };
+        // It never fails: the closure always has an answer.
+        let _ = self.round_trip.fetch_update(Ordering::Relaxed, Ordering::Relaxed, shorter);
     }
 
     /// The server answers one range only.
@@ -120,6 +137,16 @@ mod tests {
         assert_eq!(of("http://memory.test:81/b?x").limits().ranges, 1);
         assert_eq!(of("http://memory.test/a").limits().ranges, RANGES);
         assert_eq!(of("https://memory.test:81/a").limits().ranges, RANGES);
+    }
+
+    #[test]
+    fn the_shortest_round_trip_counts() {
+        let server = Server::new();
+        assert_eq!(server.round_trip(), Duration::ZERO);
+        for millis in [240, 80, 160] {
+            server.learn_round_trip(Duration::from_millis(millis));
+        }
+        assert_eq!(server.round_trip(), Duration::from_millis(80));
     }
 
     #[test]
