@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import edm, errors, xaod
     from ._core import __version__
+    from ._lazy_reader import Caching
     from .branch import Branch
     from .compression import Compression
     from .directory import Directory
     from .file import File
     from .multi import concatenate, iterate, num_entries
     from .opening import open
+    from .profile import Profile
     from .report import ReadReport, Report
     from .tree import Tree
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
 _HOMES = {
     "Branch": "branch",
+    "Caching": "_lazy_reader",
     "Compression": "compression",
     "Directory": "directory",
     "File": "file",
+    "Profile": "profile",
     "ReadReport": "report",
     "Report": "report",
     "Tree": "tree",
@@ -43,9 +47,11 @@ _HOMES = {
 
 __all__ = [
     "Branch",
+    "Caching",
     "Compression",
     "Directory",
     "File",
+    "Profile",
     "ReadReport",
     "Report",
     "Tree",

@@ -32,9 +32,14 @@ class Wish:
 
     def doc(self, of: HasBranches) -> Doc | None:
         """The description of a branch or a tree."""
-        if not self.ak_add_doc:
-            return None
-        if isinstance(self.ak_add_doc, Mapping):
-            wanted = self.ak_add_doc.items()
-            return {key: str(getattr(of, attribute)) for key, attribute in wanted if hasattr(of, attribute)}
-        return {"__doc__": of.title}
+        return documented(of, self.ak_add_doc)
+
+
+def documented(of: HasBranches, ak_add_doc: bool | Mapping[str, str]) -> Doc | None:
+    """The description of a branch or a tree that ``ak_add_doc`` asks for."""
+    if not ak_add_doc:
+        return None
+    if isinstance(ak_add_doc, Mapping):
+        wanted = ak_add_doc.items()
+        return {key: str(getattr(of, attribute)) for key, attribute in wanted if hasattr(of, attribute)}
+    return {"__doc__": of.title}

@@ -8,16 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ._filters import Filter, text_filter
+from ._lazy_reader import lazy_options, open_reader
 from ._libraries import library_named
 from ._reading import read_arrays, read_steps
 from ._select import select
 from ._steps import entry_range, entry_steps, num_entries_for
 from ._wish import Wish
-from .errors import KeyInFileError
+from .errors import KeyInFileError, UsageError
 
 if TYPE_CHECKING:
+    import os
+
     from .branch import Branch
     from .file import File
+    from .profile import Profile
     from .tree import Tree
 
 T = TypeVar("T")
@@ -219,6 +223,9 @@ class HasBranches(ABC):
         library: str = "ak",
         how: Any = None,
         ak_add_doc: bool | Mapping[str, str] = False,
+        virtual: bool = False,
+        access_log: Any = None,
+        profile: Profile | str | os.PathLike[str] | None = None,
         threads: int | None = None,
         deadline: float | None = None,
         decompression_executor: Any = None,
@@ -242,8 +249,14 @@ class HasBranches(ABC):
                 ``dict``, ``tuple``, ``list``; with ``"ak"`` also ``"zip"``: lists of equal lengths are joined
                 to lists of records.
             ak_add_doc: True to attach the titles as ``__doc__``; a dict of names and attributes for more.
+            virtual: True for an ``ak.Array`` of records whose columns are read when they are touched: of all
+                branches that the filters let pass, without expressions, cut and ``how``. For many entries,
+                :meth:`sapwood.Tree.lazy` gives the same in chunks.
+            access_log: with ``virtual``, a list that is told every buffer that was looked at.
+            profile: with ``virtual``, a :class:`sapwood.Profile`, its name or its path.
             threads: threads that decompress and decode. Default: as the file was opened.
-            deadline: seconds that it may take. Default: as the file was opened.
+            deadline: seconds that it may take; with ``virtual``, that a column may take. Default: as the file
+                was opened.
             decompression_executor, interpretation_executor, array_cache: accepted for uproot's sake, without
                 effect: sapwood brings its own threads, and keeps no arrays.
 
@@ -254,6 +267,25 @@ class HasBranches(ABC):
             KeyInFileError: for a name that is neither branch nor alias; it names the nearest.
             UnsupportedTypeError: for a branch that cannot be read and was asked for by name.
         """
+        if virtual:
+            _refuse("virtual=True", expressions=expressions, cut=cut, how=how, aliases=aliases)
+            if library_named(library) is not library_named("ak"):
+                raise UsageError('virtual arrays are those of library="ak"')
+            from .lazy import whole_array
+
+            options = lazy_options((), profile, None, threads, deadline)
+            reader = open_reader(
+                self,
+                "virtual",
+                entry_start,
+                entry_stop,
+                options,
+                filter_name=filter_name,
+                filter_typename=filter_typename,
+                filter_branch=filter_branch,
+            )
+            return whole_array(reader, ak_add_doc, access_log)
+        _refuse("virtual=False", access_log=access_log, profile=profile)
         selection = select(
             self,
             expressions,
@@ -374,6 +406,13 @@ class HasBranches(ABC):
         for branch in self.branches:
             yield branch
             yield from branch._below()
+
+
+def _refuse(where: str, **arguments: Any) -> None:
+    """Refuses arguments that have no meaning there."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise UsageError(f"with {where}, there is no {' and no '.join(given)}")
 
 
 Mapping.register(HasBranches)  # type: ignore[type-abstract]

@@ -22,6 +22,8 @@ from .tree import Tree
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from ._lazy_reader import Ledger
+
 
 class File(Directory):
     """An open file: its top directory, and what concerns the file as a whole.
@@ -34,8 +36,10 @@ class File(Directory):
         super().__init__(())
         self._options = options
         self._closed = False
+        self._all_keys: list[_core.Key] | None = None
         self._reopen_by: str | None = where if isinstance(where, str) else None
         self._opened = time.monotonic()
+        self._ledgers: list[Ledger] = []
         with core_errors():
             if isinstance(where, str):
                 check_exists(where)
@@ -96,7 +100,7 @@ class File(Directory):
     def streamers(self) -> list[dict[str, Any]]:
         """The file's description of its C++ classes: name, version, checksum and elements of each."""
         with core_errors():
-            return list(self._core.streamers())
+            return list(self._core.streamers(deadline=self._options.deadline))
 
     @cached_property
     def top_keys(self) -> list[_core.Key]:
@@ -104,17 +108,24 @@ class File(Directory):
         with core_errors():
             return self._core.keys(recursive=False, deadline=self._options.deadline)
 
-    @cached_property
+    @property
     def all_keys(self) -> list[_core.Key]:
         """The keys of all directories."""
-        with core_errors():
-            return self._core.keys(recursive=True, deadline=self._options.deadline)
+        return self.read_keys()
 
-    def item_at(self, path: str, cycle: int | None = None) -> Any:
+    def read_keys(self, deadline: float | None = None) -> list[_core.Key]:
+        """The keys of all directories: read at the first call, which may take ``deadline`` seconds."""
+        if self._all_keys is None:
+            with core_errors():
+                deadline = self._options.deadline_or(deadline)
+                self._all_keys = self._core.keys(recursive=True, deadline=deadline)
+        return self._all_keys
+
+    def item_at(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Any:
         """The tree or the object of a path from the top, in its highest or the given cycle."""
         self.require_open()
         with core_errors():
-            core = self._core.item(path, cycle, deadline=self._options.deadline)
+            core = self._core.item(path, cycle, deadline=self._options.deadline_or(deadline))
         if isinstance(core, _core.Object):
             return value_of(core, self)
         directory = tuple(path.split("/")[:-1])
@@ -137,12 +148,12 @@ class File(Directory):
         with core_errors():
             return File(_core.beside(self._reopen_by, name), self._options)
 
-    def object_of(self, key: _core.Key) -> Any:
+    def object_of(self, key: _core.Key, deadline: float | None = None) -> Any:
         """The directory, tree or object of a key."""
         self.require_open()
         if key.is_directory:
             return SubDirectory(self, tuple(key.path.split("/")))
-        return self.item_at(key.path, key.cycle)
+        return self.item_at(key.path, key.cycle, deadline)
 
     def report(self) -> ReadReport:
         """What reading this file has cost so far; also when it is closed."""
@@ -152,7 +163,12 @@ class File(Directory):
             size=self.size,
             opened=self._opened,
             timeline=self._core.trace(),
+            lazy=[ledger.use() for ledger in self._ledgers],
         )
+
+    def add_ledger(self, ledger: Ledger) -> None:
+        """Takes a lazy reader into the reports of this file."""
+        self._ledgers.append(ledger)
 
     def trace(self) -> list[tuple[float, float, int, int]]:
         """Every range fetched so far: seconds since opening began when asked and answered, offset, bytes."""
@@ -165,6 +181,8 @@ class File(Directory):
 
     def close(self) -> None:
         """Closes the file. Arrays that were read stay; trees and branches cannot be read any more."""
+        for ledger in self._ledgers:
+            ledger.save()
         self._closed = True
         self._core.close()
 
@@ -203,7 +221,7 @@ class File(Directory):
 
     def highest_cycle(self, path: str) -> int | None:
         """The highest cycle of a key, or None if it cannot be told any more because the file was closed."""
-        if self._closed and "all_keys" not in self.__dict__:
+        if self._closed and self._all_keys is None:
             return None
         keys = self.all_keys if "/" in path else self.top_keys
         return max((key.cycle for key in keys if key.path == path), key=abs, default=None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import UsageError
 from .layout import human_bytes
+from .lazy_use import LazyUse
 
 if TYPE_CHECKING:
     from .file import File
@@ -115,6 +116,7 @@ class ReadReport:
         file_path: path or URL, without secrets; of several files, how many they are.
         requests: messages to the server, or calls to the operating system.
         ranges: byte ranges asked for in them.
+        retries: times that something failed and was asked for again.
         turnarounds: times that a request had to wait for the answer to another.
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
@@ -129,6 +131,7 @@ class ReadReport:
         opened: when opening began, in seconds of a clock that all reports of a process share.
         timeline: the ranges that were fetched; of several files, see ``files``.
         files: the reports that were added; none for a report of one file.
+        lazy: what each lazy reader did: what was asked for, what was there, what was fetched for nothing.
     """
 
     file_path: str
@@ -146,8 +149,10 @@ class ReadReport:
     decode_seconds: float
     size: int = 0
     opened: float = 0.0
+    retries: int = 0
     timeline: tuple[FetchedRange, ...] = ()
     files: tuple[ReadReport, ...] = ()
+    lazy: tuple[LazyUse, ...] = ()
 
     @classmethod
     def from_counters(
@@ -158,12 +163,21 @@ class ReadReport:
         size: int = 0,
         opened: float = 0.0,
         timeline: Iterable[tuple[float, float, int, int, int, str | None]] = (),
+        lazy: Iterable[LazyUse] = (),
     ) -> ReadReport:
         """The report of the core's counters, and of its trace."""
         whole: dict[str, Any] = {name: int(counters.get(name, 0)) for name in _WHOLE}
         times: dict[str, Any] = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
         fetched = tuple(FetchedRange(*one) for one in timeline)
-        return cls(file_path=file_path, size=size, opened=opened, timeline=fetched, **whole, **times)
+        return cls(
+            file_path=file_path,
+            size=size,
+            opened=opened,
+            timeline=fetched,
+            lazy=tuple(lazy),
+            **whole,
+            **times,
+        )
 
     def __add__(self, other: ReadReport) -> ReadReport:
         """Both files as one. Time that they waited at once counts for each."""
@@ -176,6 +190,7 @@ class ReadReport:
             file_path=f"{len(files)} files",
             opened=min(self.opened, other.opened),
             files=files,
+            lazy=(*self.lazy, *other.lazy),
             **sums,
         )
 
@@ -212,6 +227,8 @@ class ReadReport:
         """The numbers by name, fit for JSON; also by server and, if there are several, by file."""
         numbers: dict[str, Any] = {"file_path": self.file_path, **self._numbers()}
         numbers["servers"] = {name: asdict(use) for name, use in self.by_server.items()}
+        if self.lazy:
+            numbers["lazy"] = [use.to_dict() for use in self.lazy]
         if self.files:
             numbers["files"] = [report.to_dict() for report in self.files]
         return numbers
@@ -255,6 +272,8 @@ class ReadReport:
             yield f"  {name.replace('_', ' '):<19} {number:>15}"
         for name, use in self.by_server.items():
             yield f"  from {name}: {_sent(use.requests, use.ranges, use.fetched_bytes)}"
+        for reader in self.lazy:
+            yield from (f"  {line}" for line in reader.lines())
         for report in self.files:
             yield f"  of {report.file_path}: {_sent(report.requests, report.ranges, report.fetched_bytes)}"
 
@@ -348,6 +367,7 @@ LOCAL = "local"
 _WHOLE = (
     "requests",
     "ranges",
+    "retries",
     "turnarounds",
     "wanted_bytes",
     "fetched_bytes",

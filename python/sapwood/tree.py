@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ._assemble import member_of
+from ._filters import Filter
+from ._lazy_reader import Caching, lazy_options, open_reader
 from .branch import Branch
-from .branches import HasBranches
+from .branches import BranchFilter, HasBranches
 from .errors import SapwoodError
 
 if TYPE_CHECKING:
+    import os
     from types import TracebackType
 
     from . import _core
     from .directory import Directory
+    from .events import Events
     from .file import File
+    from .lazy import LazyChunks
+    from .profile import Profile
 
 
 class Friend:
@@ -150,6 +156,95 @@ class Tree(HasBranches):
         when it is first needed; one in another file is looked for beside this tree's.
         """
         return {name: Friend(self, name, file, path) for name, file, path in self._core.friends}
+
+    def events(
+        self,
+        columns: Iterable[str] = (),
+        *,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
+        filter_branch: BranchFilter | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        profile: Profile | str | os.PathLike[str] | None = None,
+        caching: Caching | None = None,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Events:
+        """The entries one by one, for loops in Python: a column is read when it is touched.
+
+        What is touched is fetched for many events at once, and with it what experience says will be touched
+        next: ``for event in tree.events(): if event.Muon_pt.size: … event.Jet_pt …`` costs about as few
+        requests as if the columns had been declared.
+
+        Args:
+            columns: names that will be needed in any case: they are fetched from the beginning. All others
+                can be touched, too. Members of the objects in a branch can be if they are named here.
+            filter_name, filter_typename, filter_branch: which branches there are, as in :meth:`iteritems`.
+            entry_start: first entry; negative counts from the end. Default: 0.
+            entry_stop: one after the last entry; negative counts from the end. Default: all.
+            profile: a :class:`sapwood.Profile`, its name or its path: what was learned before, and is saved.
+            caching: what is fetched ahead of need, and how much is kept; a :class:`sapwood.Caching`.
+            threads: threads that decompress and decode. Default: as the file was opened.
+            deadline: seconds that touching a column may take. Default: as the file was opened.
+
+        Raises:
+            KeyInFileError: for one of the columns, if there is none of that name; it names the nearest.
+        """
+        from .events import Events
+
+        options = lazy_options(columns, profile, caching, threads, deadline)
+        reader = open_reader(
+            self,
+            "events",
+            entry_start,
+            entry_stop,
+            options,
+            filter_name=filter_name,
+            filter_typename=filter_typename,
+            filter_branch=filter_branch,
+        )
+        return Events(reader, range(reader.start, reader.stop))
+
+    def lazy(
+        self,
+        columns: Iterable[str] = (),
+        *,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
+        filter_branch: BranchFilter | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        profile: Profile | str | os.PathLike[str] | None = None,
+        caching: Caching | None = None,
+        ak_add_doc: bool | Mapping[str, str] = False,
+        access_log: Any = None,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> LazyChunks:
+        """The entries in chunks, Awkward Arrays of records whose columns are read when they are touched.
+
+        Args:
+            ak_add_doc: as in :meth:`arrays`.
+            access_log: a list that is told every buffer that was looked at, as
+                ``Accessed(branch, buffer_key)``.
+
+        The other arguments are those of :meth:`events`.
+        """
+        from .lazy import LazyChunks
+
+        options = lazy_options(columns, profile, caching, threads, deadline)
+        reader = open_reader(
+            self,
+            "lazy",
+            entry_start,
+            entry_stop,
+            options,
+            filter_name=filter_name,
+            filter_typename=filter_typename,
+            filter_branch=filter_branch,
+        )
+        return LazyChunks(reader, ak_add_doc, access_log)
 
     def branch_at(self, index: int) -> Branch:
         """The branch of a :attr:`Branch.index`."""

@@ -11,6 +11,7 @@ from .doctor import doctor
 from .head import head
 from .layout import layout
 from .ls import ls
+from .profile import app as profile
 from .report import report
 from .show import show
 
@@ -53,3 +54,4 @@ def common(
 
 for _command in (ls, show, head, convert, layout, report, doctor):
     app.command()(_command)
+app.add_typer(profile, name="profile")

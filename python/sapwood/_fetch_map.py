@@ -1,0 +1,231 @@
+"""Draws what a lazy reader fetched, and why, as SVG: by column and entries, and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from ._svg import _n
+from ._timeline import _ticks
+from .layout import human_bytes
+from .lazy_use import KINDS, LazyFetch, LazyUse
+
+WIDTH = 760.0
+"""The drawing area of entries, and of time, in pixels."""
+MAP, TIME = 520.0, 170.0
+"""Heights of the map and of what is over time."""
+LEFT, RIGHT, TOP, BETWEEN, BELOW = 230.0, 30.0, 96.0, 64.0, 86.0
+TALLEST = 16.0
+"""Columns are drawn at most this high."""
+NAMED = 9.0
+"""From this height on, columns have their names."""
+MOST_COLUMNS = 260
+"""Columns that were fetched and not used are left out of the map where it would have more."""
+COLOURS = {
+    "startup": "#3566a8",
+    "trained": "#1f7a5c",
+    "trigger": "#d1602a",
+    "declared": "#7a5bc4",
+    "touched": "#6b6b6b",
+}
+TITLES = {
+    "startup": "startup: nothing was known",
+    "trained": "trained: used in most windows",
+    "trigger": "trigger: used now and then",
+    "declared": "declared beforehand",
+    "touched": "just what was touched",
+}
+
+STYLE = """
+text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
+.title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#666}.name{font-size:10px;fill:#444}
+.axis{stroke:#555;stroke-width:1;fill:none}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
+.ground{fill:#f4f6f8}.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
+"""
+
+
+@dataclass(frozen=True)
+class _Map:
+    """What is drawn: columns from top to bottom, and by column and window the kind that first fetched it."""
+
+    use: LazyUse
+    columns: list[str]
+    left_out: int
+    kinds: dict[tuple[str, int], str]
+    height: float
+
+    @property
+    def row(self) -> float:
+        return self.height / max(len(self.columns), 1)
+
+    @property
+    def entries(self) -> tuple[int, int]:
+        windows = self.use.windows
+        return (windows[0][0], windows[-1][1]) if windows else (0, 1)
+
+    def across(self, entry: int) -> float:
+        start, stop = self.entries
+        return WIDTH * (entry - start) / max(stop - start, 1)
+
+
+def document(use: LazyUse) -> str:
+    """The picture as an SVG document, complete in itself."""
+    plan = _plan(use)
+    below = TOP + plan.height + BETWEEN
+    width, height = LEFT + WIDTH + RIGHT, below + TIME + BELOW
+    title = f"{use.kind} of {use.tree}: what was fetched, and why"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img">',
+        f"<title>{escape(title)}</title><style>{STYLE}</style>",
+        f'<rect width="{_n(width)}" height="{_n(height)}" fill="#fff"/>',
+        f'<text class="title" x="24" y="32">{escape(title)}</text>',
+        f'<text x="24" y="52">{escape(use.summary())}</text>',
+        *_legend(use),
+        f'<g transform="translate({_n(LEFT)} {_n(TOP)})">',
+        *_cells(plan),
+        *_names(plan),
+        *_entry_axis(plan),
+        f'</g><g transform="translate({_n(LEFT)} {_n(below)})">',
+        *_over_time(plan),
+        "</g></svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _plan(use: LazyUse) -> _Map:
+    kinds: dict[tuple[str, int], str] = {}
+    for fetch in use.fetches:
+        for column in fetch.columns:
+            kinds.setdefault((column, fetch.window), fetch.kind)
+    used = sorted(
+        {column for column, _ in use.touched}, key=lambda name: (-use.columns[name].windows_touched, name)
+    )
+    others = sorted({column for column, _ in kinds} - set(used))
+    room = max(0, MOST_COLUMNS - len(used))
+    columns = used + others[:room]
+    return _Map(
+        use, columns, len(others) - len(others[:room]), kinds, min(MAP, TALLEST * max(len(columns), 1))
+    )
+
+
+def _cells(plan: _Map) -> Iterator[str]:
+    yield f'<rect class="ground" width="{_n(WIDTH)}" height="{_n(plan.height)}"/>'
+    for number, column in enumerate(plan.columns):
+        y = plan.row * number
+        for kind, used, start, stop in _runs(plan, column):
+            x, end = plan.across(start), plan.across(stop)
+            shade = "" if used else ' class="unused"'
+            tip = f"{column}, entries {start:,} to {stop:,}: {kind}{'' if used else ', not used'}"
+            yield (
+                f'<rect{shade} fill="{COLOURS[kind]}" x="{_n(x)}" y="{_n(y)}" width="{_n(max(end - x, 0.5))}" '
+                f'height="{_n(max(plan.row - 0.6, plan.row * 0.8))}"><title>{escape(tip)}</title></rect>'
+            )
+    edges = "".join(f"M{_n(plan.across(start))} 0V{_n(plan.height)}" for start, _ in plan.use.windows[1:])
+    if edges:
+        yield f'<path class="window" d="{edges}"/>'
+
+
+def _runs(plan: _Map, column: str) -> Iterator[tuple[str, bool, int, int]]:
+    """(kind, whether it was used, first entry, end) of neighbouring windows of a column that are alike."""
+    last: tuple[str, bool, int, int] | None = None
+    for window, (start, stop) in enumerate(plan.use.windows):
+        kind = plan.kinds.get((column, window))
+        if kind is None:
+            continue
+        used = (column, window) in plan.use.touched
+        if last is not None and last[:2] == (kind, used) and last[3] == start:
+            last = (kind, used, last[2], stop)
+            continue
+        if last is not None:
+            yield last
+        last = (kind, used, start, stop)
+    if last is not None:
+        yield last
+
+
+def _names(plan: _Map) -> Iterator[str]:
+    if plan.row >= NAMED:
+        for number, column in enumerate(plan.columns):
+            name = column if len(column) <= 36 else "…" + column[-35:]
+            y = plan.row * (number + 0.5) + 3.5
+            yield f'<text class="name" x="-8" y="{_n(y)}" text-anchor="end">{escape(name)}</text>'
+    else:
+        used = len({column for column, _ in plan.use.touched})
+        yield _text(-8, 12, f"{used:,} columns that were used,", "end")
+        yield _text(-8, 27, f"then {len(plan.columns) - used:,} that were not", "end")
+    if plan.left_out:
+        yield _text(-8, plan.height, f"and {plan.left_out:,} more that were not", "end")
+
+
+def _entry_axis(plan: _Map) -> Iterator[str]:
+    start, stop = plan.entries
+    ticks = [int(tick) for tick in _ticks(stop)]
+    places = [(tick, plan.across(tick)) for tick in ticks if start <= tick <= stop]
+    marks = "".join(f"M{_n(x)} {_n(plan.height)}v5" for _, x in places)
+    yield f'<path class="axis" d="M0 {_n(plan.height)}H{_n(WIDTH)}{marks}"/>'
+    yield from (_text(x, plan.height + 18, f"{tick:,}", "middle") for tick, x in places)
+    label = "entry; pale: fetched and not used"
+    yield f'<text x="{_n(WIDTH / 2)}" y="{_n(plan.height + 36)}" text-anchor="middle">{label}</text>'
+
+
+def _over_time(plan: _Map) -> Iterator[str]:
+    """The fetches: time to the right, the entries that they are for upwards."""
+    fetches = plan.use.fetches
+    begin = min((fetch.asked for fetch in fetches), default=0.0)
+    end = max((fetch.answered or fetch.asked for fetch in fetches), default=0.0)
+    span = max(end - begin, 1e-6)
+    unit, scale = ("s", 1.0) if span >= 1 else ("ms", 1e-3)
+    yield f'<rect class="ground" width="{_n(WIDTH)}" height="{_n(TIME)}"/>'
+    places = [(tick, WIDTH * tick * scale / span) for tick in _ticks(span / scale)]
+    yield '<path class="grid" d="' + "".join(f"M{_n(x)} 0V{_n(TIME)}" for _, x in places) + '"/>'
+    for fetch in fetches:
+        yield from _bar(plan, fetch, begin, span)
+    marks = "".join(f"M{_n(x)} {_n(TIME)}v5" for _, x in places)
+    yield f'<path class="axis" d="M0 0V{_n(TIME)}H{_n(WIDTH)}{marks}"/>'
+    yield from (_text(x, TIME + 18, f"{tick:,.6g}", "middle") for tick, x in places)
+    label = f"time since the first was asked for ({unit})"
+    yield f'<text x="{_n(WIDTH / 2)}" y="{_n(TIME + 36)}" text-anchor="middle">{label}</text>'
+    start, stop = plan.entries
+    yield _text(-8, TIME, f"{start:,}", "end")
+    yield _text(-8, 10, f"{stop:,}", "end")
+    yield (
+        f'<text transform="translate(-62 {_n(TIME / 2)}) rotate(-90)" text-anchor="middle">'
+        "for the entries</text>"
+    )
+
+
+def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[str]:
+    start, stop = plan.use.windows[fetch.window]
+    low, high = (TIME * plan.across(entry) / WIDTH for entry in (start, stop))
+    x = WIDTH * (fetch.asked - begin) / span
+    answered = fetch.asked if fetch.answered is None else fetch.answered
+    width = max(1.5, WIDTH * (answered - fetch.asked) / span)
+    count = len(fetch.columns)
+    tip = (
+        f"{fetch.kind}: {count:,} {'column' if count == 1 else 'columns'}, {human_bytes(fetch.nbytes)}, "
+        f"entries {start:,} to {stop:,}, answered after {(answered - fetch.asked) * 1e3:.3g} ms"
+    )
+    yield (
+        f'<rect fill="{COLOURS[fetch.kind]}" opacity=".85" x="{_n(min(x, WIDTH - 1.5))}" '
+        f'y="{_n(TIME - high)}" width="{_n(width)}" height="{_n(max(high - low, 1.5))}">'
+        f"<title>{escape(tip)}</title></rect>"
+    )
+
+
+def _legend(use: LazyUse) -> Iterator[str]:
+    x = 24.0
+    for kind in _present(use):
+        yield f'<rect fill="{COLOURS[kind]}" x="{_n(x)}" y="66" width="14" height="12"/>'
+        yield f'<text x="{_n(x + 20)}" y="76">{TITLES[kind]}</text>'
+        x += 46 + 6.6 * len(TITLES[kind])
+
+
+def _present(use: LazyUse) -> Sequence[str]:
+    kinds = {fetch.kind for fetch in use.fetches}
+    return [kind for kind in KINDS if kind in kinds]
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text class="small" x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,52 @@
+"""Small files that several processes write: one at a time, and never half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+LONGEST_WAIT = 5.0
+"""Seconds that a process waits for others to finish writing."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds the lock of a file: an empty file beside it, ".lock" added to its name.
+
+    Raises:
+        TimeoutError: if others have held it for :data:`LONGEST_WAIT`.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Without locks, replacing it at once still leaves a whole file.
+        yield
+        return
+    end = time.monotonic() + LONGEST_WAIT
+    with open(path.with_name(path.name + ".lock"), "a") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    message = f"another process has held its lock for {LONGEST_WAIT:g} s"
+                    raise TimeoutError(message) from None
+                time.sleep(0.01)
+        yield
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a file that appears whole or not at all."""
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(new, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise

@@ -1,0 +1,133 @@
+"""Virtual Awkward Arrays: records whose buffers are read when they are first looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from ._column import Column, Form
+from ._libraries import library_named
+
+ROOT = "<root>"
+"""The beginning of all keys of buffers."""
+
+
+class Accessed(NamedTuple):
+    """A buffer that was looked at: the field that it belongs to, and what it is called among its buffers."""
+
+    branch: str
+    buffer_key: str
+
+
+Told: TypeAlias = Callable[[Accessed], None]
+
+
+def virtual_records(
+    length: int,
+    forms: Mapping[str, Form],
+    load: Callable[[str], Column],
+    *,
+    titles: Mapping[str, Mapping[str, str]] | None = None,
+    accessed: Told | None = None,
+) -> Any:
+    """An ``ak.Array`` of records of one entry each; the first look at any buffer of a field loads the field.
+
+    Args:
+        length: entries.
+        forms: the form of each field.
+        load: gives the column of a field, of that form and length.
+        titles: parameters of fields, such as ``{"__doc__": …}``.
+        accessed: told of every buffer when it is first looked at.
+    """
+    library_named("ak")
+    import awkward as ak
+
+    contents, buffers = [], {}
+    for name, form in forms.items():
+        keys: list[str] = []
+        content = _form(form, f"{ROOT}.{name}", keys)
+        if titles and name in titles:
+            content = content.copy(parameters={**content.parameters, **titles[name]})
+        contents.append(content)
+        source = _Field(name, load, len(keys), accessed)
+        buffers.update({key: source.buffer(number, key) for number, key in enumerate(keys)})
+    records = ak.forms.RecordForm(contents, list(forms), form_key=ROOT)
+    return ak.from_buffers(records, length, buffers)
+
+
+class _Field:
+    """The column of a field, from when its first buffer is looked at until all are handed out."""
+
+    def __init__(self, name: str, load: Callable[[str], Column], count: int, accessed: Told | None) -> None:
+        self._name = name
+        self._load = load
+        self._missing = set(range(count))
+        self._accessed = accessed
+        self._column: Column | None = None
+
+    def buffer(self, number: int, key: str) -> Callable[[], Any]:
+        """What gives one of the buffers."""
+
+        def read() -> Any:
+            if self._accessed is not None:
+                self._accessed(Accessed(self._name, key))
+            column = self._column
+            if column is None:
+                column = self._column = self._load(self._name)
+            self._missing.discard(number)
+            if not self._missing:
+                self._column = None
+            return column.buffers[number]
+
+        return read
+
+
+def _form(form: Form, key: str, keys: list[str]) -> Any:
+    """The ``ak.forms.Form`` of a form, whatever is in the column, and the keys of its buffers in their order.
+
+    Unlike that of an array that is there, it does not depend on whether anything is missing in an option, and
+    which alternatives of a union occur.
+    """
+    import awkward as ak
+
+    kind = form[0]
+    if kind == "primitive":
+        keys.append(f"{key}-data")
+        return ak.forms.NumpyForm(form[1], form_key=key)
+    if kind == "fixed":
+        return ak.forms.RegularForm(_form(form[2], f"{key}.content", keys), form[1], form_key=key)
+    if kind == "list":
+        keys.append(f"{key}-offsets")
+        return ak.forms.ListOffsetForm("i64", _form(form[1], f"{key}.content", keys), form_key=key)
+    if kind == "string":
+        keys += [f"{key}-offsets", f"{key}.content-data"]
+        text = ak.forms.NumpyForm("uint8", parameters={"__array__": "char"}, form_key=f"{key}.content")
+        return ak.forms.ListOffsetForm("i64", text, parameters={"__array__": "string"}, form_key=key)
+    if kind == "option":
+        keys.append(f"{key}-index")
+        content = _form(form[1], f"{key}.content", keys)
+        return ak.forms.IndexedOptionForm.simplified("i64", content, form_key=key)
+    if kind == "union":
+        keys += [f"{key}-tags", f"{key}-index"]
+        contents = [_form(one, f"{key}.{number}", keys) for number, one in enumerate(form[1])]
+        return ak.forms.UnionForm("i8", "i64", contents, form_key=key)
+    if kind == "tuple":
+        items = [_form(one, f"{key}.{number}", keys) for number, one in enumerate(form[1])]
+        return ak.forms.RecordForm(items, None, form_key=key)
+    if kind == "record":
+        return _record(form, key, keys)
+    return ak.forms.EmptyForm(form_key=key)
+
+
+def _record(form: Form, key: str, keys: list[str]) -> Any:
+    import awkward as ak
+
+    _, fields, class_name, titles = form
+    contents = []
+    for (name, field), title in zip(fields, titles, strict=True):
+        content = _form(field, f"{key}.{name}", keys)
+        if title:
+            content = content.copy(parameters={**content.parameters, "__doc__": title})
+        contents.append(content)
+    parameters = {"__record__": class_name} if class_name else None
+    return ak.forms.RecordForm(contents, [name for name, _ in fields], parameters=parameters, form_key=key)

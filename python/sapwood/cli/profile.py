@@ -1,0 +1,104 @@
+"""`sapwood profile`: what was learned about the use of columns; shown, listed, merged, forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from ._options import Json
+from ._run import command
+
+Where: TypeAlias = Annotated[
+    str, typer.Argument(metavar="PROFILE", help="The name of a profile, or its path.")
+]
+Some: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="PROFILE...", help="Names of profiles, or paths.")
+]
+
+app = typer.Typer(
+    help="Look after profiles: which columns an analysis was seen to use.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+@command
+def show(profile: Where, as_json: Json = False) -> None:
+    """Show the columns in a profile, those that are used most first."""
+    from ..profile import Profile, by_share
+    from ._output import Column, print_json, print_table
+
+    found = Profile.load(_existing(profile))
+    if as_json:
+        trees = [{"tree": use.tree, "schema": use.schema, "columns": use.columns} for use in found.trees]
+        print_json({"name": found.name, "path": str(found.path), "trees": trees})
+        return
+    rows = [
+        [f"{share:.1%}", f"{windows:,}", column, use.tree, use.schema]
+        for use in found.trees
+        for column, share, windows in by_share(use)
+    ]
+    titles = [Column("used", right=True), Column("of windows", right=True)]
+    print_table([*titles, Column("column", breaks=True), Column("tree"), Column("schema")], rows)
+
+
+@app.command("list")
+@command
+def list_(as_json: Json = False) -> None:
+    """List the named profiles."""
+    from ..profile import Profile, saved_profiles
+    from ._output import Column, print_json, print_table
+
+    found = [Profile.load(path) for path in saved_profiles()]
+    counts = [(one, len(one.trees), sum(len(use.columns) for use in one.trees)) for one in found]
+    if as_json:
+        profiles = [
+            {"name": one.name, "path": str(one.path), "trees": trees, "columns": columns}
+            for one, trees, columns in counts
+        ]
+        print_json({"profiles": profiles})
+        return
+    titles = [Column("profile"), Column("trees", right=True), Column("columns", right=True)]
+    rows = [[one.name, f"{trees:,}", f"{columns:,}", str(one.path)] for one, trees, columns in counts]
+    print_table([*titles, Column("file", breaks=True)], rows)
+
+
+@app.command()
+@command
+def merge(
+    profiles: Some,
+    into: Annotated[str, typer.Option("--into", metavar="PROFILE", help="Where the sum goes.")],
+) -> None:
+    """Add what several profiles know to another one."""
+    from ..profile import Profile, TreeUse
+
+    target = Profile.load(into)
+    for name in profiles:
+        target.merge(Profile.load(_existing(name)))
+    target.save()
+    known: list[TreeUse] = target.trees
+    print(f"{target.name}: {len(known)} trees, {sum(len(use.columns) for use in known)} columns")
+
+
+@app.command()
+@command
+def forget(profiles: Some) -> None:
+    """Delete profiles."""
+    for name in profiles:
+        path = _existing(name)
+        path.unlink()
+        path.with_name(path.name + ".lock").unlink(missing_ok=True)
+
+
+def _existing(where: str) -> Path:
+    """The file of a profile, which must be there."""
+    from ..errors import FileNotFoundError
+    from ..profile import profile_path
+
+    path = profile_path(where)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no profile {where!r} ({path}): 'sapwood profile list' lists them")
+    return path

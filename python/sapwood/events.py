@@ -1,0 +1,242 @@
+"""Events one by one, in a Python loop: a column is read when it is touched, for many events at once."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._awkward import column_to_awkward
+from ._column import BuiltColumn, Column, is_flat
+from ._lazy_reader import HeldWindow, LazyReader
+from ._libraries import library_named
+from ._numpy import column_to_numpy
+from .errors import KeyInFileError
+
+if TYPE_CHECKING:
+    from .tree import Tree
+
+Getter = Callable[[int], Any]
+
+
+class Event:
+    """One entry of a tree. Its fields are its attributes, and its items: ``event["Muon_pt"]``.
+
+    Numbers are NumPy scalars; lists of numbers are NumPy arrays, views that cannot be written to; text is a
+    ``str``; all else is what Awkward Array has for it. An event may be kept: what was read of its window, the
+    entries that were fetched together, stays with it.
+
+    Attributes:
+        entry: the number of the entry in the tree. A branch called ``entry`` or ``fields`` is an item only.
+    """
+
+    __slots__ = ("_position", "_window")
+
+    def __init__(self, window: _Window, position: int) -> None:
+        self._window = window
+        self._position = position
+
+    @property
+    def entry(self) -> int:
+        """The number of the entry in the tree."""
+        return self._window.held.start + self._position
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+        return list(self._window.held.reader.fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._window[name](self._position)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._window[name](self._position)
+        except KeyInFileError as error:
+            raise AttributeError(str(error), name=name, obj=self) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._window.held.reader
+
+    def __dir__(self) -> list[str]:
+        names = [name for name in self.fields if name.isidentifier() and not keyword.iskeyword(name)]
+        return [*super().__dir__(), *names]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.fields
+
+    def __repr__(self) -> str:
+        reader = self._window.held.reader
+        return f"<Event {self.entry} of {reader.tree.name!r}: {len(reader.fields)} fields>"
+
+
+class Events(Sequence[Event]):
+    """Entries of a tree as events, in order, as :meth:`sapwood.Tree.events` gives them.
+
+    They can be gone through several times, by several threads at once; ``events[5]`` is one of them, and
+    ``events[10:20]`` and ``events[[5, 17]]`` are some, in that order. The profile, if there is one, is saved
+    whenever a loop ends.
+    """
+
+    def __init__(self, reader: LazyReader, entries: range | NDArray[np.int64]) -> None:
+        self._reader = reader
+        self._entries = entries
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self._reader.tree
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+        return list(self._reader.fields)
+
+    @property
+    def entries(self) -> range | NDArray[np.int64]:
+        """The numbers of the entries in the tree."""
+        return self._entries
+
+    @property
+    def windows(self) -> list[tuple[int, int]]:
+        """Ranges of entries that are fetched together: one or more whole clusters each."""
+        return list(self._reader.windows)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, where: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, where: slice | Sequence[int] | NDArray[Any]) -> Events: ...
+
+    def __getitem__(self, where: int | slice | Sequence[int] | NDArray[Any]) -> Event | Events:
+        if isinstance(where, slice):
+            return Events(self._reader, self._entries[where])
+        if hasattr(where, "__index__"):
+            entry = int(self._entries[where])
+            window = self._window(self._reader.window_of(entry))
+            return Event(window, entry - window.held.start)
+        positions = np.asarray(where)
+        if positions.ndim != 1 or (len(positions) and positions.dtype.kind not in "iub"):
+            raise TypeError(f"events are chosen by a number, a slice, or a list of numbers, not {where!r}")
+        if positions.dtype.kind != "b":
+            positions = positions.astype(np.int64)
+        return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
+
+    def __iter__(self) -> Iterator[Event]:
+        try:
+            for index, positions in self._by_window():
+                window = self._window(index)
+                for position in positions:
+                    yield Event(window, position)
+                del window
+        finally:
+            self._reader.save()
+
+    def close(self) -> None:
+        """Saves the profile, and counts no more. Events that are there stay, and can be read."""
+        self._reader.close()
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Events of {self.tree.name!r}: {len(self)} events, {len(self._reader.fields)} fields>"
+
+    def _window(self, index: int) -> _Window:
+        return _Window(self._reader.hold(index))
+
+    def _by_window(self) -> Iterator[tuple[int, Iterable[int]]]:
+        """Windows, and the positions of the entries in them, in the order of the entries."""
+        entries = self._entries
+        if isinstance(entries, range) and entries.step == 1:
+            for index, (start, stop) in enumerate(self._reader.windows):
+                first, last = max(start, entries.start), min(stop, entries.stop)
+                if first < last:
+                    yield index, range(first - start, last - start)
+            return
+        starts = np.array([start for start, _ in self._reader.windows], dtype=np.int64)
+        numbers = np.asarray(entries, dtype=np.int64)
+        windows = np.searchsorted(starts, numbers, side="right") - 1
+        positions = (numbers - starts[windows]).tolist() if len(numbers) else []
+        for index, group in groupby(zip(windows.tolist(), positions, strict=True), key=lambda pair: pair[0]):
+            yield index, [position for _, position in group]
+
+
+class _Window(dict[str, Getter]):
+    """By field, what gives its value at a position in a window; made when it is first asked for."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: HeldWindow) -> None:
+        self.held = held
+
+    def __missing__(self, name: str) -> Getter:
+        column = self.held.column(name)
+        getter = _getter(column)
+        if column.length < self.held.stop - self.held.start:
+            getter = _short(getter, name, column.length, self.held)
+        self[name] = getter
+        return getter
+
+
+def _getter(column: Column) -> Getter:
+    """What gives the item at a position of a column. Nothing is copied; it cannot be written to."""
+    kind = column.form[0]
+    if is_flat(column.form):
+        getter: Getter = _frozen(column_to_numpy(column)).__getitem__
+        return getter
+    if kind == "list" and is_flat(column.form[1]):
+        return _lists(column)
+    if kind == "string":
+        return _texts(column)
+    library_named("ak")
+    array = column_to_awkward(column)
+    return lambda position: array[position]
+
+
+def _lists(column: Column) -> Getter:
+    offsets, *buffers = column.buffers
+    content = _frozen(column_to_numpy(BuiltColumn(column.form[1], int(offsets[-1]), buffers)))
+    # Its items are Python's numbers, which are faster to slice with than NumPy's.
+    edges: Sequence[int] = memoryview(offsets)  # type: ignore[arg-type]
+    return lambda position: content[edges[position] : edges[position + 1]]
+
+
+def _texts(column: Column) -> Getter:
+    edges: Any
+    text: Any
+    edges, text = (memoryview(buffer) for buffer in column.buffers)  # type: ignore[arg-type]
+    return lambda position: str(text[edges[position] : edges[position + 1]], "utf-8", "surrogateescape")
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _short(getter: Getter, name: str, length: int, held: HeldWindow) -> Getter:
+    def get(position: int) -> Any:
+        if position >= length:
+            raise IndexError(
+                f"{name!r} ends before entry {held.start + position}: it is shorter than its tree"
+            )
+        return getter(position)
+
+    return get

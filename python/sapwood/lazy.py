@@ -1,0 +1,149 @@
+"""Lazy columns: Awkward Arrays, a chunk of entries each, whose columns are read when they are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from ._assemble import readable_leaves
+from ._column import Column, Form, record_form
+from ._concatenate import concatenated
+from ._lazy_reader import LazyReader
+from ._libraries import Doc
+from ._select import warn_skipped
+from ._virtual import Accessed, virtual_records
+from ._wish import documented
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .tree import Tree
+
+AddDoc: TypeAlias = "bool | Mapping[str, str]"
+"""Whether titles become ``__doc__``; or attributes of branches, by what they become."""
+
+
+class LazyChunks(Sequence[Any]):
+    """The entries of a tree in chunks, each an ``ak.Array`` of records; :meth:`sapwood.Tree.lazy` makes it.
+
+    Nothing of a chunk is read before one of its columns is touched; then, in one request, what is expected to
+    be touched with it. Chunks can be had in any order, several times, and by several threads. The profile, if
+    there is one, is saved whenever a loop ends.
+    """
+
+    def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
+        self._reader = reader
+        self._docs = _docs(reader, add_doc)
+        self._accessed = _appending(access_log)
+        self._forms = _forms(reader)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self._reader.tree
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+        return list(self._reader.fields)
+
+    @property
+    def entry_ranges(self) -> list[tuple[int, int]]:
+        """The entries of each chunk: whole clusters of the tree, one or more."""
+        return list(self._reader.windows)
+
+    def __len__(self) -> int:
+        return len(self._reader.windows)
+
+    @overload
+    def __getitem__(self, where: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, where: slice) -> list[Any]: ...
+
+    def __getitem__(self, where: int | slice) -> Any:
+        index = range(len(self))[where]
+        if isinstance(index, range):
+            return [self._chunk(one) for one in index]
+        return self._chunk(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            for index in range(len(self)):
+                yield self._chunk(index)
+        finally:
+            self._reader.save()
+
+    def close(self) -> None:
+        """Saves the profile, and counts no more. Chunks that are there stay, and can be read."""
+        self._reader.close()
+
+    def __enter__(self) -> LazyChunks:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<LazyChunks of {self.tree.name!r}: {len(self)} chunks, {len(self._reader.fields)} fields>"
+
+    def _chunk(self, index: int) -> Any:
+        held = self._reader.hold(index)
+        length = held.stop - held.start
+        return virtual_records(length, self._forms, held.column, titles=self._docs, accessed=self._accessed)
+
+
+def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> Any:
+    """All entries of a reader as one ``ak.Array`` of records; columns are read when they are touched."""
+    forms = _forms(reader)
+
+    def load(name: str) -> Column:
+        parts = []
+        for window in range(len(reader.windows)):
+            parts.append(reader.column(name, window))
+            reader.release(window)
+        reader.save()
+        return concatenated(forms[name], parts)
+
+    length = reader.stop - reader.start
+    return virtual_records(
+        length, forms, load, titles=_docs(reader, add_doc), accessed=_appending(access_log)
+    )
+
+
+def _forms(reader: LazyReader) -> dict[str, Form]:
+    """The forms of the fields that can stand in one table: a branch may have fewer entries than its tree."""
+    whole, short = {}, []
+    for name, branch in reader.fields.items():
+        if any(leaf.num_entries < reader.stop for leaf in readable_leaves(branch)):
+            short.append(branch)
+        else:
+            whole[name] = branch.interpretation.form or record_form([])
+    warn_skipped(short, "they have fewer entries than their tree")
+    return whole
+
+
+def _docs(reader: LazyReader, add_doc: AddDoc) -> dict[str, Doc]:
+    """The descriptions of the fields."""
+    docs = {name: documented(branch, add_doc) for name, branch in reader.fields.items()}
+    return {name: doc for name, doc in docs.items() if doc}
+
+
+def _appending(access_log: Any) -> Callable[[Accessed], None] | None:
+    """What adds to a log. As for uproot, anything that ``+=`` can add a list to is one."""
+    if access_log is None:
+        return None
+    if not hasattr(access_log, "__iadd__"):
+        raise UsageError(
+            f"an access_log is a list, or adds lists by '+=' as one does; {access_log!r} does not"
+        )
+
+    def add(accessed: Accessed) -> None:
+        access_log.__iadd__([accessed])
+
+    return add
