@@ -122,6 +122,7 @@ class ReadReport:
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read and not needed: the price of fewer requests.
         unplanned_reads: reads that went around the planner; always 0.
+        skipped_bytes: bytes of baskets that a cut or an entry list saved: no wanted entry lies in them.
         baskets: baskets decoded.
         decompressed_bytes: bytes after decompression.
         wait_seconds: time that readers waited for data, all of them together.
@@ -147,6 +148,7 @@ class ReadReport:
     wait_seconds: float
     decompress_seconds: float
     decode_seconds: float
+    skipped_bytes: int = 0
     size: int = 0
     opened: float = 0.0
     retries: int = 0
@@ -373,6 +375,7 @@ _WHOLE = (
     "fetched_bytes",
     "overread_bytes",
     "unplanned_reads",
+    "skipped_bytes",
     "baskets",
     "decompressed_bytes",
 )
