@@ -61,7 +61,7 @@ class File:
         """All keys, highest cycle first within a name, in file order otherwise."""
     def item(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree | Object:
         """The tree or the object at a path."""
-    def streamers(self) -> list[dict[str, Any]]:
+    def streamers(self, deadline: float | None = None) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,

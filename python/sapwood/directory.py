@@ -58,11 +58,12 @@ class Directory(ABC):
         cycle: bool = True,
         filter_name: Filter = None,
         filter_classname: Filter = None,
+        deadline: float | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """(name, object) of all keys that the filters let pass; see :meth:`iterkeys` for the arguments."""
         filters = {"filter_name": filter_name, "filter_classname": filter_classname}
-        for name, key in self._iterate(recursive=recursive, cycle=cycle, **filters):
-            yield name, self.file.object_of(key)
+        for name, key in self._iterate(recursive=recursive, cycle=cycle, deadline=deadline, **filters):
+            yield name, self.file.object_of(key, deadline)
 
     def iterkeys(
         self,
@@ -71,6 +72,7 @@ class Directory(ABC):
         cycle: bool = True,
         filter_name: Filter = None,
         filter_classname: Filter = None,
+        deadline: float | None = None,
     ) -> Iterator[str]:
         """Names of the keys, from here down.
 
@@ -80,9 +82,12 @@ class Directory(ABC):
             filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these. It
                 sees the path from here down without the cycle.
             filter_classname: the same for the C++ class.
+            deadline: seconds that listing the keys may take, and reading each object. Default: as the file was
+                opened.
         """
         filters = {"filter_name": filter_name, "filter_classname": filter_classname}
-        return (name for name, _ in self._iterate(recursive=recursive, cycle=cycle, **filters))
+        keys = self._iterate(recursive=recursive, cycle=cycle, deadline=deadline, **filters)
+        return (name for name, _ in keys)
 
     def iterclassnames(self, **filters: Any) -> Iterator[tuple[str, str]]:
         """(name, C++ class), with the arguments of :meth:`iterkeys`."""
@@ -176,7 +181,10 @@ class Directory(ABC):
         cycle: bool = True,
         filter_name: Filter = None,
         filter_classname: Filter = None,
+        deadline: float | None = None,
     ) -> Iterator[tuple[str, _core.Key]]:
+        if recursive or self._path:
+            self.file.read_keys(deadline)
         by_name, by_class = text_filter(filter_name), text_filter(filter_classname)
         skip = sum(len(name) + 1 for name in self._path)
         for key in self._keys if recursive else self._own_keys():

@@ -36,7 +36,7 @@ class OpenOptions:
     """What :func:`sapwood.open` was told; every later read of the file follows it.
 
     Attributes:
-        deadline: seconds that one call may take (open, arrays, or one step of iterate), or None.
+        deadline: seconds that one call may take (open, arrays, or one step of iterate); None for an hour.
         threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
         headers: sent with every HTTP request. They may be secret: they are not shown, and never pickled.
         storage: how object stores are reached. Keys among it are not shown, and never pickled.

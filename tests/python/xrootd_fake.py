@@ -6,18 +6,23 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 
 # Requests and answers of the protocol (XProtocol.hh).
 CLOSE, PROTOCOL, LOGIN, OPEN, STAT, END_SESSION, READV = 3003, 3006, 3007, 3010, 3017, 3023, 3025
-OK, ERROR, REDIRECT, WAIT = 0, 4003, 4004, 4005
+OK, ATTENTION, ERROR, REDIRECT, WAIT, WAIT_FOR_RESPONSE = 0, 4001, 4003, 4004, 4005, 4006
+LATE_RESPONSE = 5008
 UNSUPPORTED = 3013
 
 VERSION, IS_SERVER = 0x511, 1
 
 Answer = tuple[int, bytes]
 """Status and body."""
+
+Misdeed = Callable[[socket.socket, bytes, Answer], None]
+"""Does something else with the right answer to a stream; an OSError closes the connection."""
 
 
 def error(number: int, text: str) -> Answer:
@@ -32,18 +37,79 @@ def redirect(port: int, host: str = "127.0.0.1") -> Answer:
     return REDIRECT, struct.pack(">i", port) + host.encode()
 
 
+def frame(stream: bytes, answer: Answer) -> bytes:
+    """An answer as it is sent."""
+    status, body = answer
+    return struct.pack(">2sHi", stream, status, len(body)) + body
+
+
+def silence(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Says nothing."""
+
+
+def reset(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Breaks the connection without a word."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raise ConnectionError
+
+
+def stall(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Falls silent in the middle of the answer."""
+    message = frame(stream, answer)
+    connection.sendall(message[: len(message) // 2])
+    connection.recv(1)
+
+
+def slow(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Sends 1 kB/s."""
+    message = frame(stream, answer)
+    for at in range(0, len(message), 100):
+        connection.sendall(message[at : at + 100])
+        time.sleep(0.1)
+
+
+def cut(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Closes the connection in the middle of the answer."""
+    message = frame(stream, answer)
+    connection.sendall(message[: len(message) // 2])
+    raise ConnectionError
+
+
+def short(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+    """Sends the first chunk of a vector read only, with ten bytes fewer than were asked for."""
+    _, body = answer
+    handle, length, offset = struct.unpack(">4siq", body[:16])
+    chunk = struct.pack(">4siq", handle, length - 10, offset) + body[16 : 16 + length - 10]
+    connection.sendall(frame(stream, (OK, chunk)))
+
+
+def respond_later(seconds: float) -> Misdeed:
+    """Says that the answer will come by itself, and sends it later."""
+
+    def misdeed(connection: socket.socket, stream: bytes, answer: Answer) -> None:
+        connection.sendall(frame(stream, (WAIT_FOR_RESPONSE, struct.pack(">i", 60))))
+        time.sleep(seconds)
+        late = struct.pack(">i4x", LATE_RESPONSE) + frame(stream, answer)
+        connection.sendall(frame(b"\0\0", (ATTENTION, late)))
+
+    return misdeed
+
+
 class FakeServer:
-    """Serves ``content`` as every file; ``behave`` may answer a request in place of that.
+    """Serves ``content`` as every file; ``behave`` may answer a request in place of that, or name a misdeed.
 
     ``behave`` is called with the number of a request and how many of these came before. It may raise
     ConnectionError to close the connection.
     """
 
-    def __init__(self, content: bytes, behave: Callable[[int, int], Answer | None]) -> None:
+    def __init__(
+        self, content: bytes, behave: Callable[[int, int], Answer | Misdeed | None] = lambda *_: None
+    ) -> None:
         self.content, self.behave = content, behave
         self.counts: dict[int, int] = {}
         self.size_on_stat = len(content)
         self.cut = 0
+        self.connections: list[socket.socket] = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         self.url = f"root://127.0.0.1:{self.port}//f.root"
@@ -58,7 +124,10 @@ class FakeServer:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.listener.close()
+        for one in (self.listener, *self.connections):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
 
     def _accept(self) -> None:
         while True:
@@ -66,6 +135,7 @@ class FakeServer:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
+            self.connections.append(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -77,8 +147,11 @@ class FakeServer:
                 body = requests.read(length)
                 before = self.counts.get(number, 0)
                 self.counts[number] = before + 1
-                status, answer = self.behave(number, before) or self._answer(number, body)
-                connection.sendall(struct.pack(">2sHi", stream, status, len(answer)) + answer)
+                behaviour = self.behave(number, before)
+                if callable(behaviour):
+                    behaviour(connection, stream, self._answer(number, body))
+                else:
+                    connection.sendall(frame(stream, behaviour or self._answer(number, body)))
 
     def _answer(self, number: int, body: bytes) -> Answer:
         stat = f"1 {self.size_on_stat} 16 1000\0".encode()

@@ -1,5 +1,6 @@
 //! Errors and interruptions: the core's error as one exception, Ctrl-C as Python's own.
 
+use crate::logging;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -36,14 +37,19 @@ pub(crate) fn detached<T: Send>(
 ) -> PyResult<T> {
     let mut signal: Option<PyErr> = None;
     let result = py.detach(|| {
-        let mut interrupt = || match Python::attach(|py| py.check_signals()) {
-            Ok(()) => false,
-            Err(raised) => {
-                signal = Some(raised);
-                true
-            }
-        };
+        let mut interrupt =
+            || match Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())) {
+                Ok(()) => false,
+                Err(raised) => {
+                    signal = Some(raised);
+                    true
+                }
+            };
         work(&mut interrupt)
     });
-    result.map_err(|error| signal.unwrap_or_else(|| exception(&error)))
+    let handed_on = logging::hand_on(py);
+    match result {
+        Ok(value) => handed_on.map(|()| value),
+        Err(error) => Err(signal.unwrap_or_else(|| exception(&error))),
+    }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
-use sapwood::{Counters, Deadline, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
+use sapwood::{Counters, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
 use sapwood_source::MemorySource;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -173,8 +173,9 @@ impl File {
     }
 
     /// The descriptions of the classes in the file.
-    fn streamers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let (file, deadline) = (self.get()?, Deadline::default());
+    #[pyo3(signature = (deadline=None))]
+    fn streamers<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
+        let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
         let streamers = detached(py, |interrupt| file.streamers(deadline, interrupt))?;
         let infos = streamers.iter().map(|info| {
             let dict = PyDict::new(py);

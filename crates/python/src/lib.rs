@@ -7,6 +7,7 @@ mod error;
 mod file;
 mod lazy;
 mod listing;
+mod logging;
 mod object;
 mod tree;
 
@@ -36,6 +37,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::logging::install();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("error_codes", crate::error::codes())
     }

@@ -1,0 +1,59 @@
+//! What the core logs, for Python's `logging`: kept until a call of Python can hand it on.
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// The name of Python's logger, and the target of what is meant for it.
+const NAME: &str = "sapwood";
+
+/// Messages that are kept; more are not.
+const MOST: usize = 1000;
+
+static KEPT: Mutex<Vec<(Level, String)>> = Mutex::new(Vec::new());
+
+struct Keeper;
+
+impl Log for Keeper {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == NAME
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() < MOST {
+                kept.push((record.level(), record.args().to_string()));
+            }
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Keeps what is logged from now on.
+pub(crate) fn install() {
+    // It fails if it was done before.
+    if log::set_logger(&Keeper).is_ok() {
+        log::set_max_level(LevelFilter::Info);
+    }
+}
+
+/// Hands on what was kept.
+pub(crate) fn hand_on(py: Python<'_>) -> PyResult<()> {
+    let kept = std::mem::take(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner));
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let logger = py.import("logging")?.call_method1("getLogger", (NAME,))?;
+    for (level, message) in kept {
+        let method = match level {
+            Level::Error => "error",
+            Level::Warn => "warning",
+            Level::Info => "info",
+            Level::Debug | Level::Trace => "debug",
+        };
+        logger.call_method1(method, ("%s", message))?;
+    }
+    Ok(())
+}

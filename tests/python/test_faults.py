@@ -1,0 +1,277 @@
+"""What goes wrong between here and a server: every fault, on every protocol that it happens on, ends in time.
+
+``MATRIX`` says how: with the right data, or with an error of a type that says what happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood import _core, errors
+
+sys.path.append(str(Path(__file__).parent))
+import http_fake as web
+import xrootd_fake as root
+
+HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
+
+RIGHT = None  # the right data
+LATE = errors.DeadlineError
+BROKEN = errors.NetworkError
+WRONG = errors.ServerError
+DENIED = errors.PermissionError
+NEVER = "does not happen there"
+
+PROTOCOLS = ("http", "https", "s3", "root")
+MATRIX: list[tuple[Any, ...]] = [
+    # fault                             http    https   s3      root
+    ("nobody takes the connection",     LATE,   LATE,   LATE,   LATE),
+    ("silence while opening",           LATE,   LATE,   LATE,   LATE),
+    ("silence in an answer",            LATE,   LATE,   LATE,   LATE),
+    ("1 kB/s",                          LATE,   LATE,   LATE,   LATE),
+    ("one reset",                       RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("resets",                          BROKEN, BROKEN, BROKEN, BROKEN),
+    ("one answer cut off",              RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("answers cut off",                 BROKEN, BROKEN, BROKEN, BROKEN),
+    ("one answer too short",            RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("answers too short",               WRONG,  WRONG,  WRONG,  BROKEN),
+    ("a credential expired",            DENIED, DENIED, DENIED, DENIED),
+    ("a credential is renewed",         NEVER,  RIGHT,  RIGHT,  NEVER),
+    ("redirects in a circle",           WRONG,  WRONG,  WRONG,  WRONG),
+    ("a server says wait at first",     RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("a server always says wait",       WRONG,  WRONG,  WRONG,  LATE),
+    ("it says wait in a read",          RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("it always says so in a read",     LATE,   LATE,   WRONG,  LATE),
+    ("the answer is announced",         NEVER,  NEVER,  NEVER,  RIGHT),
+    ("it is announced and never comes", NEVER,  NEVER,  NEVER,  LATE),
+]  # fmt: skip
+
+CASES = [
+    pytest.param(fault, protocol, outcome, id=f"{fault}-{protocol}")
+    for fault, *outcomes in MATRIX
+    for protocol, outcome in zip(PROTOCOLS, outcomes, strict=True)
+    if outcome is not NEVER
+]
+
+ALWAYS = 10**9
+OPENING, READING = "opening", "reading"
+
+OF_WEB: dict[str, tuple[str, web.Misdeed, int]] = {
+    "silence while opening": (OPENING, web.silence, ALWAYS),
+    "silence in an answer": (READING, web.stall, ALWAYS),
+    "1 kB/s": (READING, web.slow, ALWAYS),
+    "one reset": (READING, web.reset, 1),
+    "resets": (READING, web.reset, ALWAYS),
+    "one answer cut off": (READING, web.cut, 1),
+    "answers cut off": (READING, web.cut, ALWAYS),
+    "one answer too short": (READING, web.short, 1),
+    "answers too short": (READING, web.short, ALWAYS),
+    "a credential expired": (OPENING, web.answer("401 Unauthorized"), ALWAYS),
+    "redirects in a circle": (OPENING, web.answer("307 Go", Location="/runs/f.root"), ALWAYS),
+    "a server says wait at first": (OPENING, web.answer("503 Busy", Retry_After="1"), 1),
+    "a server always says wait": (OPENING, web.answer("503 Busy", Retry_After="60"), ALWAYS),
+    "it says wait in a read": (READING, web.answer("503 Busy", Retry_After="1"), 1),
+    "it always says so in a read": (READING, web.answer("503 Busy", Retry_After="60"), ALWAYS),
+}
+OF_S3: dict[str, tuple[str, web.Misdeed, int]] = {
+    **OF_WEB,
+    "a credential expired": (OPENING, web.refusal("400 Bad Request", "ExpiredToken"), ALWAYS),
+    "a server says wait at first": (OPENING, web.refusal("503 Slow Down", "SlowDown"), 1),
+    "a server always says wait": (OPENING, web.refusal("503 Slow Down", "SlowDown"), ALWAYS),
+    "it says wait in a read": (READING, web.refusal("503 Slow Down", "SlowDown"), 1),
+    "it always says so in a read": (READING, web.refusal("503 Slow Down", "SlowDown"), ALWAYS),
+}
+OF_ROOT: dict[str, tuple[int, root.Answer | root.Misdeed, int]] = {
+    "silence while opening": (root.OPEN, root.silence, ALWAYS),
+    "silence in an answer": (root.READV, root.stall, ALWAYS),
+    "1 kB/s": (root.READV, root.slow, ALWAYS),
+    "one reset": (root.READV, root.reset, 1),
+    "resets": (root.READV, root.reset, ALWAYS),
+    "one answer cut off": (root.READV, root.cut, 1),
+    "answers cut off": (root.READV, root.cut, ALWAYS),
+    "one answer too short": (root.READV, root.short, 1),
+    "answers too short": (root.READV, root.short, ALWAYS),
+    "a credential expired": (root.OPEN, root.error(3010, "expired"), ALWAYS),
+    "a server says wait at first": (root.OPEN, root.wait(1), 1),
+    "a server always says wait": (root.OPEN, root.wait(60), ALWAYS),
+    "it says wait in a read": (root.READV, root.wait(1), 1),
+    "it always says so in a read": (root.READV, root.wait(60), ALWAYS),
+    "the answer is announced": (root.READV, root.respond_later(0.2), ALWAYS),
+    "it is announced and never comes": (root.READV, root.respond_later(1e9), ALWAYS),
+}
+
+ENTRIES = 50_000
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file whose tree ``t`` does not come with what is read from the end while opening."""
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path_factory.mktemp("faults") / "f.root"
+    with uproot.recreate(path, compression=None) as file:
+        file.mktree("t", {"x": "f8"}).extend({"x": np.arange(ENTRIES, dtype="f8")})
+        file.mktree("filler", {"y": "f8"}).extend({"y": np.zeros(400_000)})
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of this machine with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("https:// is not tested: there is no openssl")
+    folder = tmp_path_factory.mktemp("tls")
+    (folder / "settings").write_text(
+        "[req]\nprompt=no\ndistinguished_name=name\nx509_extensions=more\n[name]\nCN=localhost\n"
+        "[more]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
+    )
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config settings -keyout key -out cert"
+    )
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_text((folder / "key").read_text() + (folder / "cert").read_text())
+    return both
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No credentials but those that a test sets."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@contextlib.contextmanager
+def full_house() -> Iterator[int]:
+    """The port of a machine that does not take connections any more, nor refuses them."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+class Web:
+    """The file on a server of http://, https:// or s3://."""
+
+    def __init__(self, protocol: str, server: web.FakeServer, tmp_path: Path) -> None:
+        self.protocol, self.server = protocol, server
+        self.credential = tmp_path / "credential"
+        self.url = self.url_at(server.port)
+
+    def url_at(self, port: int) -> str:
+        if self.protocol == "s3":
+            os.environ["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
+            return "s3://runs/f.root"
+        return f"{self.protocol}://127.0.0.1:{port}/runs/f.root"
+
+    def write_credential(self, name: str) -> None:
+        """Writes what the server is shown: a token, or an access key."""
+        profile = f"[default]\naws_access_key_id={name}\naws_secret_access_key=s\naws_session_token=t\n"
+        self.credential.write_text(profile if self.protocol == "s3" else name)
+
+    def misbehave(self, fault: str, phase: str) -> None:
+        if fault == "a credential is renewed":
+            refused = (OF_S3 if self.protocol == "s3" else OF_WEB)["a credential expired"][1]
+
+            def renew(request: web.Request) -> web.Misdeed | None:
+                if "new" in request.headers["authorization"]:
+                    return None
+                self.write_credential("new")
+                return refused
+
+            self.server.behave = renew
+            return
+        when, misdeed, times = (OF_S3 if self.protocol == "s3" else OF_WEB)[fault]
+        if when == phase:
+            left = iter(range(times))
+            self.server.behave = lambda request: misdeed if next(left, None) is not None else None
+
+
+class Root:
+    """The file on a server of root://."""
+
+    def __init__(self, server: root.FakeServer) -> None:
+        self.server = server
+        self.url = server.url
+
+    def url_at(self, port: int) -> str:
+        return f"root://127.0.0.1:{port}//f.root"
+
+    def misbehave(self, fault: str, phase: str) -> None:
+        circle = (root.OPEN, root.redirect(self.server.port), ALWAYS)
+        number, misdeed, times = circle if fault == "redirects in a circle" else OF_ROOT[fault]
+        if (number == root.OPEN) == (phase == OPENING):
+            self.server.counts.clear()
+            self.server.behave = lambda n, before: misdeed if n == number and before < times else None
+
+
+@pytest.fixture
+def place(
+    request: pytest.FixtureRequest, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Web | Root]:
+    """The file on a server of the protocol that the test names."""
+    protocol = request.param
+    if protocol == "root":
+        if not HAS_XROOTD:
+            pytest.skip("root:// is not tested: no XRootD client (make servers build)")
+        with root.FakeServer(content) as fake:
+            yield Root(fake)
+        return
+    tls = None
+    if protocol == "https":
+        certificate = request.getfixturevalue("certificate")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        monkeypatch.setenv("X509_CERT_FILE", str(certificate))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "")
+    with web.FakeServer(content, tls) as server:
+        found = Web(protocol, server, tmp_path)
+        found.write_credential("old")
+        monkeypatch.setenv("BEARER_TOKEN_FILE", str(found.credential))
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(found.credential))
+        yield found
+
+
+@pytest.mark.parametrize(("fault", "place", "outcome"), CASES, indirect=["place"])
+def test_every_fault_ends_in_time(fault: str, place: Web | Root, outcome: type[Exception] | None) -> None:
+    deadline = 1.0 if outcome is LATE else 10.0
+    with contextlib.ExitStack() as stack:
+        url = place.url
+        if fault == "nobody takes the connection":
+            url = place.url_at(stack.enter_context(full_house()))
+        else:
+            place.misbehave(fault, OPENING)
+        if outcome is not RIGHT:
+            stack.enter_context(pytest.raises(outcome))
+        start = time.monotonic()
+        stack.callback(lambda: check_time(start, deadline))
+        with sapwood.open(f"{url}:t", deadline=deadline) as tree:
+            if fault != "a credential is renewed":
+                place.misbehave(fault, READING)
+            start = time.monotonic()
+            np.testing.assert_array_equal(tree["x"].array(library="np"), np.arange(ENTRIES))
+
+
+def check_time(start: float, deadline: float) -> None:
+    assert time.monotonic() - start < deadline + 1
