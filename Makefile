@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -80,10 +80,10 @@ serve-docs: .venv/.core ## the documents at a local address, rebuilt as they cha
 # --- more -------------------------------------------------------------------------------------------------------
 
 bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
-	@sh bench/run.sh
-
 bench-objects: build ## the part of it about objects: products of MiniAOD-like and xAOD-like files
-	@sh bench/run.sh objects
+bench-remote: build servers ## the part over root://, http:// and s3://, near and far; docs/remote-benchmarks.md
+bench bench-objects bench-remote:
+	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
 	@$(PY) tests/conformance/report.py build/conformance

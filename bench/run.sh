@@ -1,24 +1,47 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, over_http, memory, objects): makes the inputs that are missing,
-# measures, writes the tables to build/bench and the documents.
+# All benchmarks, or those that are named (local, memory, objects, remote): installs the peers, makes the inputs that are
+# missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
+parts=${*:-local memory objects remote}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
+# A Python of its own measures this package, too.
+export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
 mkdir -p "$results"
 
-if ! "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("ROOT") is None)'; then
-    echo "installing ROOT, the peer that also writes the inputs"
-    "$python" -m pip install --quiet --disable-pip-version-check --pre ROOT==0.1a12
-fi
-# The names of the inputs that are made of objects begin with edm and xaod.
-if [ "$*" = objects ]; then
-    "$python" bench/generate.py --only edm_zlib5,edm_lzma4,edm_small,xaod_zlib5,xaod_small
-else
-    "$python" bench/generate.py
-fi
-for part in ${*:-local over_http memory objects}; do
+# install MODULE PACKAGE…: unless the module is there.
+install() {
+    module=$1
+    shift
+    if ! "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$module"; then
+        echo "installing $module, which the benchmarks need"
+        "$python" -m pip install --quiet --disable-pip-version-check "$@"
+    fi
+}
+
+install ROOT --pre ROOT==0.1a12  # the peer that also writes the inputs
+inputs=
+for part in $parts; do
+    case $part in
+    local) inputs=$inputs,nano_zstd5,nano_lz4,nano_zlib1,nano_lzma9 ;;
+    objects) inputs=$inputs,edm_zlib5,edm_lzma4,edm_small,xaod_zlib5,xaod_small ;;
+    remote)
+        inputs=$inputs,h1_old,h1_new,nano_zstd5
+        install XRootD xrootd fsspec-xrootd
+        install s3fs s3fs
+        install matplotlib matplotlib
+        ;;
+    esac
+done
+[ -z "$inputs" ] || "$python" bench/generate.py --only "${inputs#,}"
+for part in $parts; do
     "$python" "bench/$part.py" --markdown "$results/$part.md" --json "$results/$part.json"
 done
-"$python" bench/paste.py docs/benchmarks.md "$results"
+case " $parts " in
+*" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;
+esac
+for document in docs/benchmarks.md docs/remote-benchmarks.md; do
+    "$python" bench/paste.py "$document" "$results"
+done

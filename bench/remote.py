@@ -1,0 +1,310 @@
+"""Reads over root://, http:// and s3://, near and far, with sapwood, uproot and ROOT: `make bench-remote`.
+
+    python bench/remote.py --data DIR [--only columns,whole,files] [--markdown FILE] [--json FILE]
+
+columns: three columns of an H1-like tree (283,000 entries, 6.6 MB of baskets in 260 to 290 MB), at seven
+    round trips and two bandwidths: the table of 2007.
+whole: all of a NanoAOD-like file of 450 MB at 100 ms and 1 Gbit/s; what share of the link is used.
+files: three columns of each of 50 files at 100 ms.
+
+Servers are real (xrootd, nginx, versitygw), behind a delay line. Each run is a process of its own with a line
+of its own: all is cold but the server's page cache. Clients take turns; figures are medians. Time starts when
+all is imported, before the file is opened, and ends with the values in memory. Turnarounds are waits of one
+round trip in sequence, as the delay line counts them; the handshake of TCP, one more, is not among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import remote_report
+from remote_servers import Far, Server, missing, serve
+from rootbuild import HERE, compiled
+
+ROUND_TRIPS = [0, 0.3, 2, 11, 22, 72, 240]
+MEGABITS = [0, 100]
+FILES = ["h1_old", "h1_new"]
+COLUMNS = ["trk_v0", "dst_v0", "f1"]
+MANY = 50
+# Of all runs of a point; of one run of ROOT with little cache, which is scaled from there.
+POINT_SECONDS, LOOP_SECONDS = 3.0, 3.0
+# When a stream ends early, and when any run is stopped.
+EARLY = {"whole": 25.0, "files": 25.0}
+LIMITS = {"columns": 15.0, "whole": 50.0, "files": 50.0}
+SAMPLE_SECONDS = 0.05
+SMALL_CACHE = 64_000
+
+Run = dict[str, Any]
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A way to read: `cache` is the size of ROOT's TTreeCache, in bytes, -1 for what it takes by itself."""
+
+    name: str
+    cache: int | None = None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether it waits again and again, all the way, so that a part tells how long the whole takes."""
+        return self.cache in (0, SMALL_CACHE)
+
+    def command(self, what: str, build: Path, arguments: list[str]) -> list[str]:
+        """The call that reads."""
+        seconds = LOOP_SECONDS if self.is_even else EARLY.get(what, 0)
+        if self.cache is None:
+            program = HERE / "readers" / "python_remote.py"
+            return [sys.executable, str(program), self.name, str(seconds), what, *arguments]
+        program = compiled(HERE / "readers" / "root_remote.cpp", build)
+        return [str(program), str(self.cache), str(seconds), what, *arguments]
+
+
+SAPWOOD, UPROOT = Client("sapwood"), Client("uproot")
+ROOT = [Client("ROOT, 10 MB", 10_000_000), Client("ROOT, 64 kB", SMALL_CACHE), Client("ROOT, no cache", 0)]
+ROOT_DEFAULT = Client("ROOT", -1)
+# The wheel of ROOT has no client for S3.
+CLIENTS = {
+    "root": [SAPWOOD, UPROOT, Client("uproot-XRootDSource"), *ROOT],
+    "http": [SAPWOOD, UPROOT, Client("uproot-HTTPSource"), *ROOT],
+    "s3": [SAPWOOD, UPROOT],
+}
+FEW = {
+    "root": [SAPWOOD, Client("uproot-XRootDSource"), ROOT_DEFAULT],
+    "http": [SAPWOOD, UPROOT, ROOT_DEFAULT],
+    "s3": [SAPWOOD, UPROOT],
+}
+
+
+class Link(NamedTuple):
+    """Distance in milliseconds of round trip, bandwidth in 10⁶ bits per second (0: no limit)."""
+
+    rtt_ms: float
+    megabits: float
+
+
+def run(client: Client, far: Far, what: str, arguments: list[str], options: argparse.Namespace) -> Run:
+    """One cold run: what the reader prints, and what went through the delay line."""
+    command = client.command(what, options.data / "build", arguments)
+    environment = {**os.environ, **far.variables}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=LIMITS[what])
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return {"stopped": LIMITS[what], **far.counts()}
+    if process.returncode or not out.strip():
+        return {"error": what_failed(err)}
+    result: Run = json.loads(out.strip().splitlines()[-1])
+    return {**result, **far.counts()}
+
+
+def what_failed(stderr: str) -> str:
+    """The line of a client's complaints that says most."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["failed silently"]
+    return next((line for line in lines if line.startswith("Error in")), lines[-1])[:200]
+
+
+def columns(server: Server, name: str, megabits: float, options: argparse.Namespace) -> Iterator[Record]:
+    """The readers at each round trip; one that was stopped is not sent further away."""
+    hopeless: set[Client] = set()
+    turnarounds: dict[Client, int] = {}
+    for rtt_ms in options.rtt:
+        clients = [each for each in options.clients(CLIENTS[server.protocol]) if each not in hopeless]
+        runs: dict[Client, list[Run]] = {client: [] for client in clients}
+        for turn in range(options.runs):
+            for client in clients:
+                taken = sum(each.get("seconds", POINT_SECONDS) for each in runs[client])
+                if taken < POINT_SECONDS and not (turn and client.is_even):
+                    with server.far(rtt_ms, megabits) as far:
+                        arguments = [far.url(f"{name}.root"), "h42", *COLUMNS]
+                        found = run(client, far, "columns", arguments, options)
+                    runs[client].append(scaled(found, turnarounds.get(client)))
+                    if found.get("share") == 1:
+                        turnarounds[client] = found["turnarounds"]
+        check_sums([each for client in clients for each in runs[client]])
+        hopeless |= {client for client in clients if any("stopped" in each for each in runs[client])}
+        where = {"part": "columns", "file": name, "protocol": server.protocol}
+        for client in clients:
+            point = {"megabits": megabits, "rtt_ms": rtt_ms, "client": client.name, "runs": runs[client]}
+            yield where | point
+
+
+def scaled(found: Run, turnarounds: int | None) -> Run:
+    """A run that ended early, with the seconds that all would have taken.
+
+    That is by the turnarounds that a complete run needed, nearer by, or else by the share of entries.
+    """
+    if found.get("share", 1) == 1 or "stopped" in found:
+        return found
+    if turnarounds:
+        # Connecting is one more.
+        return {**found, "scaled": found["seconds"] * (turnarounds + 1) / (found["turnarounds"] + 1)}
+    first = found.get("first", 0)
+    return {**found, "scaled": first + (found["seconds"] - first) / max(found["share"], 1e-9)}
+
+
+def check_sums(runs: list[Run]) -> None:
+    """All that read all must have read the same."""
+    sums = [each["sums"] for each in runs if "sums" in each and each.get("share", 1) == 1]
+    if any(found != sums[0] for found in sums):
+        raise RuntimeError(f"the clients read different values: {sums}")
+
+
+class Samples:
+    """Bytes that came through the line, read off again and again while a client runs."""
+
+    def __init__(self, far: Far) -> None:
+        self.far = far
+        self.points: list[tuple[float, int]] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample)
+
+    def __enter__(self) -> Samples:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(SAMPLE_SECONDS):
+            counted = self.far.counts()
+            if counted["connections"]:
+                self.points.append((time.perf_counter(), counted["bytes_sent"]))
+
+
+def whole(server: Server, link: Link, options: argparse.Namespace) -> Iterator[Record]:
+    """Everything in a file, by each reader."""
+    for client in options.clients(FEW[server.protocol]):
+        runs = []
+        for _ in range(options.runs if client == SAPWOOD else 1):
+            with server.far(*link) as far, Samples(far) as samples:
+                found = run(client, far, "whole", [far.url("nano_zstd5.root"), "Events"], options)
+            use = remote_report.use_of_link(samples.points, link.megabits)
+            runs.append({**scaled(found, None), **use})
+        point = {**link._asdict(), "client": client.name, "runs": runs}
+        yield {"part": "whole", "protocol": server.protocol, **point}
+
+
+def files(server: Server, link: Link, names: list[str], options: argparse.Namespace) -> Iterator[Record]:
+    """Some columns of file after file, by each reader."""
+    for client in options.clients(FEW[server.protocol]):
+        runs = []
+        for _ in range(options.runs if client == SAPWOOD else 1):
+            with server.far(*link) as far, tempfile.NamedTemporaryFile("w") as listed:
+                listed.write("\n".join(map(far.url, names)) + "\n")
+                listed.flush()
+                found = run(client, far, "files", [listed.name, "h42", *COLUMNS], options)
+            runs.append(scaled(found, None))
+        point = {**link._asdict(), "client": client.name, "runs": runs}
+        yield {"part": "files", "protocol": server.protocol, **point}
+
+
+@contextmanager
+def many_names(file: Path) -> Iterator[tuple[Path, list[str]]]:
+    """A folder with the file under many names."""
+    with tempfile.TemporaryDirectory(prefix="files-", dir=file.parent) as name:
+        os.chmod(name, 0o755)
+        names = [f"{number:03}.root" for number in range(MANY)]
+        for each in names:
+            Path(name, each).hardlink_to(file)
+        yield Path(name), names
+
+
+def line_rate(server: Server, name: str) -> float:
+    """Bytes per second that a line without limit passes: a plain download, near."""
+    from urllib.request import urlopen
+
+    with server.far(0, 0) as far:
+        begin, size = time.perf_counter(), 0
+        with urlopen(far.url(f"{name}.root"), timeout=60) as answer:
+            while chunk := answer.read(1 << 20):
+                size += len(chunk)
+        return size / (time.perf_counter() - begin)
+
+
+def measure(options: argparse.Namespace) -> Iterator[Record]:
+    """All that is asked for, point by point."""
+    for protocol in options.protocols:
+        if (lack := missing(protocol)) is not None:
+            print(f"left out, {protocol}://: {lack}", file=sys.stderr)
+            continue
+        with serve(protocol, options.data) as server:
+            if protocol == "http":
+                yield {"part": "line", "bytes_per_second": line_rate(server, options.files[0])}
+            if "columns" in options.only:
+                for name in options.files:
+                    for megabits in options.megabits:
+                        yield from columns(server, name, megabits, options)
+            if "whole" in options.only:
+                yield from whole(server, Link(100, 1000), options)
+        if "files" in options.only:
+            with (
+                many_names(options.data / "h1_new.root") as (folder, names),
+                serve(protocol, folder) as server,
+            ):
+                yield from files(server, Link(100, 0), names, options)
+
+
+def arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser.add_argument("--only", default="columns,whole,files", help="parts")
+    parser.add_argument("--protocols", default="root,http,s3")
+    parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
+    parser.add_argument("--files", default=",".join(FILES), help="inputs of columns, without .root")
+    parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
+    parser.add_argument("--megabits", default=",".join(map(str, MEGABITS)), help="10^6 bit/s; 0: no limit")
+    parser.add_argument("--runs", type=int, default=3, help="most runs of a point; slow ones have fewer")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
+    options = parser.parse_args()
+    for name in ("only", "protocols", "files"):
+        setattr(options, name, getattr(options, name).split(","))
+    options.rtt = [float(each) for each in options.rtt.split(",")]
+    options.megabits = [float(each) for each in options.megabits.split(",")]
+    wanted = tuple(options.readers.split(",")) if options.readers else ("",)
+    options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
+    options.data = options.data.resolve()
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    begin = time.monotonic()
+    records: list[Record] = []
+    for record in measure(options):
+        records.append(record)
+        print(f"{time.monotonic() - begin:5.0f} s  {remote_report.line(record)}", file=sys.stderr, flush=True)
+    tables = remote_report.tables(records)
+    print("\n\n".join(tables.values()))
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if options.markdown:
+        for name, text in tables.items():
+            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+    if options.check and (missed := remote_report.missed(records)):
+        raise SystemExit("not reached:\n" + "\n".join(missed))
+
+
+if __name__ == "__main__":
+    main()

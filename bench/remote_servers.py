@@ -1,0 +1,120 @@
+"""The servers of the benchmarks over a network, one for each protocol, and the distance before them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "scripts"))
+import nginx_server  # noqa: E402
+import s3_server  # noqa: E402
+import xrootd_server  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Far:
+    """A server at the other end of a delay line, as one client sees it."""
+
+    protocol: str
+    address: str
+    control: str
+    variables: dict[str, str]
+
+    def url(self, name: str) -> str:
+        """The URL of a file of the folder that is served."""
+        path = {"root": f"{self.address}//{name}", "http": f"{self.address}/{name}", "s3": f"data/{name}"}
+        return f"{self.protocol}://{path[self.protocol]}"
+
+    def counts(self) -> dict[str, Any]:
+        """What went through the delay line."""
+        with urlopen(f"{self.control}/__stats__", timeout=10) as answer:
+            counted: dict[str, Any] = json.load(answer)
+        return counted
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server on a port of this machine; `variables` are for the environment of its clients."""
+
+    protocol: str
+    name: str
+    port: int
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def far(self, rtt_ms: float, megabits: float) -> Iterator[Far]:
+        """The server so far away, behind a link of so many 10⁶ bits per second, or 0 for no limit."""
+        command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{self.port}"]
+        with running([*command, "--rtt-ms", str(rtt_ms), "--mbit", str(megabits)]) as line:
+            variables = {**self.variables, "NO_PROXY": "127.0.0.1"}
+            if self.protocol == "s3":
+                variables["AWS_ENDPOINT_URL"] = f"http://{line['address']}"
+            yield Far(self.protocol, line["address"], line["control"], variables)
+
+
+def testkit() -> Path:
+    """The program `sapwood-testkit`, as cargo built it last."""
+    if named := os.environ.get("SAPWOOD_TESTKIT"):
+        return Path(named)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
+    built = [path for mode in ("release", "debug") if (path := target / mode / "sapwood-testkit").exists()]
+    if not built:
+        raise SystemExit("sapwood-testkit is not built: cargo build --release -p sapwood-testkit")
+    return max(built, key=lambda path: path.stat().st_mtime)
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[dict[str, str]]:
+    """A program that says in a line of JSON where it serves, and serves until its standard input ends."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield json.loads(program.stdout.readline())
+        program.communicate()
+
+
+@contextmanager
+def serve(protocol: str, data: Path) -> Iterator[Server]:
+    """A server of the files of a folder."""
+    if (lack := missing(protocol)) is not None:
+        raise SystemExit(f"no server for {protocol}://: {lack}")
+    servers = {"root": _xrootd, "http": _web, "s3": _versitygw}
+    with servers[protocol](data) as server:
+        yield server
+
+
+def missing(protocol: str) -> str | None:
+    """What the server of a protocol needs and is not there."""
+    needs = {"root": xrootd_server.missing, "s3": s3_server.missing}
+    return needs[protocol]() if protocol in needs else None
+
+
+@contextmanager
+def _xrootd(data: Path) -> Iterator[Server]:
+    with xrootd_server.data_server(data) as server:
+        yield Server("root", "xrootd", server.port)
+
+
+@contextmanager
+def _web(data: Path) -> Iterator[Server]:
+    if (lack := nginx_server.missing()) is None:
+        with nginx_server.web_server(data, settings="sendfile on;") as server:
+            yield Server("http", "nginx", server.port)
+        return
+    print(f"sapwood-testkit serves http://: {lack}", file=sys.stderr)
+    with running([str(testkit()), "serve", "--root", str(data)]) as served:
+        yield Server("http", "sapwood-testkit", int(served["url"].rstrip("/").rsplit(":", 1)[1]))
+
+
+@contextmanager
+def _versitygw(data: Path) -> Iterator[Server]:
+    with s3_server.s3_server(data) as server:
+        yield Server("s3", "versitygw", server.port, server.variables)
