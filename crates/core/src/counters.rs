@@ -1,13 +1,18 @@
 //! What a read cost: counters that every layer adds to and every report shows.
 
+use crate::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident),+ $(,)?) => {
         /// Counters of one file, shared by all layers that work for it.
         #[derive(Debug, Default)]
-        pub struct Counters { $($(#[doc = $doc])+ pub $name: Counter,)+ }
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $name: Counter,)+
+            last_failure: Mutex<Option<(Instant, String)>>,
+        }
 
         /// The values of [`Counters`] at one moment.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,6 +65,28 @@ counters! {
     decode_ns,
 }
 
+impl Counters {
+    /// Counts a failure after which the same is asked for again, and remembers it in words.
+    pub fn retry(&self, failure: &Error) {
+        self.retries.add(1);
+        let failure = Some((Instant::now(), failure.message().to_owned()));
+        *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    /// The error, with what failed last if it says that time was up: that may be why.
+    pub fn explain(&self, error: Error) -> Error {
+        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match last.filter(|_| error.kind() == ErrorKind::Timeout) {
+            Some((when, failure)) => {
+                let seconds = when.elapsed().as_secs_f32();
+                let message = format!("{}; {seconds:.1} s before: {failure}", error.message());
+                error.with_message(message)
+            }
+            None => error,
+        }
+    }
+}
+
 /// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -78,5 +105,22 @@ impl Counter {
     /// The value now.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_explains_why_time_was_up() {
+        let counters = Counters::default();
+        let late = || Error::new(ErrorKind::Timeout, "too late").at(7);
+        assert_eq!(counters.explain(late()).message(), "too late");
+        counters.retry(&Error::new(ErrorKind::Server, "busy"));
+        assert_eq!(counters.explain(late()).message(), "too late; 0.0 s before: busy");
+        assert_eq!(counters.explain(late()).offset(), Some(7));
+        assert_eq!(counters.explain(Error::corrupt("x")).message(), "x");
+        assert_eq!(counters.snapshot().retries, 1);
     }
 }

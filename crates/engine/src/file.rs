@@ -4,7 +4,7 @@ use crate::elsewhere::beside;
 use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
-use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open};
+use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open, redact};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,8 @@ impl File {
     pub fn open(url: &str, options: OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
         let (deadline, counters) = (options.deadline, Arc::clone(&options.counters));
         let begin = Instant::now();
-        let opened = wait(&pool::runtime()?, open(url, &options), deadline, interrupt)?;
+        let opened = wait(&pool::runtime()?, open(url, &options), deadline, interrupt)
+            .map_err(|error| counters.explain(error).url(redact(url)))?;
         File::from_opened(opened, begin, counters, Some((url.to_owned(), options)), deadline, interrupt)
     }
 
@@ -254,7 +255,8 @@ impl Inner {
     ) -> Result<T> {
         let mut known = self.known.clone();
         let parse = self.fetcher.satisfy(&mut known, deadline, step);
-        wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(self.url()))
+        wait(&pool::runtime()?, parse, deadline, interrupt)
+            .map_err(|error| self.fetcher.counters().explain(error).url(self.url()))
     }
 }
 

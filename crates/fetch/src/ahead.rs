@@ -103,6 +103,7 @@ impl<T: 'static> ReadAhead<T> {
             }
             Err(error) => {
                 self.stop();
+                let error = self.fetcher.counters().explain(error);
                 Some(Err(error.url(&*self.fetcher.source().identity().url)))
             }
         }

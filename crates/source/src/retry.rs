@@ -50,7 +50,7 @@ impl Retries {
             });
         }
         self.count += 1;
-        self.counters.retries.add(1);
+        self.counters.retry(&error);
         let (name, count, seconds) = (&self.name, self.count, pause.as_secs_f32());
         log::info!(target: "sapwood", "{name}: {error}; retry {count} of {MOST_RETRIES} in {seconds:.2} s");
         tokio::time::sleep(pause).await;
