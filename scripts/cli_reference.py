@@ -21,8 +21,15 @@ def help_of(*command: str) -> str:
 
 
 def main() -> int:
-    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
-    parts = ["# Command line\n", help_of(), *(f"## sapwood {name}\n\n{help_of(name)}" for name in names)]
+    commands: list[tuple[str, ...]] = [
+        (command.callback.__name__,) for command in app.registered_commands if command.callback
+    ]
+    for group in app.registered_groups:
+        inside = group.typer_instance.registered_commands if group.typer_instance else []
+        names = [one.name or one.callback.__name__ for one in inside if one.callback]
+        commands += [(str(group.name),), *((str(group.name), name) for name in names)]
+    sections = (f"## sapwood {' '.join(one)}\n\n{help_of(*one)}" for one in commands)
+    parts = ["# Command line\n", help_of(), *sections]
     PAGE.write_text("\n".join(parts), encoding="utf-8")
     return 0
 

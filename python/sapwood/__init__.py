@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import edm, errors, xaod
     from ._core import __version__
     from ._lazy_reader import Caching
+    from ._nanoevents import nanoevents
     from .branch import Branch
     from .compression import Compression
     from .directory import Directory
@@ -40,6 +41,7 @@ _HOMES = {
     "edm": "edm",
     "errors": "errors",
     "iterate": "multi",
+    "nanoevents": "_nanoevents",
     "num_entries": "multi",
     "open": "opening",
     "xaod": "xaod",
@@ -60,6 +62,7 @@ __all__ = [
     "edm",
     "errors",
     "iterate",
+    "nanoevents",
     "num_entries",
     "open",
     "xaod",

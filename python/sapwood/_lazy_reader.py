@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._assemble import column_of, readable_leaves
 from ._border import core_errors
-from ._column import Column
+from ._column import Column, Form, record_form
 from ._memory import memory_size
 from ._select import require_readable, select
 from ._steps import entry_range
@@ -121,6 +121,7 @@ class LazyReader:
         Raises:
             KeyInFileError: if there is no such field.
         """
+        self.tree.file.require_open()
         branch, leaves = self._branch(name)
         requests = [self._request_of[leaf.key] for leaf in leaves]
         with core_errors():
@@ -129,6 +130,10 @@ class LazyReader:
             columns = [self._core.column(request, window, deadline=self._deadline) for request in requests]
         self.ledger.touched.update((request, window) for request in requests)
         return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
+
+    def form(self, name: str) -> Form:
+        """The form of a field's columns."""
+        return self._branch(name)[0].interpretation.form or record_form([])
 
     def touch(self, names: Iterable[str], window: int) -> None:
         """Fetches several fields of a window together."""

@@ -119,7 +119,7 @@ class Events(Sequence[Event]):
     def __getitem__(self, where: int | slice | Sequence[int] | NDArray[Any]) -> Event | Events:
         if isinstance(where, slice):
             return Events(self._reader, self._entries[where])
-        if hasattr(where, "__index__"):
+        if isinstance(where, (int, np.integer)):
             entry = int(self._entries[where])
             window = self._window(self._reader.window_of(entry))
             return Event(window, entry - window.held.start)

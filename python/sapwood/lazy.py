@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ._assemble import readable_leaves
-from ._column import Column, Form, record_form
+from ._column import Column, Form
 from ._concatenate import concatenated
 from ._lazy_reader import LazyReader
 from ._libraries import Doc
@@ -100,7 +100,18 @@ class LazyChunks(Sequence[Any]):
 
 def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> Any:
     """All entries of a reader as one ``ak.Array`` of records; columns are read when they are touched."""
-    forms = _forms(reader)
+    docs = _docs(reader, add_doc)
+    return virtual_records(
+        reader.stop - reader.start,
+        _forms(reader),
+        whole_loader(reader),
+        titles=docs,
+        accessed=_appending(access_log),
+    )
+
+
+def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
+    """What reads a field in all windows of a reader, and makes one column of it."""
 
     def load(name: str) -> Column:
         parts = []
@@ -108,12 +119,9 @@ def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = N
             parts.append(reader.column(name, window))
             reader.release(window)
         reader.save()
-        return concatenated(forms[name], parts)
+        return concatenated(reader.form(name), parts)
 
-    length = reader.stop - reader.start
-    return virtual_records(
-        length, forms, load, titles=_docs(reader, add_doc), accessed=_appending(access_log)
-    )
+    return load
 
 
 def _forms(reader: LazyReader) -> dict[str, Form]:
@@ -123,7 +131,7 @@ def _forms(reader: LazyReader) -> dict[str, Form]:
         if any(leaf.num_entries < reader.stop for leaf in readable_leaves(branch)):
             short.append(branch)
         else:
-            whole[name] = branch.interpretation.form or record_form([])
+            whole[name] = reader.form(name)
     warn_skipped(short, "they have fewer entries than their tree")
     return whole
 

@@ -1,0 +1,259 @@
+"""Reads columns that nobody declared, near and far, with sapwood and its peers: `make bench-learned`.
+
+    python bench/learned.py --data DIR [--only startup,trigger,random,local] [--markdown FILE] [--json FILE]
+
+startup: 1,000 columns of the first 100 entries of a NanoAOD-like file (100,000 entries, 450 MB).
+trigger: 3 columns of all entries, and 20 more for 1 % or 10 % of them: from no cache to declared columns.
+random: 3 columns of 1,000 entries in no order.
+local: what a lazy reader costs where nothing is far: columns by arrays(), by lazy(), and by events().
+
+The server is real (xrootd, or nginx for http), behind a delay line. Each run is a process of its own with a
+line of its own. A reader that needs long is stopped, and its time is scaled by what share it had done. uproot
+and coffea touch columns of chunks; ROOT and sapwood go entry by entry. coffea may live in an environment of
+its own: --coffea PYTHON, or the environment variable SAPWOOD_BENCH_COFFEA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import learned_report
+from remote_servers import Far, Server, missing, serve
+from rootbuild import HERE, compiled
+
+ROUND_TRIPS = [0, 22, 100]
+TREE, FILE = "Events", "nano_zstd5"
+ALWAYS = ["nMuon", "Muon_pt", "MET_pt"]
+SOMETIMES = 20
+STARTUP = 1000
+# Which entries pass: start, block, every, offset: from `start` on, those of every n-th block of entries. ROOT
+# learns from the first 100 entries: of the 1 %, none is among these; of every tenth entry, ten are.
+PASSING = {"1 %": (100, 1, 100, 37), "10 %": (0, 1, 10, 7), "10 %, in blocks of 500": (0, 500, 10, 5)}
+DRAWN = "trigger 1 %"
+# A run is stopped, at the latest, after as many seconds as LIMIT; a reader that hangs, after DEADLINE.
+LIMIT, DEADLINE = 6.0, 60.0
+
+Record = dict[str, Any]
+
+
+class Client(NamedTuple):
+    """A way to read: a variant of sapwood, a cache of ROOT in bytes (-1: its default), or a package."""
+
+    name: str
+    variant: str | None = None
+    cache: int | None = None
+
+
+NO_CACHE, DECLARED = Client("sapwood, no cache", "no cache"), Client("sapwood, declared columns", "declared")
+ALL = Client("sapwood", "trained, startup, trigger")
+PROFILE = Client("sapwood, saved profile", "saved profile")
+ROOT_NONE, ROOT_DEFAULT = Client("ROOT, no cache", cache=0), Client("ROOT", cache=-1)
+PEERS = [ROOT_NONE, ROOT_DEFAULT, Client("uproot"), Client("coffea")]
+LADDER = [
+    NO_CACHE,
+    Client("sapwood, trained only", "trained"),
+    Client("sapwood, + startup", "trained, startup"),
+    ALL,
+    DECLARED,
+    PROFILE,
+    *PEERS,
+]
+CLIENTS = {
+    "startup": [ALL, Client("sapwood, no startup", "no startup"), PROFILE, *PEERS],
+    "trigger": LADDER,
+    "random": [ALL, NO_CACHE, *PEERS],
+}
+
+
+def columns(path: Path) -> tuple[list[str], list[str]]:
+    """The columns of the startup pattern, and those that are touched sometimes; numbers all of them."""
+    import sapwood
+
+    with sapwood.open(f"{path}:{TREE}") as tree:
+        names = [name for name in tree if name not in ALWAYS]
+        floats = [name for name in names if tree[name].typename == "float[]"]
+    step = len(floats) // SOMETIMES
+    return [*ALWAYS, *names[: STARTUP - len(ALWAYS)]], floats[::step][:SOMETIMES]
+
+
+def command(
+    client: Client, url: str, task: dict[str, Any], limit: float, options: argparse.Namespace
+) -> list[str]:
+    """The call that reads."""
+    if client.cache is not None:
+        program = compiled(HERE / "readers" / "root_learned.cpp", options.data / "build")
+        others = ["--", *task["sometimes"]]
+        what = [task["pattern"], url, TREE, *map(str, task["passing"]), *task["always"], *others]
+        return [str(program), str(client.cache), str(limit), *what]
+    program = HERE / "readers" / "python_learned.py"
+    python = options.coffea if client.name == "coffea" else sys.executable
+    name = f"sapwood:{client.variant}" if client.variant else client.name
+    return [str(python), str(program), name, str(limit), url, TREE, json.dumps(task)]
+
+
+def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: argparse.Namespace) -> Record:
+    """One cold run: what the reader prints, and what went through the delay line."""
+    if client.name == "coffea" and options.coffea is None:
+        return {"error": "coffea is not installed"}
+    call = command(client, far.url(f"{FILE}.root"), task, LIMIT, options)
+    environment = {**os.environ, **far.variables, "SAPWOOD_BENCH_PROFILE": str(profile)}
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=DEADLINE)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {DEADLINE:.0f} s"}
+    if done.returncode or not done.stdout.strip():
+        return {"error": what_failed(done.stderr)}
+    found: Record = json.loads(done.stdout.strip().splitlines()[-1])
+    counted = far.counts()
+    return {**scaled(found), **{name: counted[name] for name in ("turnarounds", "bytes_sent")}}
+
+
+def scaled(found: Record) -> Record:
+    """A run with the seconds that all would have taken, if it was stopped."""
+    first = found.get("first") or 0.0
+    rest = (found["seconds"] - first) / max(found["share"], 1e-9)
+    return {**found, "all_seconds": found["seconds"] if found["share"] >= 1 else first + rest}
+
+
+def what_failed(stderr: str) -> str:
+    """The line of a client's complaints that says most."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["failed silently"]
+    return next((line for line in lines if line.startswith("Error in")), lines[-1])[:200]
+
+
+def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -> Iterator[Record]:
+    """A pattern at each round trip, by each reader."""
+    for rtt_ms in options.rtt:
+        sums = []
+        with tempfile.TemporaryDirectory() as folder:
+            profile = Path(folder, "profile.json")
+            with server.far(0, 0) as far:
+                run(ALL, far, {**task, "learn": True}, profile, options)
+            for client in options.clients(CLIENTS[task["pattern"]]):
+                drawn = client is ALL and rtt_ms == max(options.rtt) and task["name"] == DRAWN
+                plot = str(options.plot.resolve()) if drawn and options.plot else None
+                with server.far(rtt_ms, 0) as far:
+                    found = run(client, far, {**task, "plot": plot}, profile, options)
+                sums += [found["sum"]] if found.get("share") == 1 else []
+                where = {"pattern": task["name"], "rtt_ms": rtt_ms, "client": client.name}
+                yield {**where, **found, "protocol": server.protocol}
+        # Readers add in different orders, and ROOT's leaves are read as doubles.
+        if sums and max(sums) - min(sums) > 1e-4 * abs(max(sums, key=abs)):
+            raise RuntimeError(f"{task['name']}: the readers read different values: {sums}")
+
+
+def local(path: Path, sometimes: list[str]) -> Iterator[Record]:
+    """What a lazy reader costs on a local file, in a fresh process each, five times in turn."""
+    names = [*ALWAYS, *sometimes]
+    ways = {
+        "arrays()": "tree.arrays(names, how=dict)",
+        "lazy(), columns declared": "[[chunk[name].layout.is_list for name in names] and "
+        "[__import__('awkward').materialize(chunk[name]) for name in names] for chunk in tree.lazy(names)]",
+        "lazy(), nothing declared": "[[__import__('awkward').materialize(chunk[name]) for name in names] "
+        "for chunk in tree.lazy()]",
+        "events(), 3 columns of each": "[(e.nMuon, e.Muon_pt, e.MET_pt) for e in tree.events()]",
+    }
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(5):
+        for way, code in ways.items():
+            program = (
+                "import time, awkward, sapwood.events, sapwood.lazy\n"
+                f"names = {names!r}\n"
+                f"tree = sapwood.open({f'{path}:{TREE}'!r})\n"
+                f"begin = time.perf_counter()\n{code}\nprint(time.perf_counter() - begin)"
+            )
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+            seconds[way].append(float(done.stdout))
+    for way, measured in seconds.items():
+        yield {"pattern": "local", "client": way, "seconds": sorted(measured)[len(measured) // 2]}
+
+
+def measure(options: argparse.Namespace) -> Iterator[Record]:
+    """All that is asked for, point by point."""
+    many, sometimes = columns(options.data / f"{FILE}.root")
+    none: dict[str, Any] = {"sometimes": [], "passing": (0, 1, 1, 0)}
+    tasks = [{"pattern": "startup", "name": "startup", "always": many, **none}]
+    for name, passing in PASSING.items():
+        task = {"always": ALWAYS, "sometimes": sometimes, "passing": passing}
+        tasks.append({"pattern": "trigger", "name": f"trigger {name}", **task})
+    tasks.append({"pattern": "random", "name": "random", "always": ALWAYS, **none})
+    protocol = options.protocol or ("root" if missing("root") is None else "http")
+    with serve(protocol, options.data) as server:
+        for task in tasks:
+            if task["pattern"] in options.only:
+                yield from pattern(server, task, options)
+    if "local" in options.only:
+        yield from local(options.data / f"{FILE}.root", sometimes)
+
+
+def coffea_python() -> Path | None:
+    """A Python that has coffea: as named, this one, or that of build/bench/coffea."""
+    named = os.environ.get("SAPWOOD_BENCH_COFFEA")
+    candidates = [named, sys.executable, HERE.parent / "build" / "bench" / "coffea" / "bin" / "python"]
+    for python in filter(None, candidates):
+        code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('coffea') is None)"
+        if Path(python).exists() and subprocess.run([str(python), "-c", code]).returncode == 0:
+            return Path(python)
+    print("left out: coffea is not installed", file=sys.stderr)
+    return None
+
+
+def arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser.add_argument("--only", default="startup,trigger,random,local", help="parts")
+    parser.add_argument(
+        "--protocol", choices=["root", "http"], help="default: root, if there is a server for it"
+    )
+    parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
+    parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
+    parser.add_argument("--coffea", type=Path, help="the Python that has coffea")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument(
+        "--plot", type=Path, help="draw what sapwood fetched in the trigger pattern into this SVG"
+    )
+    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    options.rtt = [float(each) for each in options.rtt.split(",")]
+    wanted = tuple(options.readers.split(",")) if options.readers else ("",)
+    options.clients = lambda clients: [each for each in clients if each.name.startswith(wanted)]
+    options.data = options.data.resolve()
+    options.coffea = options.coffea or coffea_python()
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    begin = time.monotonic()
+    records: list[Record] = []
+    for record in measure(options):
+        records.append(record)
+        print(
+            f"{time.monotonic() - begin:5.0f} s  {learned_report.line(record)}", file=sys.stderr, flush=True
+        )
+    tables = learned_report.tables(records)
+    print("\n\n".join(tables.values()))
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if options.markdown:
+        for name, text in tables.items():
+            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+    if options.check and (missed := learned_report.missed(records)):
+        raise SystemExit("not reached:\n" + "\n".join(missed))
+
+
+if __name__ == "__main__":
+    main()

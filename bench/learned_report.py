@@ -1,0 +1,157 @@
+"""Tables of what `learned.py` measured, and whether what is required was reached."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Record = dict[str, Any]
+
+# What is required: turnarounds to the first 100 events, fetches per window, the factor to the peers far away.
+MOST_TURNAROUNDS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
+OWN = "sapwood"
+
+
+class Check(NamedTuple):
+    """Something that is required: what, how much was measured, what is allowed, and whether it holds."""
+
+    what: str
+    measured: str
+    required: str
+    holds: bool
+
+
+def line(record: Record) -> str:
+    """A record in one line, while it is measured."""
+    where = f"{record['pattern']:<12} {record.get('rtt_ms', 0):>4.0f} ms  {record['client']:<26}"
+    if "error" in record:
+        return f"{where} {record['error']}"
+    return f"{where} {seconds_of(record)} s"
+
+
+def seconds_of(record: Record | None) -> str:
+    """The time of a run; about, where it was scaled from a part."""
+    if record is None or "error" in record:
+        return "failed" if record else "-"
+    seconds = record.get("all_seconds", record["seconds"])
+    text = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+    return text if record.get("share", 1) == 1 else f"~{text}"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table, numbers to the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
+
+
+def found(records: list[Record], pattern: str, client: str, rtt_ms: float) -> Record | None:
+    """The run of a client, if it was made."""
+    wanted = (pattern, client, rtt_ms)
+    return next((r for r in records if (r["pattern"], r["client"], r.get("rtt_ms")) == wanted), None)
+
+
+def patterns(records: list[Record], beginning: str) -> list[str]:
+    return list(dict.fromkeys(r["pattern"] for r in records if r["pattern"].startswith(beginning)))
+
+
+def round_trips(records: list[Record]) -> list[float]:
+    return sorted({record["rtt_ms"] for record in records if "rtt_ms" in record})
+
+
+def pattern_table(records: list[Record], pattern: str) -> str:
+    """A row for each reader: seconds at each round trip, and what it did at the longest."""
+    trips = round_trips(records)
+    clients = list(dict.fromkeys(r["client"] for r in records if r["pattern"] == pattern))
+    rows = []
+    for client in clients:
+        runs = [found(records, pattern, client, trip) for trip in trips]
+        cells = []
+        for run, trip in zip(runs, trips, strict=True):
+            own = found(records, pattern, OWN, trip)
+            cells += [seconds_of(run), factor(run, own)]
+        rows.append([client, *cells, *costs(runs[-1])])
+    head = ["reader", *(text for trip in trips for text in (f"{trip:g} ms: s", f"x {OWN}"))]
+    return table([*head, f"turnarounds at {trips[-1]:g} ms", "MB", "fetches per window", "wasted"], rows)
+
+
+def factor(run: Record | None, own: Record | None) -> str:
+    """How many times as long as sapwood it took."""
+    if run is None or own is None or "error" in run or "error" in own:
+        return ""
+    return f"{run['all_seconds'] / own['all_seconds']:.1f}"
+
+
+def costs(run: Record | None) -> list[str]:
+    """Turnarounds, bytes, and what only sapwood tells of itself."""
+    if run is None or "error" in run:
+        return ["", "", "", ""]
+    # What a part of a run cost says little of the whole.
+    whole = run.get("share", 1) == 1
+    per_window, wasted = run.get("fetches_per_later_window"), run.get("wasted")
+    return [
+        f"{run['turnarounds']:.0f}" if whole else "",
+        f"{run['bytes_sent'] / 1e6:.1f}" if whole else "",
+        f"{per_window:.2f}" if whole and per_window is not None else "",
+        f"{wasted:.1%}" if whole and wasted is not None else "",
+    ]
+
+
+def local_table(records: list[Record]) -> str:
+    """What lazy readers cost on a local file."""
+    runs = [record for record in records if record["pattern"] == "local"]
+    eager = runs[0]["seconds"]
+    rows = [[r["client"], f"{r['seconds']:.3f}", f"{r['seconds'] / eager:.2f}"] for r in runs]
+    return table(["23 columns of a local file", "s", "x arrays()"], rows)
+
+
+def checks(records: list[Record]) -> list[Check]:
+    """What is required."""
+    result = []
+    trips = [trip for trip in round_trips(records) if trip > 0]
+    for trip in trips:
+        own = found(records, "startup", OWN, trip)
+        if own and "error" not in own:
+            turns = own["turnarounds_after_opening"]
+            what = f"startup, {trip:g} ms: turnarounds from opening to the first 100 events"
+            result.append(Check(what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
+        for pattern in patterns(records, "trigger"):
+            own = found(records, pattern, OWN, trip)
+            if own is None or "error" in own:
+                continue
+            per_window = own["fetches_per_later_window"]
+            if per_window is not None:
+                what = f"{pattern}, {trip:g} ms: fetches per window after the second"
+                holds = per_window <= MOST_FETCHES
+                result.append(Check(what, f"{per_window:.2f}", f"at most {MOST_FETCHES}", holds))
+            for peer in ("ROOT", "uproot"):
+                run = found(records, pattern, peer, trip)
+                if trip >= FAR_MS and run and "error" not in run:
+                    times = run["all_seconds"] / own["all_seconds"]
+                    what = f"{pattern}, {trip:g} ms: times faster than {peer}"
+                    result.append(
+                        Check(what, f"{times:.1f}", f"at least {LEAST_FACTOR}", times >= LEAST_FACTOR)
+                    )
+    return result
+
+
+def missed(records: list[Record]) -> list[str]:
+    """What is required and was not reached."""
+    return [f"{each.what}: {each.measured}, {each.required}" for each in checks(records) if not each.holds]
+
+
+def tables(records: list[Record]) -> dict[str, str]:
+    """All tables by name."""
+    result = {}
+    required = [
+        [each.what, each.measured, each.required, "yes" if each.holds else "no"] for each in checks(records)
+    ]
+    if required:
+        result["checks"] = table(["what", "measured", "required", "holds"], required)
+    for name in ("startup", "trigger", "random"):
+        parts = patterns(records, name)
+        title = "### {}\n\n" if len(parts) > 1 else ""
+        texts = [title.format(part.capitalize()) + pattern_table(records, part) for part in parts]
+        if texts:
+            result[name] = "\n\n".join(texts)
+    if patterns(records, "local"):
+        result["local"] = local_table(records)
+    return result
