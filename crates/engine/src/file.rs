@@ -90,7 +90,7 @@ impl File {
         let fetcher = Fetcher::new(Arc::new(traced), counters);
         let parse = fetcher.satisfy(&mut known, deadline, |known| TFile::open(known, size));
         let tfile = wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(&url))?;
-        let fetcher = fetcher.with_known(known.clone());
+        let fetcher = fetcher.with_known(known.clone()).with_budget(pool::budget()?);
         let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
         Ok(File(Arc::new(Inner { fetcher, tfile, known, streamers, compiler, trace, origin })))
     }

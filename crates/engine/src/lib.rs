@@ -23,6 +23,7 @@ mod doctor;
 mod elsewhere;
 mod file;
 mod lazy;
+mod join;
 mod listing;
 mod member;
 mod object;

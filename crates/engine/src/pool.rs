@@ -1,8 +1,10 @@
-//! The threads of the process: one runtime to wait, pools to compute. After a fork, the child makes its own.
+//! What the process has once: a runtime to wait, pools of threads to compute, memory to read ahead. After a fork,
+//! the child makes its own.
 
 use crate::Interrupt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_fetch::Budget;
 use std::collections::HashMap;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +19,18 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Names the number of computing threads where the caller does not.
 const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";
 
-/// Threads, and the process that they live in.
+/// Names the megabytes (10⁶ bytes) that may be fetched ahead, by all reads together.
+const AHEAD_VARIABLE: &str = "SAPWOOD_READ_AHEAD";
+
+/// The same where nothing is said.
+const AHEAD: u64 = 256_000_000;
+
+/// What there is once, and the process that it belongs to.
 type Owned<T> = Mutex<Option<(u32, T)>>;
 
 static RUNTIME: Owned<Runtime> = Mutex::new(None);
 static POOLS: Owned<HashMap<usize, Arc<ThreadPool>>> = Mutex::new(None);
+static BUDGET: Owned<Arc<Budget>> = Mutex::new(None);
 
 /// The runtime that waits for bytes.
 pub(crate) fn runtime() -> Result<Handle> {
@@ -41,6 +50,27 @@ pub(crate) fn runtime() -> Result<Handle> {
             Ok(handle)
         }
     }
+}
+
+/// The bytes that may be fetched ahead.
+pub(crate) fn budget() -> Result<Arc<Budget>> {
+    let mut slot = BUDGET.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((owner, budget)) = &*slot
+        && *owner == process::id()
+    {
+        return Ok(Arc::clone(budget));
+    }
+    let most = match std::env::var(AHEAD_VARIABLE) {
+        Ok(text) => {
+            text.trim().parse::<u64>().map(|megabytes| megabytes.saturating_mul(1_000_000)).map_err(|_| {
+                Error::usage(format!("{AHEAD_VARIABLE} is '{text}': a number of megabytes is expected"))
+            })?
+        }
+        Err(_) => AHEAD,
+    };
+    let budget = Budget::new(most);
+    *slot = Some((process::id(), Arc::clone(&budget)));
+    Ok(budget)
 }
 
 /// The pool of `threads` computing threads; by default as `SAPWOOD_THREADS` says, else one per processor.

@@ -1,41 +1,50 @@
-//! Entry ranges of a distant source: each is fetched ahead, and decoded when its bytes are there.
+//! Entry ranges of a distant source: cut into windows, which are fetched ahead and decoded when their bytes are there.
 
 use crate::elsewhere::FileIndex;
-use crate::plan::{counted, in_parallel, plan};
+use crate::join::join;
+use crate::plan::{ColumnPlan, counted, in_parallel, plan};
 use crate::request::Wanted;
 use crate::{Interrupt, Tree, pool};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, Job, Link, ReadAhead, windows};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-/// Bytes that are fetched ahead of the range that is worked on.
-const AHEAD: Ahead = Ahead { jobs: 2, bytes: 64 << 20 };
+/// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
+const AHEAD: usize = 2;
 
-/// Entry ranges of a distant source, fetched ahead. A basket that reaches from one range into the next is
+/// Compressed bytes that are fetched together. Larger ranges are cut into windows of whole clusters, so that one
+/// is decoded while the next is on its way.
+const WINDOW: u64 = 32 << 20;
+
+/// The largest part of what may be fetched ahead that one window takes.
+const PART_OF_BUDGET: u64 = 4;
+
+/// Entry ranges of a distant source, fetched ahead. A basket that reaches from one window into the next is
 /// fetched once.
 #[derive(Debug)]
 pub(crate) struct Windows {
     tree: Tree,
     wanted: Vec<Wanted>,
-    ranges: std::vec::IntoIter<Range<u64>>,
-    /// What is fetched from each of the tree's files, range by range.
+    /// The windows of each range.
+    ranges: std::vec::IntoIter<Vec<Range<u64>>>,
+    /// What is fetched from each of the tree's files, window by window.
     ahead: Vec<(FileIndex, ReadAhead<Window>)>,
-    /// Baskets of the last range that the next may need, by file and offset.
+    /// Baskets of the last window that the next may need, by file and offset.
     carried: HashMap<(FileIndex, u64), Bytes>,
 }
 
-/// What is remembered of a range while its bytes are fetched from one file.
+/// What is remembered of a window while its bytes are fetched from one file.
 #[derive(Debug, Clone)]
 struct Window {
     fetched: Vec<ByteRange>,
-    /// Offsets of the baskets that the next range needs again.
+    /// Offsets of the baskets that the next window needs again.
     keep: HashSet<u64>,
 }
 
-/// The jobs of one file, one per range, while they are made.
+/// The jobs of one file, one per window, while they are made.
 #[derive(Default)]
 struct Jobs {
     jobs: Vec<Job<Window>>,
@@ -57,33 +66,50 @@ impl Jobs {
 }
 
 impl Windows {
+    /// Starts with the first window at once.
     pub(crate) fn new(tree: Tree, wanted: &[Wanted], ranges: Vec<Range<u64>>) -> Result<Windows> {
         let mut files: BTreeMap<FileIndex, Jobs> = BTreeMap::new();
         for plan in plan(&tree, wanted, &(0..0))? {
             files.extend(plan.files().map(|file| (file, Jobs::default())));
         }
-        for entries in &ranges {
-            let plans = plan(&tree, wanted, entries)?;
+        let fetcher = &tree.file().0.fetcher;
+        let most = window_bytes(&fetcher.link(), fetcher.budget().most());
+        let mut add = |plans: &[ColumnPlan<'_>]| {
             for (file, jobs) in &mut files {
                 jobs.add(plans.iter().flat_map(|plan| plan.ranges(*file)).collect());
             }
+        };
+        let mut cut_ranges = Vec::with_capacity(ranges.len());
+        for entries in ranges {
+            let plans = plan(&tree, wanted, &entries)?;
+            let windows = cut(&tree, &plans, entries, most);
+            match windows.as_slice() {
+                [_] => add(&plans),
+                windows => {
+                    windows.iter().try_for_each(|window| plan(&tree, wanted, window).map(|p| add(&p)))?
+                }
+            }
+            cut_ranges.push(windows);
         }
         let handle = pool::runtime()?;
+        let depth = Ahead { jobs: AHEAD, bytes: most.saturating_mul(AHEAD as u64) };
         let ahead = files.into_iter().map(|(file, jobs)| {
-            (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), AHEAD))
+            (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), depth))
         });
-        let (ahead, ranges) = (ahead.collect(), ranges.into_iter());
+        let (ahead, ranges) = (ahead.collect(), cut_ranges.into_iter());
         Ok(Windows { tree, wanted: wanted.to_vec(), ranges, ahead, carried: HashMap::new() })
     }
 
+    /// The columns of the next range.
     pub(crate) fn next(
         &mut self,
         pool: &ThreadPool,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Option<Result<Vec<Column>>> {
-        let entries = self.ranges.next()?;
-        let columns = self.columns(&entries, pool, deadline, interrupt);
+        let windows = self.ranges.next()?;
+        let parts = windows.iter().map(|window| self.columns(window, pool, deadline, interrupt));
+        let columns = parts.collect::<Result<_>>().and_then(join);
         if columns.is_err() {
             self.ranges = Vec::new().into_iter();
         }
@@ -118,5 +144,43 @@ impl Windows {
         })?;
         self.carried.retain(|place, _| keep.contains(place));
         Ok(columns)
+    }
+}
+
+/// Compressed bytes of one window: as many as are in flight when the link is full, where those are many; fewer where
+/// little may be fetched ahead.
+fn window_bytes(link: &Link, budget: u64) -> u64 {
+    link.bytes_in_flight().unwrap_or(0).max(WINDOW).min(budget / PART_OF_BUDGET).max(1)
+}
+
+/// Windows of whole clusters whose baskets have at most `most` bytes.
+fn cut(tree: &Tree, plans: &[ColumnPlan<'_>], entries: Range<u64>, most: u64) -> Vec<Range<u64>> {
+    let baskets = || plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
+    let total: u64 = baskets().map(|basket| basket.len).sum();
+    let starts = &tree.metadata().cluster_starts;
+    if total <= most || starts.len() < 3 || entries.is_empty() {
+        return vec![entries];
+    }
+    let mut bytes = vec![0u64; starts.len()];
+    for basket in baskets() {
+        let cluster = starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
+        bytes[cluster] += basket.len;
+    }
+    windows(starts, |cluster| bytes.get(cluster).copied().unwrap_or_default(), most, entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn windows_grow_with_the_link_and_shrink_with_the_budget() {
+        let link = |bandwidth| Link { round_trip: Some(Duration::from_millis(100)), bandwidth };
+        assert_eq!(window_bytes(&Link::default(), 1 << 30), WINDOW);
+        assert_eq!(window_bytes(&link(Some(125_000_000)), 1 << 30), WINDOW);
+        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 1 << 30), 100_000_000);
+        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 64 << 20), 16 << 20);
+        assert_eq!(window_bytes(&Link::default(), 0), 1);
     }
 }

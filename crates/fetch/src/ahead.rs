@@ -1,6 +1,7 @@
 //! Read-ahead: the next windows are fetched while the current one is worked on.
 
 use crate::Fetcher;
+use crate::budget::Share;
 use crate::wait::wait;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
@@ -10,6 +11,9 @@ use std::iter::Peekable;
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+
+/// Most jobs that are fetched ahead, however small they are.
+const MOST_JOBS: usize = 64;
 
 /// Something to fetch, and what the consumer wants to remember with it.
 #[derive(Debug, Clone)]
@@ -26,16 +30,21 @@ impl<T> Job<T> {
     }
 }
 
-/// How far ahead to read.
+/// How far ahead to read, whatever the link; where that does not fill it, more is read ahead: twice the bytes that
+/// are in flight when it is full. So the depth grows as long as the link is what the consumer waits for. In no case is
+/// it more than the [budget](Fetcher::with_budget) of the fetcher has, but for the job that the consumer waits for.
 #[derive(Debug, Clone, Copy)]
 pub struct Ahead {
     /// Number of jobs that are fetched ahead of the one that the consumer works on; at least 1.
     pub jobs: usize,
-    /// Most wanted bytes of jobs that are fetched ahead; one job is fetched however large it is.
+    /// Most wanted bytes of these jobs; one job is fetched however large it is.
     pub bytes: u64,
 }
 
 /// Fetches jobs ahead of a consumer, and hands them out in order.
+///
+/// Until the consumer asks for the first time, only the first job is fetched, if the budget allows it: so, of many
+/// files that are to be read, each can begin before its turn.
 ///
 /// An error ends it: after it, and after the last job, `next` answers `None`. Dropping it abandons what is in flight.
 pub struct ReadAhead<T> {
@@ -45,6 +54,8 @@ pub struct ReadAhead<T> {
     ahead: Ahead,
     started: VecDeque<Started<T>>,
     started_bytes: u64,
+    /// Whether anybody asked for a job yet.
+    asked: bool,
 }
 
 type Jobs<T> = Box<dyn Iterator<Item = Job<T>> + Send>;
@@ -53,6 +64,7 @@ struct Started<T> {
     tag: T,
     bytes: u64,
     task: Task,
+    _share: Share,
 }
 
 /// A task that is abandoned when dropped.
@@ -65,7 +77,7 @@ impl Drop for Task {
 }
 
 impl<T: 'static> ReadAhead<T> {
-    /// Reads `jobs` through `fetcher` on the runtime of `handle`, and starts with the first ones at once.
+    /// Reads `jobs` through `fetcher` on the runtime of `handle`, and starts with the first one at once.
     pub fn new<I>(jobs: I, fetcher: Fetcher, handle: Handle, ahead: Ahead) -> Self
     where
         I: IntoIterator<Item = Job<T>>,
@@ -73,7 +85,8 @@ impl<T: 'static> ReadAhead<T> {
     {
         let jobs: Jobs<T> = Box::new(jobs.into_iter());
         let started = VecDeque::new();
-        let mut this = ReadAhead { jobs: jobs.peekable(), fetcher, handle, ahead, started, started_bytes: 0 };
+        let jobs = jobs.peekable();
+        let mut this = ReadAhead { jobs, fetcher, handle, ahead, started, started_bytes: 0, asked: false };
         this.start_jobs();
         this
     }
@@ -90,8 +103,9 @@ impl<T: 'static> ReadAhead<T> {
         deadline: Deadline,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Option<Result<(T, Vec<Bytes>)>> {
+        self.asked = true;
         self.start_jobs();
-        let Started { tag, bytes, mut task } = self.started.pop_front()?;
+        let Started { tag, bytes, mut task, .. } = self.started.pop_front()?;
         self.started_bytes -= bytes;
         let start = Instant::now();
         let result = wait(&self.handle, join(&mut task, &self.fetcher), deadline, interrupted);
@@ -111,13 +125,27 @@ impl<T: 'static> ReadAhead<T> {
 
     /// Starts as many jobs as may be fetched ahead.
     fn start_jobs(&mut self) {
-        while self.started.len() < self.ahead.jobs.max(1) {
-            let room = self.ahead.bytes.saturating_sub(self.started_bytes);
-            let idle = self.started.is_empty();
-            let Some(job) = self.jobs.next_if(|job| idle || job.byte_count() <= room) else { return };
-            let bytes = job.byte_count();
+        let in_flight = self.fetcher.link().bytes_in_flight().unwrap_or(0);
+        while let Some(bytes) = self.jobs.peek().map(Job::byte_count) {
+            let Some(share) = self.share(bytes, in_flight) else { return };
+            let Some(job) = self.jobs.next() else { return };
             self.started_bytes += bytes;
-            self.started.push_back(Started { bytes, task: self.start(job.wanted), tag: job.tag });
+            let task = self.start(job.wanted);
+            self.started.push_back(Started { bytes, task, tag: job.tag, _share: share });
+        }
+    }
+
+    /// The part of the budget for one more job of `bytes`, if it may be started now.
+    fn share(&self, bytes: u64, in_flight: u64) -> Option<Share> {
+        let (jobs, ahead) = (self.started.len(), self.started_bytes.saturating_add(bytes));
+        let budget = self.fetcher.budget();
+        match jobs {
+            0 if self.asked => Some(budget.take_anyway(bytes)),
+            0 => budget.take(bytes),
+            _ if !self.asked || jobs >= MOST_JOBS => None,
+            _ if jobs < self.ahead.jobs && ahead <= self.ahead.bytes => budget.take(bytes),
+            _ if ahead <= in_flight.saturating_mul(2) => budget.take(bytes),
+            _ => None,
         }
     }
 

@@ -1,8 +1,10 @@
 //! Reads wanted byte ranges of one source: by plan, in time, and counted.
 
+use crate::link::Meter;
 use crate::plan::{Plan, plan};
 use crate::unplanned::Unplanned;
 use crate::wait::late;
+use crate::{Budget, Link};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -32,6 +34,9 @@ pub struct Fetcher {
     counters: Arc<Counters>,
     known: Arc<Segments>,
     most_bytes: u64,
+    budget: Arc<Budget>,
+    /// Measures what comes from no server that has a name.
+    nameless: Arc<Meter>,
 }
 
 impl Fetcher {
@@ -39,7 +44,8 @@ impl Fetcher {
     pub fn new(source: Arc<dyn Source>, counters: Arc<Counters>) -> Self {
         let planned = Arc::clone(&source);
         let source = Arc::new(Unplanned { inner: source, counters: Arc::clone(&counters) });
-        Fetcher { planned, source, counters, known: Arc::default(), most_bytes: u64::MAX }
+        let (known, nameless, budget) = (Arc::default(), Arc::default(), Budget::new(u64::MAX));
+        Fetcher { planned, source, counters, known, most_bytes: u64::MAX, budget, nameless }
     }
 
     /// Answers ranges that lie in one of the `known` segments from there, without a request.
@@ -54,9 +60,29 @@ impl Fetcher {
         Fetcher { most_bytes, ..self }
     }
 
+    /// Takes what [`ReadAhead`](crate::ReadAhead) fetches ahead from a budget. By default there is no limit.
+    #[must_use]
+    pub fn with_budget(self, budget: Arc<Budget>) -> Self {
+        Fetcher { budget, ..self }
+    }
+
+    /// What may be fetched ahead.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
     /// What is read. To read it here, and not by [`fetch`](Fetcher::fetch), counts as an unplanned read.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.source
+    }
+
+    /// What is known of the way to the server, by the requests of all files that came from there.
+    pub fn link(&self) -> Link {
+        self.meter().link()
+    }
+
+    fn meter(&self) -> Arc<Meter> {
+        self.planned.server().map_or_else(|| Arc::clone(&self.nameless), |server| Meter::of(&server))
     }
 
     /// What is added to.
@@ -143,7 +169,8 @@ impl Fetcher {
 
     async fn fetch_unknown(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let physics = self.source.physics();
-        let plan = plan(wanted, &physics);
+        let link = if physics.immediate { Link::default() } else { self.link() };
+        let plan = plan(wanted, &physics, &link);
         if plan.fetched_bytes() > self.most_bytes {
             let message = format!(
                 "{} bytes to fetch at once, where {} are allowed",
@@ -179,7 +206,7 @@ impl Fetcher {
 
     /// Sends the requests with at most `concurrency` of them in flight.
     async fn ask_together(&self, plan: &Plan, concurrency: usize, deadline: Deadline) -> Result<Vec<Bytes>> {
-        let numbered = |(i, ranges)| async move { (i, self.ask(ranges, deadline).await) };
+        let numbered = |(i, ranges)| async move { (i, self.ask_and_measure(ranges, deadline).await) };
         let mut requests = plan.requests().enumerate();
         let mut in_flight: FuturesUnordered<_> = requests.by_ref().take(concurrency).map(numbered).collect();
         let mut answered = Vec::with_capacity(plan.requests().len());
@@ -189,6 +216,13 @@ impl Fetcher {
         }
         answered.sort_unstable_by_key(|&(i, _)| i);
         Ok(answered.into_iter().flat_map(|(_, answers)| answers).collect())
+    }
+
+    async fn ask_and_measure(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        let asked = self.meter().asked(Instant::now());
+        let answers = self.ask(ranges, deadline).await?;
+        asked.answered(ranges.iter().map(|range| range.len).sum(), Instant::now());
+        Ok(answers)
     }
 
     /// One request; its answers are checked to be as many and as long as asked.

@@ -11,15 +11,20 @@
 //! ```
 
 mod ahead;
+mod budget;
+mod cost;
 mod fetcher;
 pub mod learn;
+mod link;
 mod plan;
 mod unplanned;
 mod wait;
 mod window;
 
 pub use ahead::{Ahead, Job, ReadAhead};
+pub use budget::Budget;
 pub use fetcher::Fetcher;
+pub use link::Link;
 pub use plan::{Plan, plan};
 pub use wait::wait;
 pub use window::windows;

@@ -1,13 +1,11 @@
 //! From wanted byte ranges to the requests that get them for the least cost.
 
+use crate::Link;
+use crate::cost::{largest_gap, request_bytes};
 use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
 use sapwood_source::Physics;
 use std::ops::Range;
-
-/// A request that carries at least this many bytes keeps a connection busy for longer than most round trips;
-/// cutting smaller ones up to use more connections would only add round trips for connecting.
-const WORTH_A_REQUEST: u64 = 8 << 20;
 
 /// Which requests to send, and where each wanted range lies in their answers.
 ///
@@ -75,7 +73,8 @@ impl Plan {
     }
 }
 
-/// Plans how to read `wanted` from a source of the given physics. Takes `n log n` time.
+/// Plans how to read `wanted` from a source of the given physics, over a link of which this much is known. Takes
+/// `n log n` time.
 ///
 /// Neighbours whose gap is worth reading are merged, larger requests than the source takes are split, and
 /// what remains is grouped into as few requests as the source allows; if there are many bytes, into enough
@@ -85,20 +84,22 @@ impl Plan {
 ///
 /// ```
 /// use sapwood_core::ByteRange;
-/// use sapwood_fetch::plan;
+/// use sapwood_fetch::{Link, plan};
 /// use sapwood_source::Physics;
 /// let physics = Physics { gap: 10, ..Physics::MEMORY };
 /// let wanted = [ByteRange { start: 50, len: 5 }, ByteRange { start: 0, len: 20 }, ByteRange { start: 28, len: 2 }];
-/// let plan = plan(&wanted, &physics);
+/// let plan = plan(&wanted, &physics, &Link::default());
 /// assert_eq!(plan.pieces(), [ByteRange { start: 0, len: 30 }, ByteRange { start: 50, len: 5 }]);
 /// assert_eq!(plan.overread_bytes(), 8);
 /// assert_eq!(plan.requests().len(), 1);
 /// ```
-pub fn plan(wanted: &[ByteRange], physics: &Physics) -> Plan {
+pub fn plan(wanted: &[ByteRange], physics: &Physics, link: &Link) -> Plan {
     let mut sorted: Vec<ByteRange> = wanted.iter().copied().filter(|range| range.len > 0).collect();
     sorted.sort_unstable();
-    let largest = request_bytes(&sorted, physics);
-    let (pieces, overread_bytes) = merge(&sorted, physics.gap, largest);
+    let total = sorted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
+    let largest = request_bytes(total, physics, link);
+    let gap = largest_gap(&sorted, physics, link);
+    let (pieces, overread_bytes) = merge(&sorted, gap, largest);
     let places = wanted.iter().map(|&range| place(&pieces, range)).collect();
     Plan {
         requests: group(&pieces, physics.ranges_per_request, largest),
@@ -107,18 +108,6 @@ pub fn plan(wanted: &[ByteRange], physics: &Physics) -> Plan {
         overread_bytes,
         pieces,
     }
-}
-
-/// How many bytes one request should carry at most.
-fn request_bytes(sorted: &[ByteRange], physics: &Physics) -> u64 {
-    let largest = physics.largest_request.max(1);
-    if physics.immediate {
-        // Read one after the other by whoever computes: nothing is in flight together.
-        return largest;
-    }
-    let total = sorted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
-    let share = total.div_ceil(physics.concurrency.max(1) as u64);
-    share.max(WORTH_A_REQUEST).min(largest)
 }
 
 /// Merges rising ranges over gaps of at most `gap` into pieces of at most `largest` bytes.
@@ -191,7 +180,9 @@ fn place(pieces: &[ByteRange], range: ByteRange) -> Range<usize> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
+    const UNKNOWN: Link = Link { round_trip: None, bandwidth: None };
     const WEB: Physics =
         Physics { gap: 100, largest_request: 1000, ranges_per_request: 4, concurrency: 3, immediate: false };
 
@@ -206,7 +197,7 @@ mod tests {
     #[test]
     fn nothing_wanted_is_no_request() {
         for wanted in [&[][..], &[range(5, 0)][..]] {
-            let plan = plan(wanted, &WEB);
+            let plan = plan(wanted, &WEB, &UNKNOWN);
             assert_eq!(plan.requests().len(), 0);
             assert!(plan.pieces_of(0).is_empty());
         }
@@ -215,25 +206,25 @@ mod tests {
     #[test]
     fn contained_and_repeated_ranges_are_read_once() {
         let wanted = [range(0, 50), range(10, 5), range(0, 50), range(40, 20)];
-        let plan = plan(&wanted, &WEB);
+        let plan = plan(&wanted, &WEB, &UNKNOWN);
         assert_eq!(plan.pieces(), [range(0, 60)]);
         assert_eq!(plan.overread_bytes(), 0);
     }
 
     #[test]
     fn a_gap_is_read_up_to_its_limit() {
-        assert_eq!(plan(&[range(0, 10), range(110, 10)], &WEB).pieces().len(), 1);
-        assert_eq!(plan(&[range(0, 10), range(111, 10)], &WEB).pieces().len(), 2);
+        assert_eq!(plan(&[range(0, 10), range(110, 10)], &WEB, &UNKNOWN).pieces().len(), 1);
+        assert_eq!(plan(&[range(0, 10), range(111, 10)], &WEB, &UNKNOWN).pieces().len(), 2);
     }
 
     #[test]
     fn large_pieces_are_cut_between_ranges_where_possible() {
         let many: Vec<_> = (0..10).map(|i| range(i * 300, 300)).collect();
         assert_eq!(
-            plan(&many, &WEB).pieces(),
+            plan(&many, &WEB, &UNKNOWN).pieces(),
             [range(0, 900), range(900, 900), range(1800, 900), range(2700, 300)]
         );
-        let one = plan(&[range(7, 2500)], &WEB);
+        let one = plan(&[range(7, 2500)], &WEB, &UNKNOWN);
         assert_eq!(one.pieces(), [range(7, 834), range(841, 834), range(1675, 832)]);
         assert_eq!(one.pieces_of(0), 0..3);
     }
@@ -241,24 +232,27 @@ mod tests {
     #[test]
     fn requests_are_filled_evenly() {
         let wanted: Vec<_> = (0..5).map(|i| range(i * 1000, 10)).collect();
-        assert_eq!(lens(plan(&wanted, &WEB).requests()), [3, 2]);
+        assert_eq!(lens(plan(&wanted, &WEB, &UNKNOWN).requests()), [3, 2]);
         let single = Physics { ranges_per_request: 1, ..WEB };
-        assert_eq!(lens(plan(&wanted, &single).requests()), [1; 5]);
+        assert_eq!(lens(plan(&wanted, &single, &UNKNOWN).requests()), [1; 5]);
     }
 
     #[test]
     fn many_bytes_use_the_concurrency_and_few_do_not() {
         let wide = Physics { largest_request: u64::MAX, ranges_per_request: usize::MAX, ..WEB };
-        assert_eq!(plan(&[range(0, 6 << 20)], &wide).requests().len(), 1);
-        assert_eq!(plan(&[range(0, 300 << 20)], &wide).requests().len(), 3);
-        assert_eq!(plan(&[range(0, 300 << 20)], &Physics { immediate: true, ..wide }).requests().len(), 1);
+        assert_eq!(plan(&[range(0, 6 << 20)], &wide, &UNKNOWN).requests().len(), 1);
+        assert_eq!(plan(&[range(0, 300 << 20)], &wide, &UNKNOWN).requests().len(), 3);
+        assert_eq!(
+            plan(&[range(0, 300 << 20)], &Physics { immediate: true, ..wide }, &UNKNOWN).requests().len(),
+            1
+        );
     }
 
     #[test]
     fn a_hundred_thousand_ranges_are_planned_quickly() {
         let wanted: Vec<_> = (0..100_000_u64).map(|i| range(i * 7919 % 100_000 * 5000, 4000)).collect();
         let start = std::time::Instant::now();
-        let plan = plan(&wanted, &Physics::LOCAL);
+        let plan = plan(&wanted, &Physics::LOCAL, &UNKNOWN);
         assert!(plan.fetched_bytes() >= 400_000_000);
         // Some milliseconds when optimised; the bound only excludes quadratic time.
         assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
@@ -276,13 +270,23 @@ mod tests {
         }
     }
 
+    prop_compose! {
+        fn any_link()(
+            round_trip in prop::option::of(0..500_000_u64),
+            bandwidth in prop::option::of(0..10_000_000_000_u64),
+        ) -> Link {
+            Link { round_trip: round_trip.map(Duration::from_micros), bandwidth }
+        }
+    }
+
     proptest! {
         #[test]
         fn plans_keep_their_promises(
             wanted in prop::collection::vec((0..3000_u64, 0..400_u64).prop_map(|(s, l)| range(s, l)), 0..60),
             physics in any_physics(),
+            link in any_link(),
         ) {
-            let plan = plan(&wanted, &physics);
+            let plan = plan(&wanted, &physics, &link);
             let pieces = plan.pieces();
             prop_assert!(pieces.windows(2).all(|pair| pair[0].end() <= pair[1].start));
             prop_assert!(pieces.iter().all(|piece| piece.len > 0 && piece.len <= physics.largest_request));
@@ -301,6 +305,9 @@ mod tests {
             let union = used.iter().filter(|&&used| used).count() as u64;
             prop_assert_eq!(plan.fetched_bytes(), pieces.iter().map(|piece| piece.len).sum::<u64>());
             prop_assert_eq!(plan.overread_bytes(), plan.fetched_bytes() - union);
+            if let (Some(in_flight), false) = (link.bytes_in_flight(), physics.immediate) {
+                prop_assert!(plan.overread_bytes() <= union.max(in_flight / 8));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use sapwood_core::{Deadline, ErrorKind};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_fetch::{Ahead, Budget, Job, ReadAhead};
 use sapwood_source::Physics;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,15 @@ fn jobs() -> impl Iterator<Item = Job<u64>> + Send {
 }
 
 fn ahead(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: u64) -> ReadAhead<u64> {
-    ReadAhead::new(jobs(), fetcher(source), runtime.handle().clone(), Ahead { jobs: jobs_ahead, bytes })
+    let depth = Ahead { jobs: jobs_ahead, bytes };
+    ReadAhead::new(jobs(), fetcher(source), runtime.handle().clone(), depth)
+}
+
+/// The same, after the consumer has asked for the first job, which is there.
+fn asked(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: u64) -> ReadAhead<u64> {
+    let mut ahead = ahead(runtime, source, jobs_ahead, bytes);
+    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    ahead
 }
 
 /// Waits, at most a second, until `reached`.
@@ -46,9 +54,7 @@ fn jobs_come_in_order_and_then_no_more() {
 #[test]
 fn depth_is_kept_while_the_consumer_works() {
     let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
-    let mut ahead = ahead(&runtime, &source, 2, u64::MAX);
-    assert!(eventually(|| source.request_count() == 2));
-    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    let _ahead = asked(&runtime, &source, 2, u64::MAX);
     assert!(eventually(|| source.request_count() == 3));
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(source.request_count(), 3, "one is worked on, two are fetched ahead");
@@ -58,11 +64,10 @@ fn depth_is_kept_while_the_consumer_works() {
 fn the_budget_is_kept_but_one_job_always_fits() {
     for (bytes, expected) in [(0, 1), (19, 1), (20, 2), (25, 2), (u64::MAX, 5)] {
         let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
-        let ahead = ahead(&runtime, &source, 5, bytes);
-        assert!(eventually(|| source.request_count() == expected));
+        let _ahead = asked(&runtime, &source, 5, bytes);
+        assert!(eventually(|| source.request_count() == 1 + expected));
         std::thread::sleep(Duration::from_millis(10));
-        assert_eq!(source.request_count(), expected, "{bytes} bytes");
-        drop(ahead);
+        assert_eq!(source.request_count(), 1 + expected, "{bytes} bytes");
     }
 }
 
@@ -72,6 +77,7 @@ fn only_the_consumer_s_wait_is_counted() {
     let fetcher = fetcher(&source);
     let limits = Ahead { jobs: 10, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs(), fetcher.clone(), runtime.handle().clone(), limits);
+    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10 && source.in_flight() == 0));
     std::thread::sleep(Duration::from_millis(20));
     while let Some(job) = ahead.next(Deadline::default(), &mut || false) {
@@ -98,7 +104,7 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
     for interrupt in [false, true] {
         let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Silent));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
-        assert!(eventually(|| source.in_flight() == 3));
+        assert!(eventually(|| source.in_flight() == 1));
         let start = Instant::now();
         let deadline =
             if interrupt { Deadline::default() } else { Deadline::after(Duration::from_millis(50)) };
@@ -115,7 +121,45 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
 fn dropping_it_abandons_what_is_in_flight() {
     let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Silent));
     let ahead = ahead(&runtime, &source, 4, u64::MAX);
-    assert!(eventually(|| source.in_flight() == 4));
+    assert!(eventually(|| source.in_flight() == 1));
     drop(ahead);
     assert!(eventually(|| source.in_flight() == 0));
+}
+
+#[test]
+fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget() {
+    let (runtime, budget) = (runtime(), Budget::new(15));
+    let sources = [0; 2].map(|_| TestSource::new(1000, WEB, Behaviour::Prompt));
+    let limits = Ahead { jobs: 5, bytes: u64::MAX };
+    let mut files = sources.each_ref().map(|source| {
+        let fetcher = fetcher(source).with_budget(Arc::clone(&budget));
+        ReadAhead::new(jobs(), fetcher, runtime.handle().clone(), limits)
+    });
+    assert!(eventually(|| sources[0].request_count() == 1));
+    std::thread::sleep(Duration::from_millis(10));
+    assert_eq!(sources.each_ref().map(|source| source.request_count()), [1, 0]);
+    // It comes all the same when it is asked for.
+    for file in &mut files {
+        assert_eq!(file.next(Deadline::default(), &mut || false).unwrap().unwrap().0, 0);
+    }
+}
+
+#[test]
+fn the_depth_grows_until_the_link_is_full() {
+    let slow = Behaviour::Slow(Duration::from_millis(20));
+    let size = 40 << 20;
+    let physics = Physics { largest_request: u64::MAX, gap: 0, concurrency: 1, ..WEB };
+    let (runtime, source) = (runtime(), TestSource::new(size, physics, slow));
+    let fetcher = fetcher(&source).with_budget(Budget::new(20 << 20));
+    let job = |start, len| Job { wanted: vec![range(start, len)], tag: () };
+    // The small one tells the round trip.
+    let jobs = std::iter::once(job(0, 10)).chain((0..40).map(move |i| job(i << 20, 1 << 20)));
+    let limits = Ahead { jobs: 1, bytes: u64::MAX };
+    let mut ahead = ReadAhead::new(jobs, fetcher.clone(), runtime.handle().clone(), limits);
+    while let Some(job) = ahead.next(Deadline::default(), &mut || false) {
+        job.unwrap();
+    }
+    // However many are asked for, they come at the same time: a link that is never full.
+    let most = source.most_in_flight.load(std::sync::atomic::Ordering::SeqCst);
+    assert!((8..=21).contains(&most), "{most} in flight; {:?}", fetcher.link());
 }

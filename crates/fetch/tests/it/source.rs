@@ -93,6 +93,11 @@ impl Source for TestSource {
         self.physics
     }
 
+    /// None: what the tests measure of the way to a server is not to be mixed.
+    fn server(&self) -> Option<String> {
+        None
+    }
+
     fn read_ranges<'a>(&'a self, ranges: &'a [ByteRange], _: Deadline) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
             self.requests.lock().unwrap().push(ranges.to_vec());

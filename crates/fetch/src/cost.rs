@@ -1,0 +1,166 @@
+//! What is cheaper: to read a gap or to ask once more, few large requests or many small ones.
+//!
+//! All costs are in bytes: those that the link could have carried in the time.
+
+use crate::Link;
+use sapwood_core::ByteRange;
+use sapwood_source::Physics;
+
+/// The bandwidth that the gap of a source is stated for, in bytes per second: 1 Gbit/s.
+const NOMINAL: u64 = 125_000_000;
+
+/// Cutting requests of fewer bytes up, to use more connections, would mostly add round trips for connecting.
+const WORTH_A_REQUEST: u64 = 8 << 20;
+
+/// The same where so many bytes fill the link for longer than a round trip.
+const LEAST_WORTH_A_REQUEST: u64 = 1 << 20;
+
+/// The largest gap between ranges that is cheaper to read than to skip; `sorted` ranges rise.
+///
+/// Until the link is known, it is what the source says. Then it is what the link carries in the time that one
+/// more range costs. If there are more ranges than can be in flight together, reading more gaps may save whole
+/// round trips: as many are read as pays. In no case more is read in vain than was wanted, unless it is
+/// little beside a round trip.
+pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) -> u64 {
+    let known = link.bytes_in_flight().zip(link.bandwidth);
+    let Some((round_trip, bandwidth)) = known.filter(|_| !physics.immediate) else { return physics.gap };
+    let (gaps, wanted) = gaps(sorted);
+    let overread = sums(&gaps);
+    let piece = scaled(physics.gap, bandwidth);
+    // The number of gaps that may be read at most, and that are read in any case.
+    let bound = wanted.max(round_trip / 8);
+    let most = overread.partition_point(|&bytes| bytes <= bound).saturating_sub(1);
+    let least = gaps.partition_point(|&gap| gap <= piece).min(most);
+    let pieces = gaps.len() + 1;
+    let together = physics.concurrency.max(1).saturating_mul(physics.ranges_per_request.max(1));
+    let read = (1..=(pieces - least).div_ceil(together))
+        .map(|rounds| (rounds, pieces.saturating_sub(rounds.saturating_mul(together)).max(least)))
+        .filter(|&(_, read)| read <= most)
+        .min_by_key(|&(rounds, read)| {
+            let rounds = round_trip.saturating_mul(rounds as u64);
+            rounds.saturating_add(overread[read]).saturating_add(piece.saturating_mul((pieces - read) as u64))
+        })
+        .map_or(least, |(_, read)| read);
+    match (read.checked_sub(1).and_then(|last| gaps.get(last)), gaps.get(read)) {
+        (None, _) => 0,
+        // Of gaps that are alike, all are read or none.
+        (Some(&last), Some(&next)) if last == next && gaps.partition_point(|&gap| gap <= last) > most => {
+            last.saturating_sub(1)
+        }
+        (Some(&last), _) => last,
+    }
+}
+
+/// The gaps between rising ranges, the smallest first, and the bytes of the ranges.
+fn gaps(sorted: &[ByteRange]) -> (Vec<u64>, u64) {
+    let (mut gaps, mut wanted) = (Vec::new(), 0_u64);
+    let mut end = sorted.first().map_or(0, |first| first.start);
+    for range in sorted {
+        if range.start > end {
+            gaps.push(range.start - end);
+        }
+        wanted = wanted.saturating_add(range.end().saturating_sub(range.start.max(end)));
+        end = end.max(range.end());
+    }
+    gaps.sort_unstable();
+    (gaps, wanted)
+}
+
+/// The sums of the first 0, 1, 2, … values.
+fn sums(values: &[u64]) -> Vec<u64> {
+    let mut sum = 0_u64;
+    let sums = values.iter().map(|value| {
+        sum = sum.saturating_add(*value);
+        sum
+    });
+    std::iter::once(0).chain(sums).collect()
+}
+
+/// A gap that is stated for the nominal bandwidth, on a link of another one.
+fn scaled(gap: u64, bandwidth: u64) -> u64 {
+    u64::try_from(u128::from(gap) * u128::from(bandwidth) / u128::from(NOMINAL)).unwrap_or(u64::MAX)
+}
+
+/// Bytes that one of the requests for `total` bytes should carry at most.
+///
+/// Requests are large enough to fill the link for a round trip, and as many as help when in flight together.
+pub(crate) fn request_bytes(total: u64, physics: &Physics, link: &Link) -> u64 {
+    let largest = physics.largest_request.max(1);
+    if physics.immediate {
+        // Read one after the other by whoever computes: nothing is in flight together.
+        return largest;
+    }
+    let worth = link
+        .bytes_in_flight()
+        .map_or(WORTH_A_REQUEST, |bytes| bytes.clamp(LEAST_WORTH_A_REQUEST, WORTH_A_REQUEST));
+    total.div_ceil(physics.concurrency.max(1) as u64).max(worth).min(largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const SINGLE: Physics = Physics {
+        gap: 64 << 10,
+        largest_request: 16 << 20,
+        ranges_per_request: 1,
+        concurrency: 10,
+        immediate: false,
+    };
+    const MULTI: Physics = Physics { ranges_per_request: 100, ..SINGLE };
+
+    fn link(milliseconds: u64, bandwidth: u64) -> Link {
+        Link { round_trip: Some(Duration::from_millis(milliseconds)), bandwidth: Some(bandwidth) }
+    }
+
+    /// Ranges of `len` bytes with gaps of `gap` bytes.
+    fn ranges(count: u64, len: u64, gap: u64) -> Vec<ByteRange> {
+        (0..count).map(|i| ByteRange { start: i * (len + gap), len }).collect()
+    }
+
+    #[test]
+    fn what_the_source_says_holds_until_the_link_is_known() {
+        let far_apart = ranges(100, 1000, 1 << 20);
+        for unknown in [Link::default(), Link { bandwidth: None, ..link(100, 1) }] {
+            assert_eq!(largest_gap(&far_apart, &SINGLE, &unknown), SINGLE.gap);
+        }
+        assert_eq!(largest_gap(&far_apart, &Physics::LOCAL, &link(100, NOMINAL)), Physics::LOCAL.gap);
+    }
+
+    #[test]
+    fn on_a_slow_link_small_gaps_are_skipped_already() {
+        let wanted = ranges(5, 100_000, 20_000);
+        assert_eq!(largest_gap(&wanted, &MULTI, &link(10, NOMINAL)), 20_000);
+        assert_eq!(largest_gap(&wanted, &MULTI, &link(10, NOMINAL / 10)), 0);
+    }
+
+    #[test]
+    fn gaps_are_read_to_save_round_trips_where_that_pays() {
+        // 40 requests, 10 in flight: 4 round trips, of 12.5 MB each.
+        let wanted = ranges(40, 200_000, 100_000);
+        assert_eq!(largest_gap(&wanted, &SINGLE, &link(100, NOMINAL)), 100_000);
+        assert_eq!(
+            largest_gap(&wanted, &SINGLE, &link(1, NOMINAL)),
+            0,
+            "a round trip is cheaper than the gaps"
+        );
+        assert_eq!(largest_gap(&wanted, &MULTI, &link(100, NOMINAL)), 0, "all are asked for at once");
+    }
+
+    #[test]
+    fn little_is_read_in_vain() {
+        let wanted = ranges(40, 1000, 50_000);
+        assert_eq!(largest_gap(&wanted, &SINGLE, &link(1, NOMINAL)), 0);
+    }
+
+    #[test]
+    fn requests_fill_the_link_for_a_round_trip() {
+        let total = 64 << 20;
+        let physics = Physics { concurrency: 1000, ..SINGLE };
+        assert_eq!(request_bytes(total, &physics, &Link::default()), WORTH_A_REQUEST);
+        assert_eq!(request_bytes(total, &physics, &link(20, NOMINAL)), 2_500_000);
+        assert_eq!(request_bytes(total, &physics, &link(1, NOMINAL)), LEAST_WORTH_A_REQUEST);
+        assert_eq!(request_bytes(total, &physics, &link(1000, NOMINAL)), WORTH_A_REQUEST);
+    }
+}
