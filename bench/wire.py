@@ -1,0 +1,109 @@
+"""A relay before a server that counts what clients ask for: requests by kind, and their byte ranges."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+STOP_SECONDS = 5.0
+HANDSHAKE = 20
+HEADER = 24
+# XProtocol.hh
+KINDS = {3000: "auth", 3001: "query", 3003: "close", 3006: "protocol", 3007: "login", 3010: "open"}
+KINDS |= {3013: "read", 3017: "stat", 3025: "readv", 3030: "pgread"}
+ELEMENT = 16
+RANGE = re.compile(rb"\r\nrange: *bytes=([^\r]*)", re.IGNORECASE)
+
+
+class Relay:
+    """Counts of all connections to one server."""
+
+    def __init__(self, port: int, server: int) -> None:
+        self.port = port
+        self._server = server
+        self._lock = threading.Lock()
+        self._kinds: Counter[str] = Counter()
+        self._ranges = 0
+
+    def counts(self) -> dict[str, int]:
+        """Requests by kind ("GET" and the like over HTTP), and "ranges"."""
+        with self._lock:
+            return {**self._kinds, "ranges": self._ranges}
+
+    def serve(self, listener: socket.socket) -> None:
+        """Passes connections on until the listener is shut down, and all of them have ended."""
+        threads = []
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threads.append(threading.Thread(target=self._connect, args=(client,), daemon=True))
+                threads[-1].start()
+        for thread in threads:
+            thread.join()
+
+    def _connect(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self._server)) as server:
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            answers = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
+            answers.start()
+            self._pass(client, server, True)
+            answers.join()
+
+    def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+        seen = b""
+        with suppress(OSError):
+            while chunk := source.recv(1 << 16):
+                target.sendall(chunk)
+                if counted:
+                    seen += chunk
+                    seen = seen[self._count(seen, 0) :]
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _count(self, seen: bytes, at: int) -> int:
+        """Counts the whole requests in what was seen; returns where the next begins."""
+        while True:
+            if seen.startswith(bytes(12), at):
+                length, kind, ranges = HANDSHAKE, "", 0
+            elif seen[at : at + 1].isalpha() and b" " in seen[at : at + 10]:
+                end = seen.find(b"\r\n\r\n", at)
+                if end < 0:
+                    return at
+                asked = RANGE.search(seen, at, end + 2)
+                ranges = asked[1].count(b",") + 1 if asked else 0
+                length, kind = end + 4 - at, seen[at : seen.index(b" ", at)].decode()
+            elif len(seen) - at >= HEADER:
+                number = int.from_bytes(seen[at + 2 : at + 4], "big")
+                body = int.from_bytes(seen[at + 20 : at + 24], "big")
+                length, kind = HEADER + body, KINDS.get(number, str(number))
+                ranges = body // ELEMENT if kind == "readv" else int(kind in ("read", "pgread"))
+            else:
+                return at
+            if len(seen) - at < length:
+                return at
+            at += length
+            with self._lock:
+                self._kinds.update([kind] if kind else [])
+                self._ranges += ranges
+
+
+@contextmanager
+def relay(server: int) -> Iterator[Relay]:
+    """A relay before the server on a port of this machine."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(512)
+        counting = Relay(listener.getsockname()[1], server)
+        serving = threading.Thread(target=counting.serve, args=(listener,), daemon=True)
+        serving.start()
+        try:
+            yield counting
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            serving.join(STOP_SECONDS)

@@ -1,0 +1,71 @@
+"""Certificates for test servers on this machine: an authority, and one that it signed for localhost.
+
+    python scripts/certificate.py DIR    writes authority.pem, server.pem and server.key there
+
+Needs `openssl`. Clients trust the authority whose file SSL_CERT_FILE (HTTP) or X509_CERT_FILE (XRootD) names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+DAYS = "2"
+NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The files of a server's certificate."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+def missing() -> str | None:
+    """What has to be installed, or None if all is there."""
+    return (
+        None
+        if shutil.which("openssl")
+        else "openssl is not installed (Debian and Ubuntu: apt install openssl)"
+    )
+
+
+def make(folder: Path) -> Certificate:
+    """Makes an authority and a certificate for localhost in a folder; both are good for two days."""
+    made = Certificate(folder / "authority.pem", folder / "server.pem", folder / "server.key")
+    authority_key, request, names = folder / "authority.key", folder / "server.csr", folder / "names.cnf"
+    names.write_text(NAMES)
+    new, good, asked = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
+    owner = ["-subj", "/CN=sapwood test authority"]
+    _openssl("req", "-x509", *new, *good, *owner, "-keyout", authority_key, "-out", made.authority)
+    _openssl("req", *new, *asked, "-keyout", made.key, "-out", request)
+    signer = ["-CA", made.authority, "-CAkey", authority_key, "-set_serial", "1"]
+    _openssl("x509", "-req", "-in", request, *signer, *good, "-extfile", names, "-out", made.certificate)
+    return made
+
+
+def _openssl(*arguments: str | Path) -> None:
+    done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"openssl {arguments[0]} fails: {done.stderr[-1000:]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    if (lack := missing()) is not None:
+        raise SystemExit(f"certificate: {lack}")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(make(folder).certificate)
+
+
+if __name__ == "__main__":
+    main()
