@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -36,8 +36,8 @@ test: servers check build test-rust docs test-python ## everything: lint, types,
 
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
-servers: .venv/.tools ## install what the tests over root:// and s3:// need, where that can be done
-	@sh scripts/xrootd.sh && sh scripts/s3.sh
+servers: .venv/.tools ## install the real servers that the tests need, where that can be done
+	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/nginx.sh
 
 .venv/.tools: requirements-dev.txt scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt
@@ -78,11 +78,11 @@ serve-docs: .venv/.core ## the documents at a local address, rebuilt as they cha
 	@sh scripts/docs.sh serve
 
 # --- more -------------------------------------------------------------------------------------------------------
-
 bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
 bench-objects: build ## the part of it about objects: products of MiniAOD-like and xAOD-like files
 bench-remote: build servers ## the part over root://, http:// and s3://, near and far; docs/remote-benchmarks.md
-bench bench-objects bench-remote:
+bench-learned: build servers ## the part about columns that nobody declared; docs/learned-benchmarks.md
+bench bench-objects bench-remote bench-learned:
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md

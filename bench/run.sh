@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote): installs the peers, makes the inputs that are
+# All benchmarks, or those that are named (local, memory, objects, remote, learned): installs the peers, makes the inputs that are
 # missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote}
+parts=${*:-local memory objects remote learned}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -33,15 +33,29 @@ for part in $parts; do
         install s3fs s3fs
         install matplotlib matplotlib
         ;;
+    learned)
+        inputs=$inputs,nano_zstd5
+        install XRootD xrootd fsspec-xrootd
+        # coffea brings along much: it has an environment of its own.
+        coffea=${SAPWOOD_BENCH_COFFEA:-$results/coffea/bin/python}
+        if [ ! -x "$coffea" ]; then
+            echo "installing coffea, a peer, into $results/coffea"
+            "$python" -m venv "$results/coffea"
+            "$coffea" -m pip install --quiet --disable-pip-version-check coffea fsspec-xrootd xrootd aiohttp
+        fi
+        export SAPWOOD_BENCH_COFFEA="$coffea"
+        ;;
     esac
 done
 [ -z "$inputs" ] || "$python" bench/generate.py --only "${inputs#,}"
 for part in $parts; do
-    "$python" "bench/$part.py" --markdown "$results/$part.md" --json "$results/$part.json"
+    plot=
+    [ "$part" != learned ] || plot="--plot docs/images/learned.svg"
+    "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
 done
 case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md; do
+for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md; do
     "$python" bench/paste.py "$document" "$results"
 done

@@ -3,7 +3,8 @@
     python python_learned.py CLIENT SECONDS URL TREE TASK
 
 CLIENT: sapwood:VARIANT (see VARIANTS; "saved profile" takes the file named by SAPWOOD_BENCH_PROFILE), uproot,
-coffea. TASK is JSON: pattern, columns, entries. The clock starts after the imports, before opening. After so many SECONDS (0: no limit) a reader stops, and the result says what share it had done.
+coffea. TASK is JSON: pattern, columns, entries. The clock starts after the imports, before opening. After so
+many SECONDS (0: no limit) a reader stops, and the result says what share it had done.
 
 startup: all columns of the first 100 entries, entry by entry.
 trigger: some columns of all entries, others of every n-th entry only.
@@ -67,8 +68,8 @@ class Clock:
 
 def passes(entries: Any, task: Task) -> Any:
     """Whether an entry, or each of some, is one of those of which more columns are touched."""
-    start, block, every, offset = task["passing"]
-    return (entries >= start) & (entries // block % every == offset)
+    start, every, offset = task["passing"]
+    return (entries >= start) & (entries % every == offset)
 
 
 def value(found: Any) -> float:

@@ -1,9 +1,9 @@
 // Reads columns that are not declared with ROOT, entry by entry, and prints a line of JSON.
 //
-// root_learned CACHE SECONDS startup|trigger|random URL TREE START BLOCK EVERY OFFSET COLUMN... [-- COLUMN...]
+// root_learned CACHE SECONDS startup|trigger|random URL TREE START EVERY OFFSET COLUMN... [-- COLUMN...]
 //
 // CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. The columns behind "--"
-// are read, from the entry START on, for every EVERY-th block of BLOCK entries. After so many SECONDS the loop ends early, and the result says what share it did.
+// are read, from the entry START on, for every EVERY-th entry. After so many SECONDS the loop ends early, and the result says what share it did.
 #include <TBranch.h>
 #include <TClass.h>
 #include <TEnv.h>
@@ -66,19 +66,18 @@ void WarmUp()
 
 int main(int argc, char **argv)
 {
-   if (argc < 11) {
-      std::fprintf(stderr, "usage: root_learned CACHE SECONDS PATTERN URL TREE START BLOCK EVERY OFFSET COLUMN... [-- COLUMN...]\n");
+   if (argc < 10) {
+      std::fprintf(stderr, "usage: root_learned CACHE SECONDS PATTERN URL TREE START EVERY OFFSET COLUMN... [-- COLUMN...]\n");
       return 2;
    }
    WarmUp();
    const long cache = std::atol(argv[1]);
    const double limit = std::atof(argv[2]);
    const std::string pattern = argv[3];
-   const Long64_t start = std::atol(argv[6]), block = std::atol(argv[7]);
-   const Long64_t every = std::atol(argv[8]), offset = std::atol(argv[9]);
+   const Long64_t start = std::atol(argv[6]), every = std::atol(argv[7]), offset = std::atol(argv[8]);
    std::vector<std::string> always, sometimes;
    bool behind = false;
-   for (int i = 10; i < argc; i++) {
+   for (int i = 9; i < argc; i++) {
       const std::string name = argv[i];
       if (name == "--")
          behind = true;
@@ -114,7 +113,7 @@ int main(int argc, char **argv)
       }
       if (share > 0)
          break;
-      if (entry >= start && entry / block % every == offset)
+      if (entry >= start && entry % every == offset)
          for (auto *leaf : others)
             sum += Add(leaf, entry);
       if (done == 0)
