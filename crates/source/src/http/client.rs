@@ -11,9 +11,15 @@ use std::time::Duration;
 /// How long a connection may take to come up.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// Most connections to an object store, which is many machines: what a thousand small ranges need to be there in two
-/// turnarounds.
+/// Most connections that one file may have to an object store, which is many machines.
 const MOST_CONNECTIONS: usize = 768;
+
+/// As many pay on the same machine.
+const NEAR_CONNECTIONS: usize = 64;
+
+/// The distance at which the most pay. Each takes a millisecond of work to come up, and spares a wait for another: the best
+/// number grows with the root of the round trip.
+const FAR: Duration = Duration::from_millis(80);
 
 /// The client of this process.
 static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
@@ -44,9 +50,16 @@ pub(crate) fn shared(environment: &Environment) -> Result<Client> {
     }
 }
 
-/// Connections that one file may have to an object store: no more than half of what the process may have open.
+/// Most connections that one file may have to an object store: no more than half of what the process may have open.
 pub(super) fn most_connections() -> usize {
     open_files().map_or(MOST_CONNECTIONS, |most| (most / 2).clamp(1, MOST_CONNECTIONS))
+}
+
+/// Connections that pay where `most` are allowed.
+pub(super) fn connections_at(round_trip: Duration, most: usize) -> usize {
+    let micros = |time: Duration| usize::try_from(time.as_micros()).unwrap_or(usize::MAX);
+    let square = micros(round_trip).saturating_mul(MOST_CONNECTIONS * MOST_CONNECTIONS) / micros(FAR).max(1);
+    square.isqrt().clamp(NEAR_CONNECTIONS, MOST_CONNECTIONS).min(most)
 }
 
 /// Files and connections that the process may have open; `None` if there is no limit.
@@ -97,4 +110,16 @@ fn roots(trust: &Trust) -> RootCertStore {
     }
     trust.add_authorities(&mut roots);
     roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_connections_pay_from_afar() {
+        let at = |millis| connections_at(Duration::from_millis(millis), 1000);
+        assert_eq!([at(0), at(20), at(80), at(240)], [64, 384, 768, 768]);
+        assert_eq!(connections_at(FAR, 100), 100);
+    }
 }

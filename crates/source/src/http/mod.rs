@@ -63,13 +63,18 @@ impl Source for HttpSource {
     }
 
     fn physics(&self) -> Physics {
-        let ranges_per_request = self.remote.server().limits().ranges;
+        let server = self.remote.server();
+        let ranges_per_request = server.limits().ranges;
         let single = ranges_per_request == 1;
         Physics {
             gap: if single { GAP_OF_SINGLE_RANGES } else { GAP },
             largest_request: LARGEST_REQUEST,
             ranges_per_request,
-            concurrency: if single { self.remote.concurrency } else { CONCURRENCY },
+            concurrency: match (single, self.remote.concurrency) {
+                (false, _) => CONCURRENCY,
+                (true, most @ ..=CONCURRENCY_OF_SINGLE_RANGES) => most,
+                (true, most) => client::connections_at(server.round_trip(), most),
+            },
             immediate: false,
         }
     }

@@ -36,8 +36,8 @@ const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start
 /// How long head and tail, once they are there, wait for what the probe shows.
 const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 
-/// What an object store takes to answer, until it was seen to be faster: it counts like a round trip.
-const IN_STORES: Duration = Duration::from_millis(50);
+/// How far an object store is taken to be until it has answered: most are, and all are slow to begin.
+const IN_STORES: Duration = Duration::from_secs(1);
 
 /// Most turnarounds that opening takes if there is no connection yet: connection, TLS, head and tail.
 const FIRST_CONTACT: u32 = 3;

@@ -35,6 +35,9 @@ mod server {
 
 const CREDENTIALS: &str = "the server may want a grid proxy (X509_USER_PROXY) or a token (BEARER_TOKEN_FILE)";
 
+const AUTHORITIES: &str = "X509_CERT_DIR names the folder of the certificate authorities that XRootD's client trusts \
+                           (without it: /etc/grid-security/certificates)";
+
 /// How an operation of XrdCl failed.
 #[derive(Debug, Clone)]
 pub(super) struct Status {
@@ -108,6 +111,9 @@ impl Status {
                 new(ErrorKind::Network, "the host of the URL is not known").hint("is the name spelt right?")
             }
             (code::EXPIRED, _) => new(ErrorKind::Timeout, "the server did not answer in time"),
+            (code::TLS, _) => {
+                new(ErrorKind::Network, &format!("no secure connection: {text}")).hint(AUTHORITIES)
+            }
             (101..=199 | code::INTERRUPTED, _) => {
                 new(ErrorKind::Network, &format!("the connection failed: {text}"))
             }
