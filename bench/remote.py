@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -96,21 +97,28 @@ class Link(NamedTuple):
 
 
 def run(client: Client, far: Far, what: str, arguments: list[str], options: argparse.Namespace) -> Run:
-    """One cold run: what the reader prints, and what went through the delay line."""
+    """One cold run: what the reader prints, and what had gone through the delay line by then."""
     command = client.command(what, options.data / "build", arguments)
-    environment = {**os.environ, **far.variables}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        try:
-            out, err = process.communicate(timeout=LIMITS[what])
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return {"stopped": LIMITS[what], **far.counts()}
-    if process.returncode or not out.strip():
-        return {"error": what_failed(err)}
-    result: Run = json.loads(out.strip().splitlines()[-1])
-    return {**result, **far.counts()}
+    pipe, environment = subprocess.PIPE, {**os.environ, **far.variables}
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=complaints, text=True, env=environment
+        ) as process,
+    ):
+        assert process.stdout is not None
+        stop = threading.Timer(LIMITS[what], process.kill)
+        stop.start()
+        # The reader keeps its files open until its input ends: closing them is not counted.
+        said, counted = process.stdout.readline(), far.counts()
+        process.communicate()
+        stop.cancel()
+        if stop.finished.is_set() and process.returncode == -signal.SIGKILL:
+            return {"stopped": LIMITS[what], **counted}
+        if not said.startswith("{"):
+            complaints.seek(0)
+            return {"error": what_failed(complaints.read())}
+    return {**json.loads(said), **counted}
 
 
 def what_failed(stderr: str) -> str:

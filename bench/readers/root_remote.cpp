@@ -86,6 +86,14 @@ void Print(const std::vector<double> &values, int digits)
       std::printf("%s%.*g", i ? ", " : "", digits, values[i]);
 }
 
+// Keeps the file open until what went through the line was noted.
+void WaitForEnd()
+{
+   std::fflush(stdout);
+   while (std::getchar() != EOF) {
+   }
+}
+
 // Reads one file; all columns if none are named.
 void ReadFile(const char *url, const char *name, const std::vector<std::string> &columns, long cache, double limit)
 {
@@ -110,6 +118,7 @@ void ReadFile(const char *url, const char *name, const std::vector<std::string> 
                first, entries, entries > 1 ? double(entry - 1) / double(entries - 1) : 1);
    Print(sums, 6);
    std::printf("]}\n");
+   WaitForEnd();
 }
 
 // Reads file after file of a list.
@@ -142,6 +151,7 @@ void ReadChain(const char *listed, const char *name, const std::vector<std::stri
                ends.size() / files, std::accumulate(sums.begin(), sums.end(), 0.0));
    Print(ends, 9);
    std::printf("]}\n");
+   WaitForEnd();
 }
 
 // Starts the interpreter and loads the dictionaries: what `import` is to the readers in Python.
