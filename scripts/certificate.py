@@ -1,8 +1,9 @@
 """Certificates for test servers on this machine: an authority, and one that it signed for localhost.
 
-    python scripts/certificate.py DIR    writes authority.pem, server.pem and server.key there
+    python scripts/certificate.py DIR    writes authority.pem, server.pem, server.key and authorities/ there
 
-Needs `openssl`. Clients trust the authority whose file SSL_CERT_FILE (HTTP) or X509_CERT_FILE (XRootD) names.
+Needs `openssl`. Clients trust the authority where SSL_CERT_FILE names authority.pem (HTTP), or X509_CERT_DIR
+the folder authorities (XRootD).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Certificate:
     """The files of a server's certificate."""
 
     authority: Path
+    authorities: Path
+    """A folder with the authority under the name that OpenSSL looks for."""
     certificate: Path
     key: Path
 
@@ -37,22 +40,27 @@ def missing() -> str | None:
 
 def make(folder: Path) -> Certificate:
     """Makes an authority and a certificate for localhost in a folder; both are good for two days."""
-    made = Certificate(folder / "authority.pem", folder / "server.pem", folder / "server.key")
+    places = [folder / name for name in ("authority.pem", "authorities", "server.pem", "server.key")]
+    made = Certificate(*places)
     authority_key, request, names = folder / "authority.key", folder / "server.csr", folder / "names.cnf"
     names.write_text(NAMES)
     new, good, asked = ["-newkey", "rsa:2048", "-nodes"], ["-days", DAYS], ["-subj", "/CN=localhost"]
     owner = ["-subj", "/CN=sapwood test authority"]
     _openssl("req", "-x509", *new, *good, *owner, "-keyout", authority_key, "-out", made.authority)
     _openssl("req", *new, *asked, "-keyout", made.key, "-out", request)
-    signer = ["-CA", made.authority, "-CAkey", authority_key, "-set_serial", "1"]
+    signer: list[str | Path] = ["-CA", made.authority, "-CAkey", authority_key, "-set_serial", "1"]
     _openssl("x509", "-req", "-in", request, *signer, *good, "-extfile", names, "-out", made.certificate)
+    made.authorities.mkdir(exist_ok=True)
+    digest = _openssl("x509", "-noout", "-hash", "-in", made.authority).strip()
+    shutil.copyfile(made.authority, made.authorities / f"{digest}.0")
     return made
 
 
-def _openssl(*arguments: str | Path) -> None:
+def _openssl(*arguments: str | Path) -> str:
     done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"openssl {arguments[0]} fails: {done.stderr[-1000:]}")
+    return done.stdout
 
 
 def main() -> None:

@@ -25,6 +25,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import certificate
+from certificate import Certificate
+
 READY_SECONDS = 30.0
 STOP_SECONDS = 5.0
 
@@ -71,6 +74,20 @@ def data_server(root: Path, settings: str = "", port: int | None = None) -> Iter
         server = Server(port, [_start(stack, "xrootd", folder, "data", config)])
         _wait_until_open(port, folder, server.processes)
         yield server
+
+
+@contextmanager
+def secure_server(root: Path) -> Iterator[tuple[Server, Certificate]]:
+    """A server that speaks TLS, and the certificate that it shows: roots://."""
+    with tempfile.TemporaryDirectory(prefix="xrd-tls") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shown = certificate.make(folder)
+        if os.geteuid() == 0:
+            shutil.chown(shown.key, "nobody")
+        tls = f"xrd.tls {shown.certificate} {shown.key}\nxrd.tlsca certfile {shown.authority}\n"
+        with data_server(root, f"{tls}xrootd.tls capable all\n") as server:
+            yield server, shown
 
 
 @contextmanager

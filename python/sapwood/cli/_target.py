@@ -56,6 +56,13 @@ def trees_in(directory: Any) -> list[str]:
     return [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
 
 
+def is_directory(text: str) -> bool:
+    """Whether it names a directory of files: one of this machine, or a URL that ends in a slash."""
+    from .._paths import is_url
+
+    return text.partition("?")[0].endswith("/") if is_url(text) else os.path.isdir(text)
+
+
 def _split(text: str) -> Any:
     """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
     from .._paths import is_url, split_object_path

@@ -1,8 +1,9 @@
-"""`sapwood ls`: what is in a file."""
+"""`sapwood ls`: what is in a file, or in a directory of files."""
 
 from __future__ import annotations
 
 import collections
+import os
 import sys
 from typing import Annotated, Any
 
@@ -26,13 +27,17 @@ def ls(
     as_json: Json = False,
     deadline: Deadline = None,
 ) -> None:
-    """List keys; of trees also entries, sizes, compression.
+    """List keys; of trees also entries, sizes, compression. Of a directory, the files.
 
     \b
     sapwood ls -r https://example.org/nano.root
+    sapwood ls root://example.org//store/
     """
-    from ._target import open_target
+    from ._target import is_directory, open_target
 
+    if is_directory(source):
+        _list_directory(source, deadline, as_json)
+        return
     found = open_target(source, deadline, None)
     with found.file as file:
         rows, failures = _rows(found, recursive, long)
@@ -49,6 +54,23 @@ def ls(
         _print(rows, long)
     if failures:
         raise typer.Exit(exit_code(failures[0]) or 1)
+
+
+def _list_directory(place: str, deadline: float | None, as_json: bool) -> None:
+    """Prints what is in a directory of this machine or of a server; names of directories end in a slash."""
+    from .._paths import is_url
+    from .._remote_glob import lister
+
+    if is_url(place):
+        entries = lister(deadline)(place)
+    else:
+        entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(place))
+    if as_json:
+        document = [{"name": name, "is_directory": is_directory} for name, is_directory in entries]
+        print_json({"entries": document})
+        return
+    for name, is_directory in entries:
+        print(name + "/" * is_directory)
 
 
 def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
