@@ -31,7 +31,8 @@ class Point:
         self.rtt_ms: float = record.get("rtt_ms", 0)
 
     def median(self, quantity: str) -> float | None:
-        values = [float(run[quantity]) for run in self.runs if run.get(quantity) is not None]
+        found = [run.get(quantity) for run in self.runs]
+        values = [float(each) for each in found if each is not None]
         return median(values) if values else None
 
     @property
