@@ -18,12 +18,12 @@ pub(super) struct RawChunk {
 /// `struct swx_result`.
 #[repr(C)]
 pub(super) struct RawResult {
-    status: u16,
-    code: u16,
-    server_number: u32,
-    value: u64,
-    modified: u64,
-    text: *const c_char,
+    pub(super) status: u16,
+    pub(super) code: u16,
+    pub(super) server_number: u32,
+    pub(super) value: u64,
+    pub(super) modified: u64,
+    pub(super) text: *const c_char,
 }
 
 /// `swx_done`.

@@ -3,12 +3,14 @@
 
 use super::call::{Reply, begin, end};
 use super::file::{File, Raw};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use std::collections::HashMap;
 use std::process;
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
 /// Seconds that a server may take to close a file.
@@ -25,7 +27,7 @@ struct State {
     /// Files that are in use, by their address.
     in_use: HashMap<usize, Weak<File>>,
     /// Takes files that are not in use any more.
-    closer: Option<Sender<Retired>>,
+    closer: Option<UnboundedSender<Retired>>,
     ending: bool,
 }
 
@@ -72,24 +74,37 @@ pub(super) fn retire(raw: Raw, opened: bool) {
 }
 
 /// Starts the thread that closes files. Without one, they stay open until the process ends.
-fn start() -> Option<Sender<Retired>> {
-    let (sender, receiver) = channel::<Retired>();
+fn start() -> Option<UnboundedSender<Retired>> {
+    let (sender, mut receiver) = unbounded_channel::<Retired>();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let close = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        for Retired { raw, opened } in receiver {
-            if opened && let Ok(runtime) = &runtime {
-                // XrdCl answers by itself after CLOSE seconds at the latest.
-                let _ = runtime.block_on(end(close(raw)));
+        runtime.block_on(async {
+            // All at once: one server that does not answer holds nobody else up.
+            let mut closing = FuturesUnordered::new();
+            loop {
+                tokio::select! {
+                    retired = receiver.recv() => match retired {
+                        Some(retired) => closing.push(finish(retired)),
+                        None => return,
+                    },
+                    Some(()) = closing.next() => {}
+                }
             }
-            if with_state(|state| state.ending) {
-                return;
-            }
-            // SAFETY: nobody uses it, nothing is outstanding, and it is closed.
-            unsafe { (raw.library().free)(raw.pointer()) };
-        }
+        });
     };
     thread::Builder::new().name("sapwood-close".to_owned()).spawn(close).ok()?;
     Some(sender)
+}
+
+async fn finish(Retired { raw, opened }: Retired) {
+    if opened {
+        // XrdCl answers by itself after CLOSE seconds at the latest.
+        let _ = end(close(raw)).await;
+    }
+    if !with_state(|state| state.ending) {
+        // SAFETY: nobody uses it, nothing is outstanding, and it is closed.
+        unsafe { (raw.library().free)(raw.pointer()) };
+    }
 }
 
 fn close(raw: Raw) -> Receiver<Reply> {

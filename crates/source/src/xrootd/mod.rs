@@ -9,6 +9,8 @@
 
 mod call;
 mod closing;
+#[cfg(test)]
+mod fake;
 mod file;
 mod library;
 mod listing;

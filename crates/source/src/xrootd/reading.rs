@@ -186,6 +186,81 @@ fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounting::Accounting;
+    use crate::xrootd::fake::{self, Outstanding, SIZE, SOCKET_ERROR};
+    use crate::xrootd::file::File;
+    use std::time::Duration;
+
+    const RANGES: [ByteRange; 2] = [ByteRange { start: 10, len: 5 }, ByteRange { start: 500, len: 3 }];
+
+    /// One range fits in a request.
+    const LIMITS: Limits = Limits { chunks: 1, chunk_bytes: 100 };
+
+    /// A file on the fake server.
+    fn place() -> (Remote, Connected) {
+        let library = fake::library();
+        let remote = Remote::of(library, "f", Accounting::new(Arc::default()));
+        let file = File::new(library).unwrap();
+        let connected = Connected {
+            file,
+            server: "h:1094".to_owned(),
+            size: SIZE,
+            modified: 1,
+            round_trip: Duration::ZERO,
+        };
+        (remote, connected)
+    }
+
+    /// The requests that a file got, once there are so many.
+    async fn requests(connected: &Connected, count: usize) -> Vec<Outstanding> {
+        let mut requests = Vec::new();
+        while requests.len() < count {
+            requests.extend(fake::outstanding(&connected.file));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        requests
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_read_is_freed_when_the_late_answer_comes() {
+        let (remote, connected) = place();
+        let mut reading = Reading::new(&RANGES).unwrap();
+        let buffer = Arc::downgrade(&reading.buffer);
+        let soon = Duration::from_millis(50);
+        let read = reading.ask(&remote, &connected, LIMITS, Deadline::default());
+        assert!(tokio::time::timeout(soon, read).await.is_err());
+        drop(reading);
+        let requests = requests(&connected, 2).await;
+        assert!(buffer.upgrade().is_some(), "XrdCl may still write");
+        for request in requests {
+            assert!(buffer.upgrade().is_some());
+            request.succeed();
+        }
+        assert!(buffer.upgrade().is_none());
+    }
+
+    #[tokio::test]
+    async fn only_what_failed_is_asked_for_again() {
+        let (remote, connected) = place();
+        let mut reading = Reading::new(&RANGES).unwrap();
+        let deadline = Deadline::default();
+        let answer = async {
+            let mut requests = requests(&connected, 2).await;
+            requests.pop().unwrap().succeed();
+            requests.pop().unwrap().fail(SOCKET_ERROR);
+        };
+        let (read, ()) = join(reading.ask(&remote, &connected, LIMITS, deadline), answer).await;
+        assert!(read.unwrap().unwrap_err().is_transient());
+        let answer = async {
+            let request = requests(&connected, 1).await.remove(0);
+            assert_eq!(request.offsets(), [RANGES[0].start]);
+            request.succeed();
+        };
+        let (read, ()) = join(reading.ask(&remote, &connected, LIMITS, deadline), answer).await;
+        read.unwrap().unwrap();
+        let expected = RANGES.map(|range| (range.start..range.end()).map(|i| i as u8).collect::<Vec<_>>());
+        assert_eq!(reading.answers(&RANGES).unwrap(), expected);
+    }
 
     #[test]
     fn requests_keep_the_limits() {

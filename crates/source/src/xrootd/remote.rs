@@ -63,6 +63,12 @@ impl Remote {
         Ok(Remote { library, name, accounting, url })
     }
 
+    /// A file of any library.
+    #[cfg(test)]
+    pub(super) fn of(library: &'static Library, name: &str, accounting: Accounting) -> Remote {
+        Remote { library, name: name.to_owned(), accounting, url: CString::default() }
+    }
+
     /// Opens the file.
     pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connected, Status>> {
         let file = File::new(self.library)?;
