@@ -1,28 +1,46 @@
 //! Reading lazily: columns are fetched and decoded when they are touched, and what is likely to be touched with them.
 
 mod cut;
+mod layout;
 mod options;
 
-use crate::plan::prepare;
+use crate::plan::{check_range, prepare};
 use crate::request::{Request, Requests};
-use crate::{Interrupt, ReadOptions, Tree};
+use crate::{Interrupt, Tree, pool};
+use layout::Baskets;
 use sapwood_core::{Column, Deadline, Error, Result};
-use sapwood_fetch::learn::{Accounting, Fetch};
+use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Limits, Reader, Rules};
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use options::LazyOptions;
 
 /// A lazy reader of some columns of a tree. Thread-safe.
+///
+/// What one thread asked for another waits for, and does not ask again. What is touched is kept while its window is.
 #[derive(Debug)]
 pub struct Lazy {
-    tree: Tree,
-    requests: Vec<Request>,
-    windows: Vec<Range<u64>>,
-    options: LazyOptions,
+    baskets: Arc<Baskets>,
+    reader: Reader<Column>,
+    threads: Option<usize>,
 }
 
 impl Tree {
     /// A reader of `requests` that fetches what is touched, and learns to do so ahead of need.
+    ///
+    /// ```no_run
+    /// # use sapwood::{Deadline, File, LazyOptions, OpenOptions};
+    /// # fn main() -> sapwood::Result<()> {
+    /// # let file = File::open("https://example.org/data.root", OpenOptions::default(), &mut || false)?;
+    /// # let tree = file.tree("Events", None, Default::default(), &mut || false)?;
+    /// let all: Vec<usize> = (0..tree.branches().len()).collect();
+    /// let lazy = tree.lazy(&all, LazyOptions::default(), &mut || false)?;
+    /// for window in 0..lazy.windows().len() {
+    ///     let column = lazy.column(3, window, Deadline::default(), &mut || false)?;
+    ///     lazy.release(window);
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// `Usage` for entries beyond the tree; those of opening the other files that baskets lie in.
@@ -32,36 +50,42 @@ impl Tree {
         options: LazyOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Lazy> {
+        let requests: Vec<Request> = requests.iter().cloned().map(Into::into).collect();
         Lazy::new(self.clone(), requests, options, interrupt)
     }
 }
 
 impl Lazy {
-    fn new<R: Into<Request> + Clone>(
+    fn new(
         tree: Tree,
-        requests: &[R],
+        requests: Vec<Request>,
         options: LazyOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Lazy> {
         let entries = options.entries.clone().unwrap_or(0..tree.entries());
-        crate::plan::check_range(&tree, &entries)?;
-        let together = Requests::new(&tree, requests);
+        check_range(&tree, &entries)?;
+        let together = Requests::new(&tree, &requests);
         prepare(&tree, &together.wanted, options.deadline, interrupt)?;
         let branches = together.wanted.iter().filter_map(|wanted| tree.branches().get(wanted.branch));
+        let seed = options.trained.clone().unwrap_or_default();
+        let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
         let windows = cut::cut(
             &tree.metadata().cluster_starts,
             branches.flat_map(|branch| &branch.baskets),
             entries,
             options.memory_bytes,
-            (options.startup && options.trained.is_none()).then_some(options.startup_entries),
+            unknown.then_some(options.startup_entries),
         );
-        let requests = requests.iter().cloned().map(Into::into).collect();
-        Ok(Lazy { tree, requests, windows, options })
+        let begin = tree.file().trace().begin();
+        let baskets = Arc::new(Baskets::new(tree, requests, windows));
+        let (layout, handle) = (Arc::clone(&baskets), pool::runtime()?);
+        let reader = Reader::new(layout, handle, options.rules(), options.limits(), &seed, begin);
+        Ok(Lazy { baskets, reader, threads: options.threads })
     }
 
     /// The entries of each window. What is touched is read for the whole window.
     pub fn windows(&self) -> &[Range<u64>] {
-        &self.windows
+        &self.baskets.windows
     }
 
     /// The entries of a window, of a request by its index.
@@ -75,16 +99,11 @@ impl Lazy {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Column> {
-        let entries = self.windows.get(window).cloned();
-        let (Some(entries), Some(request)) = (entries, self.requests.get(request)) else {
-            return Err(Error::usage(format!("there is no such request or window {window}")));
-        };
-        let options = ReadOptions { threads: self.options.threads, deadline };
-        let mut columns = self.tree.read(std::slice::from_ref(request), entries, &options, interrupt)?;
+        let mut columns = self.read(&[request], window, false, deadline, interrupt)?;
         columns.pop().ok_or_else(|| Error::usage("a column was not read"))
     }
 
-    /// Makes sure that some requests of a window are there, in one planned fetch.
+    /// Makes sure that some requests of a window are there, in one planned fetch, and decoded.
     ///
     /// # Errors
     /// As [`Lazy::column`].
@@ -95,24 +114,58 @@ impl Lazy {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
-        requests.iter().try_for_each(|request| self.column(*request, window, deadline, interrupt).map(drop))
+        self.read(requests, window, true, deadline, interrupt).map(drop)
     }
 
-    /// Nobody needs a window any more: it may be dropped.
-    pub fn release(&self, _window: usize) {}
+    /// Nobody needs a window any more: it may be dropped. If it is touched again, it is needed again.
+    pub fn release(&self, window: usize) {
+        self.reader.release(window);
+    }
 
-    /// By request: windows in which it was touched, and windows that were seen.
+    /// By request that was touched: windows in which it was, and windows that were seen.
     pub fn learned(&self) -> Vec<(usize, u64, u64)> {
-        Vec::new()
+        self.reader.learned()
     }
 
     /// Who asked for what.
     pub fn accounting(&self) -> Accounting {
-        Accounting::default()
+        self.reader.accounting()
     }
 
     /// All fetches, in the order asked. Times count from when the file was opened, as in its trace.
     pub fn fetches(&self) -> Vec<Fetch> {
-        Vec::new()
+        self.reader.fetches()
+    }
+
+    fn read(
+        &self,
+        requests: &[usize],
+        window: usize,
+        declared: bool,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<Column>> {
+        let work = |fetched: &[Fetched], interrupt: Interrupt<'_>| {
+            self.baskets.decode(fetched, window, self.threads, deadline, interrupt)
+        };
+        self.reader
+            .touch(requests, window, declared, deadline, interrupt, &work)
+            .map_err(|error| error.url(self.baskets.tree.file().url()))
+    }
+}
+
+impl LazyOptions {
+    fn rules(&self) -> Rules {
+        Rules {
+            startup: self.startup,
+            learn: self.learn,
+            trigger: self.trigger,
+            suspected_bytes: self.startup_bytes,
+            remembered_bytes: self.memory_bytes / 4,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { memory_bytes: self.memory_bytes, ahead_bytes: self.memory_bytes / 4 }
     }
 }

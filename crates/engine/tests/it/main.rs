@@ -5,6 +5,7 @@ mod corpus;
 mod counted;
 mod damage;
 mod inputs;
+mod lazy;
 mod members;
 mod ranges;
 mod reading;

@@ -1,10 +1,53 @@
 //! Learning: which columns a reader turns out to need, window by window, so that they are fetched ahead of need.
 //!
-//! Knows columns and windows as numbers, and where the bytes of a column in a window lie; nothing of formats.
+//! Knows columns and windows as numbers, and where the bytes of a column in a window lie ([`Layout`]); nothing
+//! of formats.
+//!
+//! ```text
+//! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
+//!             ▲                               └─ and the trained columns of the next windows
+//!             └── ledger: hits, misses, bytes that nobody used
+//! ```
 
+mod flight;
 mod ledger;
+mod policy;
+mod reader;
+mod store;
 
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
+pub use policy::Rules;
+pub use reader::{Fetched, Limits, Reader};
+
+use crate::Fetcher;
+use sapwood_core::ByteRange;
+use std::fmt;
+
+/// Where the bytes of columns lie.
+pub trait Layout: fmt::Debug + Send + Sync + 'static {
+    /// Number of columns.
+    fn columns(&self) -> usize;
+
+    /// Number of windows.
+    fn windows(&self) -> usize;
+
+    /// What is to be fetched for a column in a window; nothing for one that cannot be read, or needs nothing.
+    fn pieces(&self, column: usize, window: usize) -> Vec<Piece>;
+
+    /// What fetches from an object.
+    fn fetcher(&self, object: usize) -> Fetcher;
+}
+
+/// A range of bytes that a column needs in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The object that it lies in.
+    pub object: usize,
+    /// Where in it.
+    pub range: ByteRange,
+    /// True if another window or column needs it, too.
+    pub shared: bool,
+}
 
 /// Why something is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,5 +4,6 @@
 
 mod ahead;
 mod fetcher;
+mod learn;
 mod satisfy;
 mod source;

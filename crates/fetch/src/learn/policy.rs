@@ -1,0 +1,270 @@
+//! What to fetch when a column is touched: learned from what was touched before. Pure: no bytes, no time.
+
+use super::Kind;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What a window counts for, relative to the one after it.
+const FADING: f64 = 0.85;
+/// Older windows than this count for nothing.
+const REMEMBERED: usize = 32;
+/// A column that is touched in at least this share of the windows is trained ...
+const ENTERS: f64 = 0.5;
+/// ... and stays so until its share falls below this: after nine windows without it, if it always was.
+const LEAVES: f64 = 0.25;
+/// How many of the windows opened last tell the direction of travel.
+const TRAVEL: usize = 4;
+
+/// Which ways of fetching are used, and how much they may take.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// While nothing is known, all columns of a window are fetched together.
+    pub startup: bool,
+    /// Columns that are touched in most windows become trained.
+    pub learn: bool,
+    /// With a column that was not fetched, those come that were touched like that before.
+    pub trigger: bool,
+    /// Most bytes of columns that were never touched, in one fetch.
+    pub suspected_bytes: u64,
+    /// Most bytes of columns that were touched before, in one fetch.
+    pub remembered_bytes: u64,
+}
+
+/// What is touched, and what of its window is there.
+#[derive(Debug)]
+pub(super) struct Touch<'a> {
+    /// The touched columns that were not asked for yet.
+    pub(super) missing: &'a [usize],
+    /// The reader named them as a set.
+    pub(super) declared: bool,
+    /// Nothing of the window was asked for yet.
+    pub(super) opening: bool,
+    /// Fetches that were made for touches in this window.
+    pub(super) fetches: usize,
+}
+
+/// What to fetch.
+#[derive(Debug, PartialEq)]
+pub(super) struct Decision {
+    pub(super) kind: Kind,
+    /// The touched columns first.
+    pub(super) columns: Vec<usize>,
+}
+
+/// What was learned so far.
+///
+/// # Bound
+/// Where the budgets suffice, a window takes at most two fetches if all that is touched in it was touched before it
+/// was opened: one of the trained columns, and one for the first touch of any other, which brings all that was ever
+/// touched. Whatever is touched, it takes at most three: the second such fetch brings all that is left.
+#[derive(Debug)]
+pub(super) struct Policy {
+    rules: Rules,
+    columns: usize,
+    /// Shares from an earlier reader; they count as if they were the windows before the first.
+    seed: Option<HashMap<usize, f64>>,
+    /// The windows opened last, the newest first.
+    recent: VecDeque<usize>,
+    /// By window: the columns that were touched in it.
+    touched: HashMap<usize, HashSet<usize>>,
+    trained: HashSet<usize>,
+    /// Columns that were ever touched, and when last.
+    last_touch: HashMap<usize, u64>,
+    touches: u64,
+}
+
+impl Policy {
+    /// `seed` are columns and the shares of windows in which they were touched.
+    pub(super) fn new(columns: usize, rules: Rules, seed: &[(usize, f64)]) -> Policy {
+        let seed: HashMap<usize, f64> =
+            seed.iter().copied().filter(|&(column, share)| column < columns && share > 0.0).collect();
+        let last_touch = seed.keys().map(|&column| (column, 0)).collect();
+        let trained = seed.iter().filter(|&(_, &share)| share >= ENTERS).map(|(&column, _)| column).collect();
+        Policy {
+            rules,
+            columns,
+            seed: Some(seed).filter(|seed| !seed.is_empty()),
+            recent: VecDeque::new(),
+            touched: HashMap::new(),
+            trained,
+            last_touch,
+            touches: 0,
+        }
+    }
+
+    /// A window is about to be touched; true if for the first time.
+    pub(super) fn open(&mut self, window: usize) -> bool {
+        let first = !self.touched.contains_key(&window);
+        if self.recent.front() == Some(&window) {
+            return first;
+        }
+        if first {
+            self.touched.insert(window, HashSet::new());
+        }
+        if self.rules.learn {
+            self.train();
+        }
+        self.recent.retain(|other| *other != window);
+        self.recent.push_front(window);
+        self.recent.truncate(REMEMBERED);
+        first
+    }
+
+    /// A column is touched in an open window; true if for the first time.
+    pub(super) fn touch(&mut self, column: usize, window: usize) -> bool {
+        self.touches += 1;
+        self.last_touch.insert(column, self.touches);
+        self.touched.entry(window).or_default().insert(column)
+    }
+
+    /// The columns that are fetched ahead of need, by number.
+    pub(super) fn trained(&self) -> Vec<usize> {
+        let mut trained: Vec<usize> = self.trained.iter().copied().collect();
+        trained.sort_unstable();
+        trained
+    }
+
+    pub(super) fn is_trained(&self, column: usize) -> bool {
+        self.trained.contains(&column)
+    }
+
+    /// What to fetch for a touch. `cost` says how many bytes are to be fetched for a column in its window; `None`
+    /// if it was asked for already, or cannot be.
+    pub(super) fn decide(&self, touch: &Touch<'_>, cost: impl Fn(usize) -> Option<u64>) -> Decision {
+        let mut basket = Basket::new(touch.missing, &cost);
+        let startup = touch.opening && self.rules.startup && self.last_touch.is_empty() && !touch.declared;
+        if startup {
+            basket.add_smallest(0..self.columns, self.rules.suspected_bytes);
+            return basket.decided(Kind::Startup);
+        }
+        let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
+        if touch.opening {
+            basket.add(self.trained(), u64::MAX);
+        }
+        if touch.declared {
+            return basket.decided(Kind::Declared);
+        }
+        if touch.opening && is_known {
+            return basket.decided(Kind::Trained);
+        }
+        if !self.rules.trigger {
+            let alone = basket.columns.len() == touch.missing.len();
+            return basket.decided(if alone { Kind::Touched } else { Kind::Trained });
+        }
+        let alone = basket.columns.len();
+        basket.add(self.trained(), u64::MAX);
+        basket.add(self.by_last_touch(), self.rules.remembered_bytes);
+        let new = touch.missing.iter().any(|column| !self.last_touch.contains_key(column));
+        let first_ever =
+            !self.last_touch.is_empty() && self.last_touch.keys().all(|column| self.is_trained(*column));
+        if touch.fetches > 0 || (new && first_ever && basket.columns.len() == alone) {
+            basket.add_smallest(0..self.columns, self.rules.suspected_bytes);
+        }
+        basket.decided(Kind::Trigger)
+    }
+
+    /// The windows that will be needed next, if a direction of travel shows: the nearest first.
+    pub(super) fn next_windows(&self, windows: usize) -> Box<dyn Iterator<Item = usize>> {
+        let Some(&here) = self.recent.front() else { return Box::new(std::iter::empty()) };
+        let before: Vec<usize> = self.recent.iter().skip(1).take(TRAVEL).copied().collect();
+        if here.checked_sub(1).is_some_and(|window| before.contains(&window))
+            || (before.is_empty() && self.seed.is_some())
+        {
+            Box::new(here + 1..windows)
+        } else if before.contains(&(here + 1)) {
+            Box::new((0..here).rev())
+        } else {
+            Box::new(std::iter::empty())
+        }
+    }
+
+    /// By column that was touched: windows in which it was. And the number of windows seen.
+    pub(super) fn learned(&self) -> (HashMap<usize, u64>, u64) {
+        let mut counts = HashMap::new();
+        for column in self.touched.values().flatten() {
+            *counts.entry(*column).or_default() += 1;
+        }
+        (counts, self.touched.values().filter(|columns| !columns.is_empty()).count() as u64)
+    }
+
+    /// Decides anew which columns are trained, by the windows opened before.
+    fn train(&mut self) {
+        let mut shares: HashMap<usize, f64> = HashMap::new();
+        let (mut weight, mut total) = (1.0 - FADING, 0.0);
+        for window in &self.recent {
+            for column in self.touched.get(window).into_iter().flatten() {
+                *shares.entry(*column).or_default() += weight;
+            }
+            total += weight;
+            weight *= FADING;
+        }
+        match &self.seed {
+            Some(seed) => {
+                for (column, share) in seed {
+                    *shares.entry(*column).or_default() += share.min(1.0) * (1.0 - total);
+                }
+            }
+            None => shares.values_mut().for_each(|share| *share /= total),
+        }
+        let stays =
+            |column: &usize, share: f64| share >= if self.trained.contains(column) { LEAVES } else { ENTERS };
+        self.trained = shares
+            .iter()
+            .filter(|&(column, &share)| stays(column, share))
+            .map(|(&column, _)| column)
+            .collect();
+    }
+
+    /// All columns that were ever touched, the latest first.
+    fn by_last_touch(&self) -> Vec<usize> {
+        let mut columns: Vec<(u64, usize)> =
+            self.last_touch.iter().map(|(&column, &last)| (u64::MAX - last, column)).collect();
+        columns.sort_unstable();
+        columns.into_iter().map(|(_, column)| column).collect()
+    }
+}
+
+/// Columns that are to be fetched together.
+struct Basket<'c, C> {
+    columns: Vec<usize>,
+    held: HashSet<usize>,
+    cost: &'c C,
+}
+
+impl<'c, C: Fn(usize) -> Option<u64>> Basket<'c, C> {
+    fn new(columns: &[usize], cost: &'c C) -> Self {
+        let mut basket = Basket { columns: Vec::new(), held: HashSet::new(), cost };
+        for &column in columns {
+            if basket.held.insert(column) {
+                basket.columns.push(column);
+            }
+        }
+        basket
+    }
+
+    /// Adds columns in order while they fit in `budget` bytes.
+    fn add(&mut self, columns: impl IntoIterator<Item = usize>, budget: u64) {
+        let mut left = budget;
+        for column in columns {
+            if self.held.contains(&column) {
+                continue;
+            }
+            let Some(bytes) = (self.cost)(column) else { continue };
+            let Some(rest) = left.checked_sub(bytes) else { return };
+            left = rest;
+            self.held.insert(column);
+            self.columns.push(column);
+        }
+    }
+
+    /// The same, with the smallest first.
+    fn add_smallest(&mut self, columns: impl Iterator<Item = usize>, budget: u64) {
+        let mut costs: Vec<(u64, usize)> =
+            columns.filter_map(|column| Some(((self.cost)(column)?, column))).collect();
+        costs.sort_unstable();
+        self.add(costs.into_iter().map(|(_, column)| column), budget);
+    }
+
+    fn decided(self, kind: Kind) -> Decision {
+        Decision { kind, columns: self.columns }
+    }
+}

@@ -1,0 +1,489 @@
+//! The reader: touches columns in windows from several threads, and fetches as the policy decides.
+
+use super::flight::Flight;
+use super::ledger::{Accounting, Fetch, Ledger};
+use super::policy::{Decision, Policy, Rules, Touch};
+use super::store::{Place, Stage, Store};
+use super::{Kind, Layout};
+use crate::wait::wait;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+use tokio::runtime::Handle;
+
+/// Windows that are fetched ahead at first; more while the reader has to wait for them.
+const FIRST_DEPTH: usize = 2;
+/// Most windows that are fetched ahead.
+const MOST_DEPTH: usize = 16;
+
+/// How much a reader may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes and values of windows that are kept when nobody needs them any more.
+    pub memory_bytes: u64,
+    /// Bytes that are fetched ahead of the window that is opened; 0 fetches nothing ahead.
+    pub ahead_bytes: u64,
+}
+
+/// A column whose bytes are here.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The column.
+    pub column: usize,
+    /// Its pieces: object, range, bytes. None where the source is immediate: they are read where they are needed.
+    pub pieces: Vec<((usize, ByteRange), Bytes)>,
+}
+
+/// Asked about ten times a second during a wait: true gives up.
+type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+
+/// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
+type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
+
+/// Reads columns of windows when they are touched, and what is likely to be touched with them.
+///
+/// Thread-safe: several readers may be in different windows. What one asked for another waits for, and does not
+/// ask again. Dropping it abandons what is in flight.
+pub struct Reader<V>(Arc<Shared<V>>);
+
+struct Shared<V> {
+    layout: Arc<dyn Layout>,
+    handle: Handle,
+    limits: Limits,
+    /// The source never waits: nothing is fetched ahead of the work.
+    immediate: bool,
+    state: Mutex<State<V>>,
+}
+
+struct State<V> {
+    policy: Policy,
+    ledger: Ledger,
+    store: Store<V>,
+    depth: usize,
+}
+
+impl<V: Clone + Send + 'static> Reader<V> {
+    /// A reader of what `layout` describes, whose fetches run on `handle`.
+    ///
+    /// `seed` are columns and shares of windows in which they were touched, as another reader
+    /// [learned](Reader::learned) them. Times of fetches count from `begin`. From an immediate source only what is
+    /// touched is read, whatever the rules say.
+    pub fn new(
+        layout: Arc<dyn Layout>,
+        handle: Handle,
+        rules: Rules,
+        limits: Limits,
+        seed: &[(usize, f64)],
+        begin: Instant,
+    ) -> Self {
+        let immediate = layout.fetcher(0).source().physics().immediate;
+        let state = State {
+            policy: Policy::new(layout.columns(), rules, seed),
+            ledger: Ledger::new(begin),
+            store: Store::new(),
+            depth: FIRST_DEPTH,
+        };
+        Reader(Arc::new(Shared { layout, handle, limits, immediate, state: Mutex::new(state) }))
+    }
+
+    /// The values of some columns in a window; `work` makes them of their bytes, where nobody did before.
+    ///
+    /// Trained columns that are here are worked on together with one that is touched. `declared` says that the
+    /// columns are all that will be needed: nothing is guessed. Must not be called inside an asynchronous task.
+    ///
+    /// # Errors
+    /// `Usage` for a column or window that is not there; those of fetching and of `work`, of the touched columns
+    /// only; `Timeout` when the deadline passes; `Cancelled` when `interrupted` says so.
+    pub fn touch(
+        &self,
+        columns: &[usize],
+        window: usize,
+        declared: bool,
+        deadline: Deadline,
+        interrupted: Interrupt<'_>,
+        work: Work<'_, V>,
+    ) -> Result<Vec<V>> {
+        let layout = &self.0.layout;
+        if window >= layout.windows() || columns.iter().any(|column| *column >= layout.columns()) {
+            return Err(Error::usage("there is no such column or window"));
+        }
+        let _pin = Pin::new(&self.0, window);
+        self.0.note(columns, window, declared);
+        let mut alone = false;
+        loop {
+            match self.0.step(columns, window, alone) {
+                Step::Done(values) => return Ok(values),
+                Step::Work(fetched, gate) => {
+                    let claim = Claim { shared: &self.0, window, gate, fetched };
+                    let Err(error) = claim.work(interrupted, work) else { continue };
+                    if claim.fetched.iter().all(|fetched| columns.contains(&fetched.column)) {
+                        return Err(error);
+                    }
+                    claim.refuse(columns);
+                    if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) {
+                        return Err(error);
+                    }
+                }
+                Step::Wait(flight) => {
+                    self.0.wait(&flight, deadline, interrupted)?;
+                    let Some(error) = flight.failure() else { continue };
+                    match error.kind() {
+                        // Others gave it up: it is asked for anew.
+                        ErrorKind::Cancelled => {}
+                        // What was asked for on suspicion must not stop what was touched: once more, without it.
+                        kind if !alone && kind != ErrorKind::Timeout => alone = true,
+                        _ => return Err(error),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody needs a window any more.
+    pub fn release(&self, window: usize) {
+        let mut state = self.0.lock();
+        if let Some(held) = state.store.windows.get_mut(&window) {
+            held.released = true;
+        }
+        state.store.shrink(self.0.limits.memory_bytes);
+    }
+
+    /// By column that was touched: windows in which it was, and windows that were seen.
+    pub fn learned(&self) -> Vec<(usize, u64, u64)> {
+        let (counts, seen) = self.0.lock().policy.learned();
+        let mut learned: Vec<_> = counts.into_iter().map(|(column, count)| (column, count, seen)).collect();
+        learned.sort_unstable();
+        learned
+    }
+
+    /// Who asked for what.
+    pub fn accounting(&self) -> Accounting {
+        self.0.lock().ledger.accounting()
+    }
+
+    /// All fetches, in the order asked.
+    pub fn fetches(&self) -> Vec<Fetch> {
+        self.0.lock().ledger.fetches()
+    }
+}
+
+/// What a touch has to do next.
+enum Step<V> {
+    Done(Vec<V>),
+    /// Make values of these.
+    Work(Vec<Fetched>, Arc<Flight>),
+    Wait(Arc<Flight>),
+}
+
+impl<V: Clone + Send + 'static> Shared<V> {
+    fn lock(&self) -> MutexGuard<'_, State<V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the touch, and asks for what the policy makes of it.
+    fn note(self: &Arc<Self>, columns: &[usize], window: usize, declared: bool) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.policy.open(window) {
+            state.ledger.opened();
+        }
+        let held = state.store.window(window);
+        held.released = false;
+        let opening = !std::mem::replace(&mut held.opened, true);
+        let late = held.slots.values().any(|slot| slot.flights.iter().any(|flight| !flight.is_done()));
+        if opening && late {
+            state.depth = (2 * state.depth).min(MOST_DEPTH);
+        }
+        self.fetch_missing(state, columns, window, declared, false);
+        if opening && !self.immediate {
+            self.read_ahead(state);
+        }
+    }
+
+    /// Asks for the touched columns that are missing, and what is likely to be touched with them.
+    fn fetch_missing(
+        self: &Arc<Self>,
+        state: &mut State<V>,
+        columns: &[usize],
+        window: usize,
+        declared: bool,
+        alone: bool,
+    ) {
+        let missing: Vec<usize> =
+            columns.iter().copied().filter(|&column| !state.store.has(column, window)).collect();
+        if !missing.is_empty() {
+            let touch = Touch {
+                missing: &missing,
+                declared,
+                opening: !state.store.is_asked(window),
+                fetches: state.store.window(window).misses,
+            };
+            let cost = |column| state.store.cost(&*self.layout, column, window);
+            let decision = if alone || self.immediate {
+                let kind = if declared { Kind::Declared } else { Kind::Touched };
+                Decision { kind, columns: missing.clone() }
+            } else {
+                state.policy.decide(&touch, cost)
+            };
+            let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
+            state.store.window(window).misses += usize::from(is_miss);
+            self.launch(state, decision, window);
+        }
+        for &column in columns {
+            if state.policy.touch(column, window) {
+                state.ledger.touched(column, !missing.contains(&column));
+            }
+            let slot = state.store.window(window).slots.get_mut(&column);
+            if let Some(slot) = slot.filter(|slot| !slot.touched) {
+                slot.touched = true;
+                state.ledger.used(column, slot.cost);
+            }
+        }
+    }
+
+    /// Asks for the trained columns of the windows that will be needed next.
+    fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
+        let trained = state.policy.trained();
+        let mut left = self.limits.ahead_bytes;
+        if trained.is_empty() || left == 0 {
+            return;
+        }
+        for window in state.policy.next_windows(self.layout.windows()).take(state.depth) {
+            if !state.store.is_asked(window) {
+                let costs = trained.iter().map(|&column| state.store.cost(&*self.layout, column, window));
+                let bytes: u64 = costs.flatten().sum();
+                let is_first = left == self.limits.ahead_bytes;
+                if bytes > if is_first { self.limits.memory_bytes / 2 } else { left } {
+                    return;
+                }
+                self.launch(state, Decision { kind: Kind::Trained, columns: trained.clone() }, window);
+            }
+            left = left.saturating_sub(state.store.ahead_bytes(window));
+        }
+    }
+
+    /// Sends what is not held yet of some columns.
+    fn launch(self: &Arc<Self>, state: &mut State<V>, decision: Decision, window: usize) {
+        let flight = Arc::new(Flight::new());
+        let mut places = Vec::new();
+        for &column in &decision.columns {
+            let pieces = self.layout.pieces(column, window);
+            let cost = state.store.ask(pieces, column, window, &flight, &mut places);
+            state.ledger.fetched(column, cost);
+        }
+        if places.is_empty() {
+            return;
+        }
+        let number = state.ledger.asked(decision.kind, window, decision.columns, places.clone());
+        if self.immediate {
+            // Read where it is worked on, while it is still in the processor's cache.
+            state.ledger.answered(number, 1);
+            return flight.end(None);
+        }
+        let (shared, weak) = (Arc::downgrade(self), Arc::downgrade(&flight));
+        let layout = Arc::clone(&self.layout);
+        let task = self.handle.spawn(async move {
+            let result = fetch(&*layout, &places).await;
+            land(&shared, &weak, number, &places, result);
+        });
+        flight.carried_by(task);
+    }
+
+    /// What is to be done until the columns have values.
+    fn step(self: &Arc<Self>, columns: &[usize], window: usize, alone: bool) -> Step<V> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if columns.iter().any(|&column| !state.store.has(column, window)) {
+            // Its fetch failed.
+            self.fetch_missing(state, columns, window, false, alone);
+        }
+        let mut values = Vec::with_capacity(columns.len());
+        let (mut here, mut elsewhere) = (Vec::new(), None);
+        let held = state.store.window(window);
+        for column in columns {
+            let Some(slot) = held.slots.get(column) else { continue };
+            match &slot.stage {
+                Stage::Value(value, _) => values.push(value.clone()),
+                Stage::Working(gate) => elsewhere = elsewhere.or_else(|| Some(Arc::clone(gate))),
+                Stage::Bytes => match slot.flights.iter().find(|flight| !flight.is_done()) {
+                    Some(flight) => return Step::Wait(Arc::clone(flight)),
+                    None if here.contains(column) => {}
+                    None => here.push(*column),
+                },
+            }
+        }
+        if here.is_empty() {
+            return elsewhere.map_or(Step::Done(values), Step::Wait);
+        }
+        if !self.immediate && here.iter().any(|column| state.policy.is_trained(*column)) {
+            let with = state.policy.trained().into_iter().filter(|column| {
+                held.slots.get(column).is_some_and(|slot| {
+                    let ready = slot.flights.iter().all(|flight| flight.is_done()) && !slot.refused;
+                    ready && matches!(slot.stage, Stage::Bytes) && !columns.contains(column)
+                })
+            });
+            here.extend(with);
+        }
+        let gate = Arc::new(Flight::new());
+        let fetched = here.into_iter().map(|column| {
+            let bytes = |slot| state.store.bytes(slot).unwrap_or_default();
+            let slots = state.store.windows.get(&window).map(|held| &held.slots);
+            Fetched {
+                column,
+                pieces: slots.and_then(|slots| slots.get(&column)).map(bytes).unwrap_or_default(),
+            }
+        });
+        let fetched: Vec<Fetched> = fetched.collect();
+        for slot in &fetched {
+            if let Some(slot) = state.store.window(window).slots.get_mut(&slot.column) {
+                slot.stage = Stage::Working(Arc::clone(&gate));
+            }
+        }
+        Step::Work(fetched, gate)
+    }
+
+    /// Waits for a flight. Who gives up as the last one abandons it.
+    fn wait(&self, flight: &Arc<Flight>, deadline: Deadline, interrupted: Interrupt<'_>) -> Result<()> {
+        let start = Instant::now();
+        let fetcher = self.layout.fetcher(0);
+        let result = wait(&self.handle, flight.over(), deadline, interrupted);
+        fetcher.counters().wait_ns.add_time(start.elapsed());
+        if result.is_err() {
+            let mut state = self.lock();
+            if flight.is_fetch() && !flight.is_done() && flight.is_unwatched() {
+                state.store.failed(flight);
+                flight.end(Some(Error::new(ErrorKind::Cancelled, "the fetch was given up")));
+            }
+        }
+        result.map_err(|error| error.url(&*fetcher.source().identity().url))
+    }
+}
+
+/// The bytes at some places, all asked for at once.
+async fn fetch(layout: &dyn Layout, places: &[Place]) -> Result<Vec<Bytes>> {
+    let mut by_object: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, (object, _)) in places.iter().enumerate() {
+        by_object.entry(*object).or_default().push(index);
+    }
+    let fetches = by_object.into_iter().map(|(object, indices)| async move {
+        let ranges: Vec<ByteRange> =
+            indices.iter().filter_map(|&index| places.get(index)).map(|place| place.1).collect();
+        // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
+        let answers = layout.fetcher(object).fetch_unwaited(&ranges, Deadline::default()).await?;
+        Ok::<_, Error>(indices.into_iter().zip(answers))
+    });
+    let mut answers: Vec<(usize, Bytes)> =
+        futures::future::try_join_all(fetches).await?.into_iter().flatten().collect();
+    answers.sort_unstable_by_key(|(index, _)| *index);
+    Ok(answers.into_iter().map(|(_, bytes)| bytes).collect())
+}
+
+/// A fetch is over.
+fn land<V: Clone + Send + 'static>(
+    shared: &Weak<Shared<V>>,
+    flight: &Weak<Flight>,
+    number: usize,
+    places: &[Place],
+    result: Result<Vec<Bytes>>,
+) {
+    let (Some(shared), Some(flight)) = (shared.upgrade(), flight.upgrade()) else { return };
+    let mut guard = shared.lock();
+    if flight.is_done() {
+        return;
+    }
+    let state = &mut *guard;
+    let error = match result {
+        Ok(answers) => {
+            state.ledger.answered(number, 1);
+            state.store.arrived(places, answers);
+            state.store.shrink(shared.limits.memory_bytes);
+            None
+        }
+        Err(error) => {
+            state.store.failed(&flight);
+            Some(error)
+        }
+    };
+    flight.end(error);
+}
+
+/// Columns that this thread makes values of; dropping it leaves them to others.
+struct Claim<'r, V: Clone + Send + 'static> {
+    shared: &'r Arc<Shared<V>>,
+    window: usize,
+    gate: Arc<Flight>,
+    fetched: Vec<Fetched>,
+}
+
+impl<V: Clone + Send + 'static> Claim<'_, V> {
+    fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
+        let values = work(&self.fetched, interrupted)?;
+        let mut state = self.shared.lock();
+        for (fetched, (value, bytes)) in self.fetched.iter().zip(values) {
+            state.store.put(fetched.column, self.window, value, bytes);
+        }
+        state.store.shrink(self.shared.limits.memory_bytes);
+        Ok(())
+    }
+
+    /// From now on only who touches them works on the columns other than `touched`.
+    fn refuse(&self, touched: &[usize]) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        for fetched in self.fetched.iter().filter(|fetched| !touched.contains(&fetched.column)) {
+            if let Some(slot) = held.slots.get_mut(&fetched.column) {
+                slot.refused = true;
+            }
+        }
+    }
+}
+
+impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        for fetched in &self.fetched {
+            if let Some(slot) = held.slots.get_mut(&fetched.column)
+                && matches!(&slot.stage, Stage::Working(gate) if Arc::ptr_eq(gate, &self.gate))
+            {
+                slot.stage = Stage::Bytes;
+            }
+        }
+        self.gate.end(None);
+    }
+}
+
+/// A window that a call works on.
+struct Pin<'r, V: Clone + Send + 'static> {
+    shared: &'r Arc<Shared<V>>,
+    window: usize,
+}
+
+impl<'r, V: Clone + Send + 'static> Pin<'r, V> {
+    fn new(shared: &'r Arc<Shared<V>>, window: usize) -> Self {
+        shared.lock().store.window(window).pins += 1;
+        Pin { shared, window }
+    }
+}
+
+impl<V: Clone + Send + 'static> Drop for Pin<'_, V> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        held.pins = held.pins.saturating_sub(1);
+        state.store.shrink(self.shared.limits.memory_bytes);
+    }
+}
+
+impl<V> fmt::Debug for Reader<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { layout, limits, immediate, .. } = self.0.deref();
+        let mut debug = f.debug_struct("Reader");
+        debug.field("layout", layout).field("limits", limits).field("immediate", immediate);
+        debug.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! What is held, window by window: bytes that are on their way or here, and the values that they became.
+
+use super::flight::Flight;
+use super::{Layout, Piece};
+use bytes::Bytes;
+use sapwood_core::ByteRange;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Where bytes lie: the object, and the range in it.
+pub(super) type Place = (usize, ByteRange);
+
+/// All that is held.
+#[derive(Debug)]
+pub(super) struct Store<V> {
+    pub(super) windows: HashMap<usize, Window<V>>,
+    pieces: HashMap<Place, Held>,
+    clock: u64,
+    held_bytes: u64,
+}
+
+/// Bytes that are here or on their way.
+#[derive(Debug)]
+struct Held {
+    bytes: Option<Bytes>,
+    flight: Arc<Flight>,
+    /// Number of slots that need them.
+    holders: usize,
+}
+
+/// What is held of a window.
+#[derive(Debug)]
+pub(super) struct Window<V> {
+    pub(super) slots: HashMap<usize, Slot<V>>,
+    /// When it was used last.
+    used: u64,
+    /// Calls that work on it now: it stays.
+    pub(super) pins: usize,
+    /// It was touched: what is fetched ahead is not.
+    pub(super) opened: bool,
+    /// Nobody needs it any more.
+    pub(super) released: bool,
+    /// Fetches that were made for touches of what was not there.
+    pub(super) misses: usize,
+}
+
+impl<V> Default for Window<V> {
+    fn default() -> Self {
+        let slots = HashMap::new();
+        Window { slots, used: 0, pins: 0, opened: false, released: false, misses: 0 }
+    }
+}
+
+/// One column in one window.
+#[derive(Debug)]
+pub(super) struct Slot<V> {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) flights: Vec<Arc<Flight>>,
+    pub(super) stage: Stage<V>,
+    /// Bytes that were fetched for it, and for no other before.
+    pub(super) cost: u64,
+    pub(super) touched: bool,
+    /// Its bytes could not be turned into a value along with those of others.
+    pub(super) refused: bool,
+}
+
+/// How far a column is.
+#[derive(Debug)]
+pub(super) enum Stage<V> {
+    /// Bytes, here or on their way.
+    Bytes,
+    /// Somebody makes a value of them.
+    Working(Arc<Flight>),
+    /// The value, and how many bytes it takes.
+    Value(V, u64),
+}
+
+impl<V> Store<V> {
+    pub(super) fn new() -> Self {
+        Store { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
+    }
+
+    /// The window, as used now.
+    pub(super) fn window(&mut self, window: usize) -> &mut Window<V> {
+        self.clock += 1;
+        let held = self.windows.entry(window).or_default();
+        held.used = self.clock;
+        held
+    }
+
+    pub(super) fn is_asked(&self, window: usize) -> bool {
+        self.windows.get(&window).is_some_and(|held| !held.slots.is_empty())
+    }
+
+    pub(super) fn has(&self, column: usize, window: usize) -> bool {
+        self.windows.get(&window).is_some_and(|held| held.slots.contains_key(&column))
+    }
+
+    /// Bytes to fetch for a column; `None` if it was asked for, or nothing can be fetched for it.
+    pub(super) fn cost(&self, layout: &dyn Layout, column: usize, window: usize) -> Option<u64> {
+        if self.has(column, window) {
+            return None;
+        }
+        let pieces = layout.pieces(column, window);
+        let missing = pieces.iter().filter(|piece| !self.pieces.contains_key(&(piece.object, piece.range)));
+        (!pieces.is_empty()).then(|| missing.map(|piece| piece.range.len).sum())
+    }
+
+    /// Makes a slot for a column that `flight` is to bring; adds what is not held yet to `places`. Returns its cost.
+    pub(super) fn ask(
+        &mut self,
+        pieces: Vec<Piece>,
+        column: usize,
+        window: usize,
+        flight: &Arc<Flight>,
+        places: &mut Vec<Place>,
+    ) -> u64 {
+        let (mut cost, mut flights) = (0, Vec::new());
+        for piece in &pieces {
+            let place = (piece.object, piece.range);
+            let held = self.pieces.entry(place).or_insert_with(|| {
+                cost += piece.range.len;
+                places.push(place);
+                Held { bytes: None, flight: Arc::clone(flight), holders: 0 }
+            });
+            held.holders += 1;
+            if held.bytes.is_none() && !flights.iter().any(|other| Arc::ptr_eq(other, &held.flight)) {
+                flights.push(Arc::clone(&held.flight));
+            }
+        }
+        let slot = Slot { pieces, flights, stage: Stage::Bytes, cost, touched: false, refused: false };
+        self.window(window).slots.insert(column, slot);
+        cost
+    }
+
+    /// Bytes came. Those that nobody needs any more are dropped.
+    pub(super) fn arrived(&mut self, places: &[Place], answers: Vec<Bytes>) {
+        for (place, bytes) in places.iter().zip(answers) {
+            if let Some(held) = self.pieces.get_mut(place).filter(|held| held.bytes.is_none()) {
+                self.held_bytes += place.1.len;
+                held.bytes = Some(bytes);
+            }
+        }
+    }
+
+    /// What a flight was to bring does not come: it can be asked for again.
+    pub(super) fn failed(&mut self, flight: &Arc<Flight>) {
+        let waits = |slot: &Slot<V>| slot.flights.iter().any(|other| Arc::ptr_eq(other, flight));
+        let mut lost = Vec::new();
+        for window in self.windows.values_mut() {
+            lost.extend(window.slots.extract_if(|_, slot| waits(slot)).map(|(_, slot)| slot));
+        }
+        lost.into_iter().for_each(|slot| self.let_go(slot));
+    }
+
+    /// The bytes of a column, in the order of its pieces; `None` if some are not here.
+    pub(super) fn bytes(&self, slot: &Slot<V>) -> Option<Vec<(Place, Bytes)>> {
+        let piece = |piece: &Piece| {
+            let place = (piece.object, piece.range);
+            Some((place, self.pieces.get(&place)?.bytes.clone()?))
+        };
+        slot.pieces.iter().map(piece).collect()
+    }
+
+    /// Keeps a value in the place of the bytes that it was made of, but for those that others may need, too.
+    pub(super) fn put(&mut self, column: usize, window: usize, value: V, bytes: u64) {
+        let Some(slot) = self.windows.get_mut(&window).and_then(|held| held.slots.get_mut(&column)) else {
+            return;
+        };
+        slot.stage = Stage::Value(value, bytes);
+        slot.flights = Vec::new();
+        let (kept, done) = std::mem::take(&mut slot.pieces).into_iter().partition(|piece| piece.shared);
+        slot.pieces = kept;
+        self.held_bytes += bytes;
+        self.let_go_of(&done);
+        self.keep_apart(column, window);
+    }
+
+    /// Drops windows until at most `most` bytes are held: first those that are released, then the others, and of
+    /// each what was not used for longest. What is worked on stays, and so does the window used last.
+    pub(super) fn shrink(&mut self, most: u64) {
+        while self.held_bytes > most {
+            let droppable = self.windows.iter().filter(|(_, held)| held.pins == 0 && held.used < self.clock);
+            let order = |held: &Window<V>| (!held.released, held.used);
+            let Some(window) = droppable.min_by_key(|(_, held)| order(held)).map(|(window, _)| *window)
+            else {
+                return;
+            };
+            for slot in self.windows.remove(&window).into_iter().flat_map(|held| held.slots.into_values()) {
+                self.let_go(slot);
+            }
+        }
+    }
+
+    /// Bytes of a window that was asked for and not opened.
+    pub(super) fn ahead_bytes(&self, window: usize) -> u64 {
+        let held = self.windows.get(&window).filter(|held| !held.opened);
+        held.map_or(0, |held| held.slots.values().map(|slot| slot.cost).sum())
+    }
+
+    /// Pieces that stay after their column is decoded get memory of their own: else they would keep that of the
+    /// whole answer.
+    fn keep_apart(&mut self, column: usize, window: usize) {
+        let slot = self.windows.get(&window).and_then(|held| held.slots.get(&column));
+        for piece in slot.into_iter().flat_map(|slot| &slot.pieces) {
+            if let Some(Held { bytes: Some(bytes), .. }) = self.pieces.get_mut(&(piece.object, piece.range)) {
+                *bytes = Bytes::copy_from_slice(bytes);
+            }
+        }
+    }
+
+    fn let_go(&mut self, slot: Slot<V>) {
+        if let Stage::Value(_, bytes) = slot.stage {
+            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        }
+        self.let_go_of(&slot.pieces);
+    }
+
+    fn let_go_of(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            let place = (piece.object, piece.range);
+            let Some(held) = self.pieces.get_mut(&place) else { continue };
+            held.holders = held.holders.saturating_sub(1);
+            if held.holders == 0 {
+                let arrived = self.pieces.remove(&place).is_some_and(|held| held.bytes.is_some());
+                self.held_bytes = self.held_bytes.saturating_sub(if arrived { place.1.len } else { 0 });
+            }
+        }
+    }
+}

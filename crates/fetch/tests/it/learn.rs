@@ -1,0 +1,339 @@
+//! Reading what turns out to be needed: always the right bytes, and no more fetches than stated.
+
+use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
+use bytes::Bytes;
+use proptest::prelude::*;
+use sapwood_core::{Deadline, ErrorKind, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_fetch::learn::{Fetched, Kind, Layout, Limits, Piece, Reader, Rules};
+use sapwood_source::Physics;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+const COLUMNS: usize = 8;
+const WINDOWS: usize = 12;
+const PIECE: u64 = 16;
+
+/// Each column has one piece per window; each fourth has another, which two windows share.
+#[derive(Debug)]
+struct Table {
+    fetcher: Fetcher,
+}
+
+impl Layout for Table {
+    fn columns(&self) -> usize {
+        COLUMNS
+    }
+
+    fn windows(&self) -> usize {
+        WINDOWS
+    }
+
+    fn pieces(&self, column: usize, window: usize) -> Vec<Piece> {
+        let place = |row: usize| range((row * COLUMNS + column) as u64 * PIECE, PIECE);
+        let mut pieces = vec![Piece { object: 0, range: place(window), shared: false }];
+        if column.is_multiple_of(4) {
+            pieces.push(Piece { object: 0, range: place(WINDOWS + window / 2), shared: true });
+        }
+        pieces
+    }
+
+    fn fetcher(&self, _: usize) -> Fetcher {
+        self.fetcher.clone()
+    }
+}
+
+const SIZE: usize = 2 * WINDOWS * COLUMNS * PIECE as usize;
+const RULES: Rules = Rules {
+    startup: true,
+    learn: true,
+    trigger: true,
+    suspected_bytes: u64::MAX,
+    remembered_bytes: u64::MAX,
+};
+const AMPLE: Limits = Limits { memory_bytes: 1 << 30, ahead_bytes: 1 << 20 };
+
+struct Case {
+    source: Arc<TestSource>,
+    table: Arc<Table>,
+    reader: Reader<Bytes>,
+    // Dropped last: the reader's tasks live on it.
+    _runtime: Runtime,
+}
+
+impl Case {
+    fn new(
+        behaviour: Behaviour,
+        physics: Physics,
+        rules: Rules,
+        limits: Limits,
+        seed: &[(usize, f64)],
+    ) -> Case {
+        let (runtime, source) = (runtime(), TestSource::new(SIZE, physics, behaviour));
+        let table = Arc::new(Table { fetcher: fetcher(&source) });
+        let layout: Arc<dyn Layout> = table.clone();
+        let reader = Reader::new(layout, runtime.handle().clone(), rules, limits, seed, Instant::now());
+        Case { source, table, reader, _runtime: runtime }
+    }
+
+    fn prompt(rules: Rules, seed: &[(usize, f64)]) -> Case {
+        Case::new(Behaviour::Prompt, WEB, rules, AMPLE, seed)
+    }
+
+    fn try_touch(
+        &self,
+        columns: &[usize],
+        window: usize,
+        declared: bool,
+        patience: Duration,
+    ) -> Result<Vec<Bytes>> {
+        let work = |fetched: &[Fetched], _: &mut dyn FnMut() -> bool| {
+            let joined = |fetched: &Fetched| -> (Bytes, u64) {
+                let joined: Vec<u8> = fetched.pieces.iter().flat_map(|(_, bytes)| bytes.to_vec()).collect();
+                let len = joined.len() as u64;
+                (joined.into(), len)
+            };
+            Ok(fetched.iter().map(joined).collect())
+        };
+        self.reader.touch(columns, window, declared, Deadline::after(patience), &mut || false, &work)
+    }
+
+    /// Touches columns, and compares what comes with the content of the source.
+    fn touch(&self, columns: &[usize], window: usize) {
+        let values = self.try_touch(columns, window, false, Duration::from_secs(20)).unwrap();
+        let content = content(SIZE);
+        for (&column, value) in columns.iter().zip(values) {
+            let pieces = self.table.pieces(column, window);
+            let expected: Vec<u8> = pieces
+                .iter()
+                .flat_map(|piece| &content[piece.range.start as usize..piece.range.end() as usize])
+                .copied()
+                .collect();
+            assert_eq!(value, expected, "column {column} of window {window}");
+        }
+    }
+
+    /// The kinds of fetches that were made for a window.
+    fn kinds(&self, window: usize) -> Vec<Kind> {
+        self.reader.fetches().iter().filter(|fetch| fetch.window == window).map(|fetch| fetch.kind).collect()
+    }
+}
+
+#[test]
+fn startup_then_trained_ahead_then_trigger() {
+    let case = Case::prompt(RULES, &[]);
+    for window in 0..8 {
+        for column in [0, 1, 2] {
+            case.touch(&[column], window);
+        }
+        // Now and then, some more.
+        if window % 4 == 2 {
+            for column in [5, 6, 7] {
+                case.touch(&[column], window);
+            }
+        }
+    }
+    assert_eq!(case.kinds(0), [Kind::Startup]);
+    assert_eq!(case.kinds(1), [Kind::Trained]);
+    // The first columns that were never touched: all that is left comes along.
+    assert_eq!(case.kinds(2), [Kind::Trained, Kind::Trigger]);
+    assert_eq!(case.kinds(6), [Kind::Trained, Kind::Trigger]);
+    let fetches = case.reader.fetches();
+    let triggers: Vec<_> = fetches.iter().filter(|fetch| fetch.kind == Kind::Trigger).collect();
+    assert_eq!(triggers[0].columns.len(), COLUMNS - 3);
+    assert_eq!(triggers[1].columns.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&5, &6, &7]));
+    let accounting = case.reader.accounting();
+    assert_eq!(accounting.windows_seen, 8);
+    assert_eq!((accounting.columns[&0].hits, accounting.columns[&0].misses), (6, 2));
+    assert_eq!((accounting.columns[&5].hits, accounting.columns[&5].misses), (0, 2));
+    assert_eq!((accounting.columns[&6].hits, accounting.columns[&6].misses), (2, 0));
+    // Of column 3, windows 0 and 2 were fetched for nothing.
+    assert_eq!((accounting.columns[&3].bytes_fetched, accounting.columns[&3].bytes_unused), (32, 32));
+    assert_eq!(
+        case.reader.learned().iter().map(|l| (l.0, l.1)).collect::<Vec<_>>(),
+        [(0, 8), (1, 8), (2, 8), (5, 2), (6, 2), (7, 2)]
+    );
+}
+
+#[test]
+fn nothing_is_guessed_when_all_rules_are_off() {
+    let rules = Rules { startup: false, learn: false, trigger: false, ..RULES };
+    let case = Case::prompt(rules, &[]);
+    for column in [3, 1, 3] {
+        case.touch(&[column], 4);
+    }
+    assert_eq!(case.kinds(4), [Kind::Touched, Kind::Touched]);
+    assert_eq!(case.source.request_count(), 2);
+}
+
+#[test]
+fn a_saved_set_is_fetched_ahead_from_the_beginning() {
+    let rules = Rules { learn: false, ..RULES };
+    let case = Case::prompt(rules, &[(1, 1.0), (2, 0.6), (5, 0.1)]);
+    for window in 0..WINDOWS {
+        case.touch(&[1], window);
+        case.touch(&[2], window);
+    }
+    for window in 0..WINDOWS {
+        assert_eq!(case.kinds(window), [Kind::Trained], "window {window}");
+    }
+    assert!(case.reader.accounting().columns.keys().eq(&[1, 2]));
+}
+
+#[test]
+fn a_declared_set_takes_one_fetch_and_nothing_else() {
+    let case = Case::prompt(RULES, &[]);
+    case.try_touch(&[1, 6, 3], 2, true, Duration::from_secs(20)).unwrap();
+    case.touch(&[6], 2);
+    let fetches = case.reader.fetches();
+    assert_eq!(fetches.len(), 1);
+    assert_eq!((fetches[0].kind, &fetches[0].columns), (Kind::Declared, &vec![1, 6, 3]));
+    assert!(fetches[0].answered.is_some());
+}
+
+#[test]
+fn what_two_windows_share_is_fetched_once() {
+    let rules = Rules { startup: false, learn: false, trigger: false, ..RULES };
+    let case = Case::prompt(rules, &[]);
+    case.touch(&[0], 2);
+    case.touch(&[0], 3);
+    let asked: Vec<_> = case.reader.fetches().iter().flat_map(|fetch| fetch.ranges.clone()).collect();
+    assert_eq!(asked.len(), 3);
+    assert_eq!(asked.iter().collect::<HashSet<_>>().len(), 3);
+}
+
+#[test]
+fn going_back_is_read_ahead_too() {
+    let case = Case::prompt(RULES, &[]);
+    for window in (2..WINDOWS).rev() {
+        case.touch(&[1], window);
+    }
+    // Nobody touched them yet.
+    assert_eq!((case.kinds(1), case.kinds(0)), (vec![Kind::Trained], vec![Kind::Trained]));
+}
+
+#[test]
+fn a_local_source_is_asked_for_nothing_ahead() {
+    let case = Case::new(Behaviour::Prompt, Physics { immediate: true, ..WEB }, RULES, AMPLE, &[(3, 1.0)]);
+    for window in 0..3 {
+        case.try_touch(&[1], window, false, Duration::from_secs(20)).unwrap();
+    }
+    // The bytes are read where they are worked on.
+    assert_eq!(case.source.request_count(), 0);
+    let accounting = case.reader.accounting();
+    assert!(accounting.kinds.keys().eq(&[Kind::Touched]));
+    assert!(accounting.columns.keys().eq(&[1]));
+}
+
+#[test]
+fn a_column_that_cannot_be_fetched_fails_alone() {
+    let last = (COLUMNS - 1) as u64 * PIECE;
+    let case = Case::new(Behaviour::FailsFrom(last), WEB, RULES, AMPLE, &[]);
+    case.touch(&[1], 0);
+    case.touch(&[2], 0);
+    let error = case.try_touch(&[COLUMNS - 1], 0, false, Duration::from_secs(20)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server);
+}
+
+#[test]
+fn who_waits_too_long_gives_up_and_abandons_the_fetch() {
+    let case = Case::new(Behaviour::Silent, WEB, RULES, AMPLE, &[]);
+    let error = case.try_touch(&[1], 0, false, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let end = Instant::now() + Duration::from_secs(10);
+    while case.source.in_flight() > 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(case.source.in_flight(), 0);
+    // It is not taken for asked for: the next touch asks again.
+    case.try_touch(&[1], 0, false, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(case.source.request_count(), 2 * case.source.requests.lock().unwrap().len() / 2);
+    assert_eq!(case.reader.fetches().len(), 2);
+}
+
+#[test]
+fn many_threads_ask_once() {
+    let slow = Behaviour::Slow(Duration::from_millis(20));
+    let case = Case::new(slow, WEB, RULES, AMPLE, &[]);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let case = &case;
+            scope.spawn(move || {
+                for window in 0..WINDOWS {
+                    for column in 0..4 {
+                        case.touch(&[(column + thread) % 4], window);
+                    }
+                }
+            });
+        }
+    });
+    let fetches = case.reader.fetches();
+    let asked: Vec<_> = fetches.iter().flat_map(|fetch| fetch.ranges.clone()).collect();
+    assert_eq!(asked.len(), asked.iter().collect::<HashSet<_>>().len());
+    assert!(fetches.len() <= 2 * WINDOWS, "{} fetches", fetches.len());
+    assert_eq!(case.reader.accounting().columns[&0].windows_touched, WINDOWS as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is touched in whatever order: the right bytes; at most three fetches a window, and at most two in
+    /// one where nothing is touched that was not touched before it was opened.
+    #[test]
+    fn random_touches_are_right_and_keep_the_bound(
+        visits in prop::collection::vec((0..WINDOWS, prop::collection::vec(0..COLUMNS, 1..5)), 1..30),
+        (startup, learn) in any::<(bool, bool)>(),
+    ) {
+        let case = Case::prompt(Rules { startup, learn, ..RULES }, &[]);
+        let mut before: HashSet<usize> = HashSet::new();
+        let mut known: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
+        for (window, columns) in &visits {
+            known.entry(*window).or_insert_with(|| before.clone());
+            before.extend(columns);
+            for column in columns {
+                case.touch(&[*column], *window);
+            }
+        }
+        for (window, known) in known {
+            let mut touched = visits.iter().filter(|visit| visit.0 == window).flat_map(|visit| &visit.1);
+            let most = if touched.all(|column| known.contains(column)) { 2 } else { 3 };
+            let kinds = case.kinds(window);
+            prop_assert!(kinds.len() <= most, "window {}: {:?}", window, kinds);
+        }
+        let asked: Vec<_> = case.reader.fetches().into_iter().flat_map(|fetch| fetch.ranges).collect();
+        prop_assert_eq!(asked.len(), asked.iter().collect::<HashSet<_>>().len());
+        let accounting = case.reader.accounting();
+        for account in accounting.columns.values() {
+            prop_assert_eq!(account.windows_touched, account.hits + account.misses);
+            prop_assert!(account.bytes_unused <= account.bytes_fetched);
+        }
+    }
+
+    /// With next to no memory, and several threads that release windows under each other's feet.
+    #[test]
+    fn threads_with_little_memory_read_the_right_bytes(
+        visits in prop::collection::vec(
+            prop::collection::vec((0..WINDOWS, prop::collection::vec(0..COLUMNS, 1..4), any::<bool>()), 1..20),
+            2..4,
+        ),
+        memory_bytes in 0..2000_u64,
+    ) {
+        let limits = Limits { memory_bytes, ahead_bytes: memory_bytes };
+        let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
+        std::thread::scope(|scope| {
+            for visits in &visits {
+                let case = &case;
+                scope.spawn(move || {
+                    for (window, columns, release) in visits {
+                        case.touch(columns, *window);
+                        if *release {
+                            case.reader.release(*window);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
