@@ -31,8 +31,7 @@ class Point:
         self.rtt_ms: float = record.get("rtt_ms", 0)
 
     def median(self, quantity: str) -> float | None:
-        found = [run.get(quantity) for run in self.runs]
-        values = [float(each) for each in found if each is not None]
+        values = [float(run[quantity]) for run in self.runs if quantity in run]
         return median(values) if values else None
 
     @property
@@ -45,6 +44,12 @@ class Point:
         if self.error or any("stopped" in run for run in self.runs):
             return None
         return median(float(run.get("scaled", run["seconds"])) for run in self.runs)
+
+    @property
+    def at_least(self) -> float | None:
+        """The seconds, or those after which a run was stopped."""
+        stopped = self.median("stopped")
+        return stopped if stopped is not None and not self.error else self.seconds
 
     def text(self) -> str:
         """Seconds; `~` before what was scaled from a part, `>` before a run that was stopped."""
@@ -119,13 +124,13 @@ class Table:
         """How many times faster sapwood is than the best peer at a distance, and who that is."""
         ours = self.point("sapwood", rtt_ms)
         peers = [
-            (each.seconds, each.client)
+            (seconds, each.client)
             for each in self.points
-            if each.rtt_ms == rtt_ms and each.client != "sapwood" and each.seconds is not None
+            if each.rtt_ms == rtt_ms and each.client != "sapwood" and (seconds := each.at_least) is not None
         ]
         if ours is None or ours.seconds is None or not peers:
             return None
-        best, client = min((seconds, name) for seconds, name in peers if seconds is not None)
+        best, client = min(peers)
         return best / ours.seconds, client
 
     def worst(self, least_ms: float) -> tuple[float, str] | None:
@@ -145,7 +150,7 @@ class Table:
             cells: list[str] = []
             for rtt_ms in self.round_trips:
                 point = self.point(client, rtt_ms)
-                cells.append(point.text() if point else cells[-1])
+                cells.append(point.text() if point else "-")
             last = self.point(client, far)
             whole = last and last.seconds is not None and not any("scaled" in run for run in last.runs)
             rows.append([client, *cells, *(counted(last) if last and whole else ["-"] * 3)])
