@@ -38,7 +38,7 @@ STARTUP = 1000
 # Which entries pass: start, every, offset: from `start` on, every n-th entry. While ROOT learns, in the first
 # cluster (5,000 entries), it reads all; what is touched there at all is declared to it.
 PASSING = {"1 %": (0, 100, 37), "10 %": (0, 10, 7), "1 %, from 7,500 on": (7_500, 100, 37)}
-DRAWN = "trigger 1 %"
+DRAWN = "trigger 1 %, from 7,500 on"
 # A run is stopped, at the latest, after as many seconds as LIMIT; a reader that hangs, after DEADLINE.
 LIMIT, DEADLINE = 6.0, 60.0
 
@@ -68,7 +68,7 @@ LADDER = [
     *PEERS,
 ]
 CLIENTS = {
-    "startup": [ALL, Client("sapwood, no startup", "no startup"), PROFILE, *PEERS],
+    "startup": [ALL, Client("sapwood, no startup", "no startup"), NO_CACHE, PROFILE, *PEERS],
     "trigger": LADDER,
     "random": [ALL, NO_CACHE, *PEERS],
 }

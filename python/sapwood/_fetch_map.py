@@ -13,15 +13,13 @@ from .lazy_use import KINDS, LazyFetch, LazyUse
 
 WIDTH = 760.0
 """The drawing area of entries, and of time, in pixels."""
-MAP, TIME = 520.0, 170.0
-"""Heights of the map and of what is over time."""
-LEFT, RIGHT, TOP, BETWEEN, BELOW = 230.0, 30.0, 96.0, 64.0, 86.0
-TALLEST = 16.0
-"""Columns are drawn at most this high."""
-NAMED = 9.0
+USED, UNUSED, TIME = 400.0, 130.0, 170.0
+"""Heights, at most: of columns that were used, of the others, and of what is over time."""
+LEFT, RIGHT, TOP, BETWEEN, BELOW = 230.0, 40.0, 96.0, 64.0, 60.0
+TALLEST = 14.0
+"""A column is drawn at most this high."""
+NAMED = 8.0
 """From this height on, columns have their names."""
-MOST_COLUMNS = 260
-"""Columns that were fetched and not used are left out of the map where it would have more."""
 COLOURS = {
     "startup": "#3566a8",
     "trained": "#1f7a5c",
@@ -46,18 +44,30 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
 
 
 @dataclass(frozen=True)
-class _Map:
-    """What is drawn: columns from top to bottom, and by column and window the kind that first fetched it."""
+class _Row:
+    """One column that was used, or several others of which the same windows were fetched."""
 
-    use: LazyUse
-    columns: list[str]
-    left_out: int
-    kinds: dict[tuple[str, int], str]
+    names: list[str]
+    used: bool
+    y: float
     height: float
 
     @property
-    def row(self) -> float:
-        return self.height / max(len(self.columns), 1)
+    def name(self) -> str:
+        return self.names[0] if self.used else f"{len(self.names):,} columns, {self.names[0]} and so on"
+
+
+@dataclass(frozen=True)
+class _Map:
+    """What is drawn: rows from top to bottom, and by column and window the kind of fetch that brought it."""
+
+    use: LazyUse
+    rows: list[_Row]
+    kinds: dict[tuple[str, int], str]
+
+    @property
+    def height(self) -> float:
+        return self.rows[-1].y + self.rows[-1].height if self.rows else TALLEST
 
     @property
     def entries(self) -> tuple[int, int]:
@@ -99,28 +109,42 @@ def _plan(use: LazyUse) -> _Map:
     for fetch in use.fetches:
         for column in fetch.columns:
             kinds.setdefault((column, fetch.window), fetch.kind)
-    used = sorted(
-        {column for column, _ in use.touched}, key=lambda name: (-use.columns[name].windows_touched, name)
-    )
-    others = sorted({column for column, _ in kinds} - set(used))
-    room = max(0, MOST_COLUMNS - len(used))
-    columns = used + others[:room]
-    return _Map(
-        use, columns, len(others) - len(others[:room]), kinds, min(MAP, TALLEST * max(len(columns), 1))
-    )
+    touched = {column for column, _ in use.touched}
+    names = sorted(touched, key=lambda name: (-use.columns[name].windows_touched, name))
+    height = min(TALLEST, USED / max(len(names), 1))
+    rows = [_Row([name], True, height * number, height) for number, name in enumerate(names)]
+    y = height * len(names)
+    groups = _alike({key: kind for key, kind in kinds.items() if key[0] not in touched})
+    many = sum(map(len, groups))
+    for group in groups:
+        share = min(UNUSED, TALLEST * many) * len(group) / many
+        rows.append(_Row(group, False, y, share))
+        y += share
+    return _Map(use, rows, kinds)
+
+
+def _alike(kinds: dict[tuple[str, int], str]) -> list[list[str]]:
+    """Columns, those together of which the same windows were fetched for the same reasons; most first."""
+    fetched: dict[str, list[tuple[int, str]]] = {}
+    for (column, window), kind in kinds.items():
+        fetched.setdefault(column, []).append((window, kind))
+    groups: dict[tuple[tuple[int, str], ...], list[str]] = {}
+    for column, windows in sorted(fetched.items()):
+        groups.setdefault(tuple(sorted(windows)), []).append(column)
+    return sorted(groups.values(), key=lambda group: -len(group))
 
 
 def _cells(plan: _Map) -> Iterator[str]:
     yield f'<rect class="ground" width="{_n(WIDTH)}" height="{_n(plan.height)}"/>'
-    for number, column in enumerate(plan.columns):
-        y = plan.row * number
-        for kind, used, start, stop in _runs(plan, column):
+    for row in plan.rows:
+        for kind, used, start, stop in _runs(plan, row.names[0]):
             x, end = plan.across(start), plan.across(stop)
             shade = "" if used else ' class="unused"'
-            tip = f"{column}, entries {start:,} to {stop:,}: {kind}{'' if used else ', not used'}"
+            tip = f"{row.name}, entries {start:,} to {stop:,}: {kind}{'' if used else ', not used'}"
             yield (
-                f'<rect{shade} fill="{COLOURS[kind]}" x="{_n(x)}" y="{_n(y)}" width="{_n(max(end - x, 0.5))}" '
-                f'height="{_n(max(plan.row - 0.6, plan.row * 0.8))}"><title>{escape(tip)}</title></rect>'
+                f'<rect{shade} fill="{COLOURS[kind]}" x="{_n(x)}" y="{_n(row.y)}" '
+                f'width="{_n(max(end - x, 0.5))}" height="{_n(max(row.height - 0.6, row.height * 0.8))}">'
+                f"<title>{escape(tip)}</title></rect>"
             )
     edges = "".join(f"M{_n(plan.across(start))} 0V{_n(plan.height)}" for start, _ in plan.use.windows[1:])
     if edges:
@@ -146,17 +170,19 @@ def _runs(plan: _Map, column: str) -> Iterator[tuple[str, bool, int, int]]:
 
 
 def _names(plan: _Map) -> Iterator[str]:
-    if plan.row >= NAMED:
-        for number, column in enumerate(plan.columns):
-            name = column if len(column) <= 36 else "…" + column[-35:]
-            y = plan.row * (number + 0.5) + 3.5
+    used = [row for row in plan.rows if row.used]
+    others = [row for row in plan.rows if not row.used]
+    for row in used:
+        if row.height >= NAMED:
+            name = row.name if len(row.name) <= 36 else "…" + row.name[-35:]
+            y = row.y + row.height / 2 + 3.5
             yield f'<text class="name" x="-8" y="{_n(y)}" text-anchor="end">{escape(name)}</text>'
-    else:
-        used = len({column for column, _ in plan.use.touched})
-        yield _text(-8, 12, f"{used:,} columns that were used,", "end")
-        yield _text(-8, 27, f"then {len(plan.columns) - used:,} that were not", "end")
-    if plan.left_out:
-        yield _text(-8, plan.height, f"and {plan.left_out:,} more that were not", "end")
+    if used and used[0].height < NAMED:
+        yield _text(-8, used[-1].y / 2, f"{len(used):,} columns that were used", "end")
+    if others:
+        middle = (others[0].y + plan.height) / 2
+        yield _text(-8, middle, f"{sum(len(row.names) for row in others):,} columns", "end")
+        yield _text(-8, middle + 15, "that were not used", "end")
 
 
 def _entry_axis(plan: _Map) -> Iterator[str]:
