@@ -21,9 +21,10 @@
 
 mod doctor;
 mod elsewhere;
+mod entries;
 mod file;
-mod lazy;
 mod join;
+mod lazy;
 mod listing;
 mod member;
 mod object;
@@ -37,6 +38,7 @@ mod windows;
 
 pub use doctor::diagnose;
 pub use elsewhere::beside;
+pub use entries::EntryRead;
 pub use file::{File, Item, KeyEntry};
 pub use lazy::{Lazy, LazyOptions};
 pub use listing::list_directory;

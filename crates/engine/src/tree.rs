@@ -84,6 +84,11 @@ impl Tree {
         &self.0.path
     }
 
+    /// True if reading has to wait for something beyond this machine.
+    pub fn is_distant(&self) -> bool {
+        !self.file().0.fetcher.source().physics().immediate
+    }
+
     /// Name, title, clusters, aliases and more, as the file says.
     pub fn metadata(&self) -> &sapwood_ttree::Tree {
         &self.0.meta

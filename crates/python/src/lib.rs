@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::listing::list_directory;
     #[pymodule_export]
-    use crate::tree::{Branch, Scan, Tree, beside};
+    use crate::tree::{Branch, Entries, Scan, Tree, beside};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

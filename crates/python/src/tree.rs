@@ -4,9 +4,11 @@ use crate::arguments::{self, deadline};
 use crate::column::{columns, form_tuple};
 use crate::error::{detached, exception};
 use crate::lazy::Lazy;
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use sapwood::{BranchKind, LazyOptions, Meaning, Member, ReadOptions, Request};
+use sapwood::{BranchKind, EntryRead, LazyOptions, Meaning, Member, ReadOptions, Request};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -94,6 +96,11 @@ impl Tree {
         self.0.metadata().total_bytes
     }
 
+    #[getter]
+    fn is_distant(&self) -> bool {
+        self.0.is_distant()
+    }
+
     /// The entries of branches or of members in them.
     #[pyo3(signature = (requests, entry_start, entry_stop, *, threads=None, deadline=None))]
     fn read<'py>(
@@ -125,6 +132,26 @@ impl Tree {
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
         let scan = detached(py, |interrupt| self.0.scan(&requests, ranges, options, interrupt))?;
         Ok(Scan(Mutex::new(scan)))
+    }
+
+    /// Begins to read some entries of branches or members.
+    #[pyo3(signature = (requests, entries, within, *, threads=None, deadline=None))]
+    fn start_entries(
+        &self,
+        py: Python<'_>,
+        requests: Vec<RequestArgument>,
+        entries: PyReadonlyArray1<'_, u64>,
+        within: (u64, u64),
+        threads: Option<usize>,
+        deadline: Option<f64>,
+    ) -> PyResult<Entries> {
+        let options = read_options(threads, deadline)?;
+        let entries = entries.as_slice()?;
+        let within = within.0..within.1;
+        let read = detached(py, |interrupt| {
+            self.0.start_entries(&requests, entries, within, &options, interrupt)
+        })?;
+        Ok(Entries(Mutex::new(Some(read))))
     }
 
     /// A reader that fetches what is touched, and learns to do so ahead of need.
@@ -358,5 +385,21 @@ impl Scan {
             scan.next(interrupt).transpose()
         })?;
         next.map(|read| columns(py, read)).transpose()
+    }
+}
+
+/// A read of some entries that has begun.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Entries(Mutex<Option<EntryRead>>);
+
+#[pymethods]
+impl Entries {
+    /// The columns; once.
+    #[pyo3(signature = (deadline=None))]
+    fn finish<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
+        let deadline = self::deadline(deadline)?;
+        let read = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let read = read.ok_or_else(|| PyValueError::new_err("these entries were read before"))?;
+        columns(py, detached(py, |interrupt| read.finish(deadline, interrupt))?)
     }
 }
