@@ -138,9 +138,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "[req]\nprompt=no\ndistinguished_name=name\nx509_extensions=more\n[name]\nCN=localhost\n"
         "[more]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
     )
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config settings -keyout key -out cert"
-    )
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -config settings -keyout key -out cert"
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
     both = folder / "both.pem"
     both.write_text((folder / "key").read_text() + (folder / "cert").read_text())
