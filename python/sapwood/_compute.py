@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _awkward, _numpy
-from ._assemble import Columns, column_of
-from ._column import is_flat
+from ._assemble import Columns, column_of, readable_leaves
+from ._column import Column, is_flat
 from ._expressions import Expression
 from ._libraries import Doc, library_named
 from ._select import warn_skipped
 from ._wish import Wish
 from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .branch import Branch
 
 
 def compute(wish: Wish, columns: Columns, start: int, stop: int, index_offset: int = 0) -> Any:
@@ -23,40 +28,63 @@ def compute(wish: Wish, columns: Columns, start: int, stop: int, index_offset: i
 
     ``index_offset`` is what libraries with an index add to entry numbers.
     """
-    return _Result(wish, columns, start, stop, index_offset).get()
+    return Result(wish, columns, range(start + index_offset, stop + index_offset)).get()
 
 
-class _Result:
-    """One result in the making."""
+@dataclass(frozen=True)
+class _Placeholder:
+    """Stands for a column of which only the entries that pass the cut were read."""
 
-    def __init__(self, wish: Wish, columns: Columns, start: int, stop: int, index_offset: int) -> None:
+    length: int
+
+
+class Result:
+    """One result in the making, of the entries that ``index`` numbers, from the columns of these entries."""
+
+    def __init__(self, wish: Wish, columns: Columns, index: range | NDArray[np.int64]) -> None:
         self.wish = wish
         self.library = wish.library
         self.selection = wish.selection
         self.columns = columns
-        self.length = stop - start
-        self.index = range(start + index_offset, stop + index_offset)
+        self.length = len(index)
+        self.index = index
         self.makes_table = self.library.has_tables and wish.how not in (dict, list, tuple)
         self.values: dict[str, Any] = {}
 
-    def get(self) -> Any:
-        outputs: dict[str, Any] = {
-            name: column_of(output, self.columns) if not isinstance(output, Expression) else output
-            for name, output in self.selection.outputs.items()
-        }
+    @property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Which entries pass the cut; None if it is one of the items of lists."""
+        if isinstance(self.cut, np.ndarray) or self.cut.ndim == 1:
+            return np.asarray(self.cut, dtype=bool)
+        return None
+
+    def get(self, passing: Columns | None = None) -> Any:
+        """The result. ``passing`` are columns that have been read of the entries that pass the cut only."""
+        passing = passing or {}
+        selected: dict[str, Column] = {}
+        outputs: dict[str, Any] = {}
+        for name, output in self.selection.outputs.items():
+            if isinstance(output, Expression):
+                outputs[name] = output
+            elif passing and all(leaf.key in passing for leaf in readable_leaves(output)):
+                selected[name] = column_of(output, passing)
+                outputs[name] = _Placeholder(self.length)
+            else:
+                outputs[name] = column_of(output, self.columns)
         if self.selection.cut is not None or self.makes_table:
             outputs = self._of_full_length(outputs)
         docs = self._docs(outputs)
         if self.selection.cut is None:
             arrays = {name: self._array(output, docs.get(name)) for name, output in outputs.items()}
             index: Any = self.index
-        elif isinstance(self.cut, np.ndarray) or self.cut.ndim == 1:
-            mask = np.asarray(self.cut, dtype=bool)
+        elif (mask := self.mask) is not None:
+            index = np.asarray(self.index)[mask]
             arrays = {
-                name: self.library.select(self._array(output, docs.get(name)), mask)
+                name: self.library.array(selected[name], index, docs.get(name))
+                if name in selected
+                else self.library.select(self._array(output, docs.get(name)), mask)
                 for name, output in outputs.items()
             }
-            index = np.arange(self.index.start, self.index.stop)[mask]
         else:
             arrays = {
                 name: self._cut_inside(name, output, docs.get(name)) for name, output in outputs.items()
@@ -132,6 +160,13 @@ class _Result:
                 docs[name] = doc
         return docs
 
+    def _length(self, branch: Branch) -> int:
+        leaves = readable_leaves(branch)
+        if all(leaf.key in self.columns for leaf in leaves):
+            return column_of(branch, self.columns).length
+        # It was read of the entries that pass the cut, which is done only to branches that have all entries.
+        return self.length
+
     def _of_full_length(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """The outputs that can stand in one table: a branch may have fewer entries than its tree."""
         needed = [target for target in self.selection.names.values() if not isinstance(target, Expression)]
@@ -139,7 +174,7 @@ class _Result:
             needed += [
                 output for output in self.selection.outputs.values() if not isinstance(output, Expression)
             ]
-        short = [b.path for b in needed if column_of(b, self.columns).length != self.length]
+        short = [b.path for b in needed if self._length(b) != self.length]
         if short:
             raise UsageError(
                 f"these branches have fewer entries than their tree, and cannot stand in one table with "

@@ -65,7 +65,7 @@ class File:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
-        unplanned_reads, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
+        unplanned_reads, skipped_bytes, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""
@@ -119,6 +119,7 @@ class Tree:
     cluster_starts: list[int]  # first entry of each cluster, then num_entries
     compressed_bytes: int
     uncompressed_bytes: int
+    is_distant: bool  # reading has to wait for something beyond this machine
     def read(
         self,
         requests: Sequence[int | tuple[int, str]],
@@ -141,6 +142,19 @@ class Tree:
         deadline: float | None = None,
     ) -> Scan:
         """An iterator over the ranges, in order; while one is handed out, the next is fetched."""
+    def start_entries(
+        self,
+        requests: Sequence[int | tuple[int, str]],
+        entries: NDArray[np.uint64],
+        within: tuple[int, int],
+        *,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Entries:
+        """Begins to read some entries, in the order given; only baskets that hold one of them are fetched.
+
+        The baskets of ``within`` that are passed over count as skipped_bytes.
+        """
     def lazy(
         self,
         requests: Sequence[int | tuple[int, str]],
@@ -163,6 +177,12 @@ class Tree:
         None if nothing is known. With `learn=False` that set is fetched for each window, and stays as it is.
         Defaults: startup_bytes 16 MiB, startup_entries 1000, memory_bytes 256 MiB.
         """
+
+class Entries:
+    """A read of some entries that has begun: of a distant file, the bytes are on their way."""
+
+    def finish(self, deadline: float | None = None) -> list[Column]:
+        """The columns; once."""
 
 class Scan:
     def __iter__(self) -> Scan: ...
@@ -189,6 +209,7 @@ class Lazy:
         """Who asked for what, so far.
 
         windows_seen: int
+        held_bytes: int, of what is kept now, compressed and decoded
         columns: by request {windows_touched, hits, misses, bytes_fetched, bytes_unused}; those never touched
             nor fetched are left out; windows_touched = hits + misses
         kinds: by "startup", "trained", "trigger", "declared", "touched" {fetches, requests, ranges, bytes}

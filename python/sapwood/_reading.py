@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._assemble import Columns
 from ._border import core_errors
-from ._column import Column
-from ._compute import compute
+from ._compute import Result
+from ._entries import Entries, Started, by_tree, chosen_entries, inside, read_columns
+from ._stages import Stages, stages, worth_skipping
 from ._steps import entry_range, entry_steps
 from ._wish import Wish
 from .report import Report
 
 if TYPE_CHECKING:
+    from . import _core
+    from ._column import Column
     from .branch import Branch
     from .tree import Tree
 
@@ -22,28 +27,20 @@ def read_arrays(
     entry_start: int | None,
     entry_stop: int | None,
     *,
+    entries: Any = None,
     threads: int | None = None,
     deadline: float | None = None,
     index_offset: int = 0,
 ) -> Any:
-    """The result for a range of entries."""
+    """The result for a range of entries, or for some of it."""
     tree = wish.source.tree
     tree.file.require_open()
-    options = tree.file.options
+    threads, deadline = tree.file.options.threads_or(threads), tree.file.options.deadline_or(deadline)
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
-    columns: dict[Any, Column] = {}
-    for one, leaves in _by_tree(wish.leaves):
-        first, last = _inside(one, start, stop)
-        with core_errors():
-            read = one.core.read(
-                [leaf.request for leaf in leaves],
-                first,
-                last,
-                threads=options.threads_or(threads),
-                deadline=options.deadline_or(deadline),
-            )
-        columns.update(zip((leaf.key for leaf in leaves), read, strict=True))
-    return compute(wish, columns, start, stop, index_offset)
+    chosen = None if entries is None else chosen_entries(entries, start, stop)
+    step = _Step(wish, stages(wish, start, stop), Entries(start, stop, chosen), index_offset)
+    step.begin(read_columns(step.first, step.entries, threads, deadline), threads, deadline)
+    return step.finish()
 
 
 def read_steps(
@@ -56,45 +53,106 @@ def read_steps(
     index_offset: int = 0,
 ) -> Iterator[Any]:
     """The results for ranges of entries, in order; while one is handed out, the next is fetched."""
-    file = wish.source.file
-    file.require_open()
-    threads, deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
-    return _scan(wish, steps, report, threads, deadline, index_offset)
+    return Steps(wish, steps, threads, deadline).results(report, index_offset)
 
 
-def _scan(
-    wish: Wish,
-    steps: Sequence[tuple[int, int]],
-    report: bool,
-    threads: int | None,
-    deadline: float | None,
-    index_offset: int,
-) -> Iterator[Any]:
-    tree = wish.source.tree
-    parts = _by_tree(wish.leaves)
-    with core_errors():
-        scans = [
-            one.core.scan(
-                [leaf.request for leaf in leaves],
-                [_inside(one, start, stop) for start, stop in steps],
-                threads=threads,
-                deadline=deadline,
-            )
-            for one, leaves in parts
-        ]
-    for start, stop in steps:
-        columns: dict[Any, Column] = {}
-        for scan, (_, leaves) in zip(scans, parts, strict=True):
-            with core_errors():
-                columns.update(zip((leaf.key for leaf in leaves), next(scan), strict=True))
-        result = compute(wish, columns, start, stop, index_offset)
-        # Nothing here may keep the arrays of this step alive while the next is waited for.
-        del columns
-        if report:
-            result = (result, Report(tree, start, stop, index_offset))
-        holder = [result]
-        del result
-        yield holder.pop()
+class _Step:
+    """The reading of some entries, in one stage or in two."""
+
+    def __init__(self, wish: Wish, stages: Stages | None, entries: Entries, index_offset: int) -> None:
+        self.entries = entries
+        self.first = wish.leaves if stages is None else stages.first
+        self._second = [] if stages is None else stages.second
+        self._wish = wish
+        self._index_offset = index_offset
+        self._result: Result | None = None
+        self._started: Started | None = None
+
+    def begin(self, columns: Columns, threads: int | None, deadline: float | None) -> None:
+        """Takes the columns of the first stage, and starts to read the second."""
+        numbers = self.entries.numbers
+        offset = self._index_offset
+        index = (
+            range(numbers.start + offset, numbers.stop + offset)
+            if isinstance(numbers, range)
+            else numbers + offset
+        )
+        if self._second:
+            mask = Result(self._wish, columns, index).mask
+            starts = self._wish.source.tree.cluster_starts
+            if mask is not None and worth_skipping(mask, self.entries, starts):
+                self._started = Started(self._second, self.entries.where(mask), threads, deadline)
+            else:
+                columns = {**columns, **read_columns(self._second, self.entries, threads, deadline)}
+        self._result = Result(self._wish, columns, index)
+
+    def finish(self) -> Any:
+        """The result; once."""
+        result, self._result = self._result, None
+        assert result is not None
+        return result.get(None if self._started is None else self._started.finish())
+
+
+class Steps:
+    """Ranges of entries that are to be read, of which the first is on its way."""
+
+    def __init__(
+        self,
+        wish: Wish,
+        ranges: Sequence[tuple[int, int]],
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        file = wish.source.file
+        file.require_open()
+        self._wish = wish
+        self.ranges = ranges
+        self._threads, self._deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
+        self._stages = stages(wish, ranges[0][0], ranges[-1][1]) if ranges else None
+        self._parts = by_tree(wish.leaves if self._stages is None else self._stages.first)
+        with core_errors():
+            self._scans = [
+                one.core.scan(
+                    [leaf.request for leaf in leaves],
+                    [inside(one, start, stop) for start, stop in ranges],
+                    threads=self._threads,
+                    deadline=self._deadline,
+                )
+                for one, leaves in self._parts
+            ]
+
+    def results(self, report: bool = False, index_offset: int = 0) -> Iterator[Any]:
+        """The results, in order, once; while one is handed out, the next is fetched."""
+        tree = self._wish.source.tree
+        # Over distance, the second stage of a step is in flight while the first one of the next is worked on.
+        ahead = 1 if self._stages is not None and tree.core.is_distant else 0
+        begun: deque[_Step] = deque()
+        for start, stop in self.ranges:
+            step = _Step(self._wish, self._stages, Entries(start, stop), index_offset)
+            step.begin(_next_columns(self._scans, self._parts), self._threads, self._deadline)
+            begun.append(step)
+            # Nothing here may keep the arrays of a step alive while the next is waited for.
+            del step
+            if len(begun) > ahead:
+                yield _finished(begun, tree, report, index_offset).pop()
+        while begun:
+            yield _finished(begun, tree, report, index_offset).pop()
+
+
+def _next_columns(scans: list[_core.Scan], parts: list[tuple[Tree, list[Branch]]]) -> Columns:
+    columns: dict[Any, Column] = {}
+    for scan, (_, leaves) in zip(scans, parts, strict=True):
+        with core_errors():
+            columns.update(zip((leaf.key for leaf in leaves), next(scan), strict=True))
+    return columns
+
+
+def _finished(begun: deque[_Step], tree: Tree, report: bool, index_offset: int) -> list[Any]:
+    """The result of the first step, in a list: who pops it has it alone."""
+    step = begun.popleft()
+    start, stop = step.entries.start, step.entries.stop
+    result = step.finish()
+    return [(result, Report(tree, start, stop, index_offset)) if report else result]
 
 
 def read_and_drop(
@@ -104,8 +162,8 @@ def read_and_drop(
     options = tree.file.options
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     steps = entry_steps(tree, leaves, start, stop, "100 MB")
-    for one, some in _by_tree(leaves):
-        ranges = [_inside(one, first, last) for first, last in steps]
+    for one, some in by_tree(leaves):
+        ranges = [inside(one, first, last) for first, last in steps]
         requests = [leaf.request for leaf in some]
         with core_errors():
             scan = one.core.scan(
@@ -113,16 +171,3 @@ def read_and_drop(
             )
             for _ in scan:
                 pass
-
-
-def _by_tree(leaves: Sequence[Branch]) -> list[tuple[Tree, list[Branch]]]:
-    """The leaves of each tree: friends are trees of their own."""
-    trees: dict[int, tuple[Tree, list[Branch]]] = {}
-    for leaf in leaves:
-        trees.setdefault(id(leaf.tree), (leaf.tree, []))[1].append(leaf)
-    return list(trees.values())
-
-
-def _inside(tree: Tree, start: int, stop: int) -> tuple[int, int]:
-    """Entries of the main tree that a friend, which may be shorter, has too."""
-    return min(start, tree.num_entries), min(stop, tree.num_entries)

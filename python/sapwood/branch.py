@@ -272,6 +272,7 @@ class Branch(HasBranches):
         entry_start: int | None = None,
         entry_stop: int | None = None,
         *,
+        entries: Any = None,
         library: str = "ak",
         ak_add_doc: bool | dict[str, str] = False,
         threads: int | None = None,
@@ -286,6 +287,7 @@ class Branch(HasBranches):
             interpretation: has no meaning here; it stands first because uproot's users expect it there.
             entry_start: first entry; negative counts from the end. Default: 0.
             entry_stop: one after the last entry; negative counts from the end. Default: all.
+            entries: numbers of entries, or a mask, as in :meth:`arrays`.
             library: ``"ak"``, ``"np"``, ``"pd"`` or ``"arrow"``.
             ak_add_doc: True to attach the title as ``__doc__``; a dict of names and attributes for more.
             threads: threads that decompress and decode. Default: as the file was opened.
@@ -301,12 +303,15 @@ class Branch(HasBranches):
 
         Raises:
             UnsupportedTypeError: if the branch has a type that sapwood cannot read.
+            UsageError: for ``entries`` outside of the range or beyond the end of the branch.
         """
         if interpretation is not None:
             raise UsageError("sapwood reads a branch as what the file says it is: leave 'interpretation' out")
         selection = Selection({self.name: require_readable(self)}, None, {}, True)
         wish = Wish(self, selection, library_named(library), tuple, ak_add_doc)
-        (array,) = read_arrays(wish, entry_start, entry_stop, threads=threads, deadline=deadline)
+        (array,) = read_arrays(
+            wish, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline
+        )
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

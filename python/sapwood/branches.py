@@ -220,6 +220,7 @@ class HasBranches(ABC):
         aliases: Mapping[str, str] | None = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
+        entries: Any = None,
         library: str = "ak",
         how: Any = None,
         ak_add_doc: bool | Mapping[str, str] = False,
@@ -237,13 +238,16 @@ class HasBranches(ABC):
         Args:
             expressions: a name, an expression, or an iterable of them. Default: all branches that the filters
                 let pass and that can be read; one warning names those that cannot.
-            cut: an expression; entries for which it is 0 or false are left out. If it has a value per item of
-                a list, items are left out.
+            cut: an expression; entries for which it is 0 or false are left out: its branches are read first,
+                and of the others only the baskets that hold an entry that passes. If it has a value per item
+                of a list, items are left out.
             filter_name, filter_typename, filter_branch: as in :meth:`iteritems`; without effect if there
                 are ``expressions``.
             aliases: expressions by name, in addition to the tree's own.
             entry_start: first entry; negative counts from the end. Default: 0.
             entry_stop: one after the last entry; negative counts from the end. Default: all.
+            entries: an entry list: numbers of entries in the range, in any order and any number of times, or
+                a mask of booleans over the range. Only the baskets that hold one of them are read.
             library: ``"ak"`` (Awkward Array), ``"np"``, ``"pd"`` or ``"arrow"``.
             how: None for the library's own kind of table (records, dict, DataFrame, ``pyarrow.Table``), or
                 ``dict``, ``tuple``, ``list``; with ``"ak"`` also ``"zip"``: lists of equal lengths are joined
@@ -266,6 +270,7 @@ class HasBranches(ABC):
         Raises:
             KeyInFileError: for a name that is neither branch nor alias; it names the nearest.
             UnsupportedTypeError: for a branch that cannot be read and was asked for by name.
+            UsageError: for ``entries`` outside of the range or beyond the end of a branch.
         """
         if virtual:
             _refuse("virtual=True", expressions=expressions, cut=cut, how=how, aliases=aliases)
@@ -296,7 +301,7 @@ class HasBranches(ABC):
             aliases=aliases,
         )
         wish = Wish(self, selection, library_named(library), how, ak_add_doc)
-        return read_arrays(wish, entry_start, entry_stop, threads=threads, deadline=deadline)
+        return read_arrays(wish, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline)
 
     def iterate(
         self,

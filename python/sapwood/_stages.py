@@ -1,0 +1,99 @@
+"""Reading in two stages: what a cut needs, then what else the entries that pass it need.
+
+Baskets of the second stage that hold no such entry are neither fetched nor decompressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._assemble import readable_leaves
+from ._column import Form, contents, empty_column
+from ._compute import Result
+from ._entries import Entries
+from ._expressions import Expression
+from ._wish import Wish
+from .errors import SapwoodError
+
+if TYPE_CHECKING:
+    from .branch import Branch
+
+# Bytes in the file that a second stage may save at most, below which it is not worth a turnaround.
+_TOO_LITTLE = 1 << 20
+# If more entries pass and all clusters hold some, reading everything and masking it is faster.
+_NEARLY_ALL = 0.5
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The branches that are read of all entries, and those that are read of passing entries only."""
+
+    first: list[Branch]
+    second: list[Branch]
+
+
+def stages(wish: Wish, start: int, stop: int) -> Stages | None:
+    """How the entries from ``start`` to ``stop`` are read in two stages, or None if that is of no use."""
+    selection = wish.selection
+    if selection.cut is None or start >= stop:
+        return None
+    # Expressions are computed of all entries: they may refer to several at once.
+    first = {leaf.key: leaf for branch in _branches(selection.names) for leaf in readable_leaves(branch)}
+    later = []
+    for branch in _branches(selection.outputs):
+        leaves = readable_leaves(branch)
+        if all(_can_wait(leaf, stop) for leaf in leaves):
+            later.append(leaves)
+        else:
+            first.update((leaf.key, leaf) for leaf in leaves)
+    second = {
+        leaf.key: leaf for leaves in later if any(leaf.key not in first for leaf in leaves) for leaf in leaves
+    }
+    if _stored_bytes(list(second.values()), start, stop) < _TOO_LITTLE or not _cuts_entries(wish):
+        return None
+    # What was asked for and is not in the second stage is in the first.
+    rest = [leaf for leaf in wish.leaves if leaf.key not in second or leaf.key in first]
+    return Stages(rest, [*second.values()])
+
+
+def worth_skipping(mask: NDArray[np.bool_], entries: Entries, cluster_starts: Sequence[int]) -> bool:
+    """Whether to read the passing entries only, now that it is known which pass."""
+    if entries.chosen is not None or mask.mean() < _NEARLY_ALL:
+        return True
+    edges = [edge - entries.start for edge in cluster_starts if entries.start < edge < entries.stop]
+    return any(not mask[first:last].any() for first, last in pairwise([0, *edges, len(mask)]))
+
+
+def _branches(targets: dict[str, Branch | Expression]) -> list[Branch]:
+    return [target for target in targets.values() if not isinstance(target, Expression)]
+
+
+def _can_wait(leaf: Branch, stop: int) -> bool:
+    """Whether some entries of a column look as they do among all the others."""
+    return leaf.num_entries >= stop and not (leaf.form is None or _depends_on_data(leaf.form))
+
+
+def _depends_on_data(form: Form) -> bool:
+    """Whether only the data say what a form is: which classes objects are of."""
+    return form[0] == "empty" or any(map(_depends_on_data, contents(form)))
+
+
+def _stored_bytes(leaves: Sequence[Branch], start: int, stop: int) -> float:
+    shares = ((stop - start) / max(leaf.num_entries, 1) for leaf in leaves)
+    return sum(leaf.compressed_bytes * share for leaf, share in zip(leaves, shares, strict=True))
+
+
+def _cuts_entries(wish: Wish) -> bool:
+    """Whether the cut leaves out whole entries, and not items of lists; found out by cutting nothing."""
+    leaves = [leaf for branch in _branches(wish.selection.names) for leaf in readable_leaves(branch)]
+    nothing = {leaf.key: empty_column(leaf.form or ("empty",)) for leaf in leaves}
+    try:
+        return Result(wish, nothing, range(0)).mask is not None
+    except (SapwoodError, ValueError):
+        return False
