@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import islice
 from threading import Thread
 from typing import Any
 
 from ._filters import Filter
 from ._libraries import library_named
 from ._paths import FileSpec, several_files
-from ._reading import read_arrays, read_steps
+from ._reading import Steps
 from ._select import select
 from ._steps import entry_range, entry_steps
 from ._wish import Wish
@@ -26,8 +27,9 @@ from .opening import open_spec
 from .options import OpenOptions, open_options
 from .tree import Tree
 
-# Opening waits for the network, not for the processor: while one file is read, the next ones open.
-_OPEN_AHEAD = 4
+# Opening waits for the network, not for the processor: while one file is read, the next ones open. It takes
+# about five round trips, and reading little of a file one more: so many ahead, one comes in each round trip.
+_AHEAD = 7
 
 
 def iterate(
@@ -49,7 +51,7 @@ def iterate(
     threads: int | None = None,
     **options: Any,
 ) -> Iterator[Any]:
-    """Reads many files in steps: while one step is handed out, the next is fetched, and the next file opened.
+    """Reads many files in steps: while one step is handed out, the next is fetched, and the next files begin.
 
     Args:
         files: a path or URL with a tree, ``"dir/*.root:Events"`` (globs for local files, sorted), a dict
@@ -69,27 +71,29 @@ def iterate(
     specs = several_files(files, settings.deadline, settings.for_core())
     chosen = library_named(library)
 
+    def begin(spec: FileSpec, source: HasBranches) -> Steps:
+        selection = select(
+            source,
+            expressions,
+            cut,
+            filter_name=filter_name,
+            filter_typename=filter_typename,
+            filter_branch=filter_branch,
+            aliases=aliases,
+        )
+        ranges = [
+            step
+            for start, stop in _ranges(spec, source.tree)
+            for step in entry_steps(source.tree, selection.leaf_branches, start, stop, step_size)
+        ]
+        return Steps(Wish(source, selection, chosen, how, ak_add_doc), ranges)
+
     def steps() -> Iterator[Any]:
         offset = 0
-        for spec, source in _opened(specs, settings, allow_missing):
+        for file in _opened(specs, settings, allow_missing, begin):
             with _skipping(allow_missing):
-                selection = select(
-                    source,
-                    expressions,
-                    cut,
-                    filter_name=filter_name,
-                    filter_typename=filter_typename,
-                    filter_branch=filter_branch,
-                    aliases=aliases,
-                )
-                wish = Wish(source, selection, chosen, how, ak_add_doc)
-                ranges = [
-                    step
-                    for start, stop in _ranges(spec, source.tree)
-                    for step in entry_steps(source.tree, selection.leaf_branches, start, stop, step_size)
-                ]
-                yield from read_steps(wish, ranges, report=report, index_offset=offset)
-            offset += source.tree.num_entries
+                yield from file.steps().results(report, offset)
+            offset += file.source.tree.num_entries
 
     return steps()
 
@@ -124,30 +128,37 @@ def concatenate(
     specs = several_files(files, settings.deadline, settings.for_core())
     chosen = library_named(library)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
+    everything = (start, stop) == (0, sys.maxsize)
     parts: list[Any] = []
     read: list[File] = []
     offset = 0
-    for spec, source in _opened(specs, settings, allow_missing):
-        entries = source.tree.num_entries
-        read.append(source.file)
+
+    def begin(spec: FileSpec, source: HasBranches) -> Steps:
+        selection = select(
+            source,
+            expressions,
+            cut,
+            filter_name=filter_name,
+            filter_typename=filter_typename,
+            filter_branch=filter_branch,
+            aliases=aliases,
+        )
+        ranges = _ranges(spec, source.tree)
+        if not everything:
+            ranges = [_inside(first, last, start - offset, stop - offset) for first, last in ranges]
+        ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
+        return Steps(Wish(source, selection, chosen, how, ak_add_doc), ranges)
+
+    # Which entries of a file are meant by numbers through all files is known when it is its turn.
+    for file in _opened(specs, settings, allow_missing, begin if everything else None):
+        read.append(file.source.file)
         with _skipping(allow_missing):
-            selection = select(
-                source,
-                expressions,
-                cut,
-                filter_name=filter_name,
-                filter_typename=filter_typename,
-                filter_branch=filter_branch,
-                aliases=aliases,
-            )
-            wish = Wish(source, selection, chosen, how, ak_add_doc)
-            for first, last in _ranges(spec, source.tree):
-                here = max(first, min(last, start - offset))
-                end = max(here, min(last, stop - offset))
-                # An empty part says of what type an empty result is.
-                if here < end or not parts:
-                    parts.append(read_arrays(wish, here, end, index_offset=offset))
-        offset += entries
+            file.begin(begin)
+            steps = file.steps()
+            # An empty part says of what type an empty result is.
+            if not parts or any(first < last for first, last in steps.ranges):
+                parts.extend(steps.results(index_offset=offset))
+        offset += file.source.tree.num_entries
         if offset >= stop and parts:
             break
     if not parts:
@@ -161,7 +172,8 @@ def num_entries(
 ) -> Iterator[tuple[str, str, int]]:
     """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
     settings = open_options(deadline, None, options)
-    for _, source in _opened(several_files(files, settings.deadline, settings.for_core()), settings, False):
+    for file in _opened(several_files(files, settings.deadline, settings.for_core()), settings, False):
+        source = file.source
         yield source.file.file_path, source.object_path, source.tree.num_entries
 
 
@@ -175,7 +187,7 @@ def _global_range(
     """Start and stop, counted through all files: these must be opened first only to count from the end."""
     entries = sys.maxsize
     if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
-        entries = sum(source.tree.num_entries for _, source in _opened(specs, options, allow_missing))
+        entries = sum(file.source.tree.num_entries for file in _opened(specs, options, allow_missing))
     return entry_range(entries, entry_start, entry_stop)
 
 
@@ -183,6 +195,11 @@ def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
     if spec.steps is None:
         return [(0, tree.num_entries)]
     return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
+
+
+def _inside(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
+    here = max(first, min(last, start))
+    return here, max(here, min(last, stop))
 
 
 @contextmanager
@@ -195,32 +212,68 @@ def _skipping(allow_missing: bool) -> Iterator[None]:
             raise
 
 
+_Begin = Callable[[FileSpec, HasBranches], Steps]
+
+
+class _File:
+    """One file of many: it opens, and what is to be read of it begins, before its turn.
+
+    What goes wrong with it comes when its turn does.
+    """
+
+    def __init__(self, spec: FileSpec, options: OpenOptions) -> None:
+        self._spec = spec
+        self._opening = _opening(spec, options)
+        self._begun: Future[Steps] | None = None
+
+    @property
+    def source(self) -> HasBranches:
+        """The tree; waits until it is open."""
+        return self._opening.result()
+
+    def steps(self) -> Steps:
+        """What was begun."""
+        assert self._begun is not None
+        return self._begun.result()
+
+    def begin(self, begin: _Begin) -> None:
+        """Begins to read, once, if the file is open."""
+        if self._begun is None and self._opening.done() and self._opening.exception() is None:
+            self._begun = Future()
+            try:
+                self._begun.set_result(begin(self._spec, self.source))
+            except Exception as error:
+                self._begun.set_exception(error)
+
+    def close(self) -> None:
+        """Closes it, now or when it is open; not what the caller had opened."""
+        self._begun = None
+        if not isinstance(self._spec.file, HasBranches):
+            self._opening.add_done_callback(_close_result)
+
+
 def _opened(
-    specs: list[FileSpec], options: OpenOptions, allow_missing: bool
-) -> Iterator[tuple[FileSpec, HasBranches]]:
-    """The trees of some files, in order; the next ones open while one is used. Closes what it opened."""
-    waiting: deque[tuple[FileSpec, Future[HasBranches]]] = deque()
+    specs: list[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
+) -> Iterator[_File]:
+    """Some files, in order; while one is used, the next ones open and are begun. Closes what it opened."""
+    files: deque[_File] = deque()
     remaining = iter(specs)
     try:
         while True:
-            for spec in remaining:
-                waiting.append((spec, _opening(spec, options)))
-                if len(waiting) > _OPEN_AHEAD:
-                    break
-            if not waiting:
+            files.extend(_File(spec, options) for spec in islice(remaining, _AHEAD + 1 - len(files)))
+            if not files:
                 return
-            spec, future = waiting.popleft()
             with _skipping(allow_missing):
-                source = future.result()
-                try:
-                    yield spec, source
-                finally:
-                    if not isinstance(spec.file, HasBranches):
-                        source.file.close()
+                _ = files[0].source
+                # In this thread, not in those that open: it may call what the caller gave, and warn.
+                if begin is not None:
+                    for file in files:
+                        file.begin(begin)
+                yield files[0]
+            files.popleft().close()
     finally:
-        for spec, future in waiting:
-            if not isinstance(spec.file, HasBranches):
-                future.add_done_callback(_close_result)
+        for file in files:
+            file.close()
 
 
 def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
