@@ -86,6 +86,7 @@ impl Lazy {
         }
         let whole = PyDict::new(py);
         whole.set_item("windows_seen", accounting.windows_seen)?;
+        whole.set_item("held_bytes", accounting.held_bytes)?;
         whole.set_item("columns", by_column)?;
         whole.set_item("kinds", by_kind)?;
         Ok(whole)

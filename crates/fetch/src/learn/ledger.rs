@@ -55,6 +55,8 @@ pub struct Fetch {
 pub struct Accounting {
     /// Windows in which any column was touched.
     pub windows_seen: u64,
+    /// Bytes and values that are held now.
+    pub held_bytes: u64,
     /// By column; those that were neither touched nor fetched are left out.
     pub columns: BTreeMap<usize, ColumnUse>,
     /// By kind of fetch.

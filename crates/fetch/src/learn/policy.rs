@@ -32,14 +32,17 @@ pub struct Rules {
 /// What is touched, and what of its window is there.
 #[derive(Debug)]
 pub(super) struct Touch<'a> {
+    pub(super) window: usize,
     /// The touched columns that were not asked for yet.
     pub(super) missing: &'a [usize],
     /// The reader named them as a set.
     pub(super) declared: bool,
     /// Nothing of the window was asked for yet.
     pub(super) opening: bool,
-    /// Fetches that were made for touches in this window.
-    pub(super) fetches: usize,
+    /// The window was dropped after it had been touched.
+    pub(super) reopened: bool,
+    /// Fetches that were made for touches of what was not there, since the window is held.
+    pub(super) misses: usize,
 }
 
 /// What to fetch.
@@ -66,6 +69,8 @@ pub(super) struct Policy {
     recent: VecDeque<usize>,
     /// By window: the columns that were touched in it.
     touched: HashMap<usize, HashSet<usize>>,
+    /// The window opened last was left before.
+    returned: bool,
     trained: HashSet<usize>,
     /// Columns that were ever touched, and when last.
     last_touch: HashMap<usize, u64>,
@@ -84,6 +89,7 @@ impl Policy {
             columns,
             seed: Some(seed).filter(|seed| !seed.is_empty()),
             recent: VecDeque::new(),
+            returned: false,
             touched: HashMap::new(),
             trained,
             last_touch,
@@ -97,6 +103,7 @@ impl Policy {
         if self.recent.front() == Some(&window) {
             return first;
         }
+        self.returned = !first;
         if first {
             self.touched.insert(window, HashSet::new());
         }
@@ -116,15 +123,31 @@ impl Policy {
         self.touched.entry(window).or_default().insert(column)
     }
 
-    /// The columns that are fetched ahead of need, by number.
-    pub(super) fn trained(&self) -> Vec<usize> {
-        let mut trained: Vec<usize> = self.trained.iter().copied().collect();
+    /// True if anything was touched in a window.
+    pub(super) fn was_touched(&self, window: usize) -> bool {
+        self.touched.get(&window).is_some_and(|columns| !columns.is_empty())
+    }
+
+    /// The columns that are fetched ahead of need for a window, by number: without those that it delivered before.
+    pub(super) fn trained(&self, window: usize) -> Vec<usize> {
+        let delivered = self.touched.get(&window);
+        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
+        let mut trained: Vec<usize> = self.trained.iter().copied().filter(is_new).collect();
         trained.sort_unstable();
         trained
     }
 
     pub(super) fn is_trained(&self, column: usize) -> bool {
         self.trained.contains(&column)
+    }
+
+    /// True if columns are read in windows that were left before, one after the other: as `column` was in the one
+    /// before, it will be in the next.
+    pub(super) fn goes_over(&self, column: usize) -> bool {
+        let mut windows = self.recent.iter();
+        let (Some(here), Some(before)) = (windows.next(), windows.next()) else { return false };
+        let was_touched = self.touched.get(before).is_some_and(|columns| columns.contains(&column));
+        self.returned && here.abs_diff(*before) == 1 && was_touched
     }
 
     /// What to fetch for a touch. `cost` says how many bytes are to be fetched for a column in its window; `None`
@@ -138,7 +161,7 @@ impl Policy {
         }
         let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
         if touch.opening {
-            basket.add(self.trained(), u64::MAX);
+            basket.add(self.trained(touch.window), u64::MAX);
         }
         if touch.declared {
             return basket.decided(Kind::Declared);
@@ -151,12 +174,20 @@ impl Policy {
             return basket.decided(if alone { Kind::Touched } else { Kind::Trained });
         }
         let alone = basket.columns.len();
-        basket.add(self.trained(), u64::MAX);
-        basket.add(self.by_last_touch(), self.rules.remembered_bytes);
-        let new = touch.missing.iter().any(|column| !self.last_touch.contains_key(column));
-        let first_ever =
-            !self.last_touch.is_empty() && self.last_touch.keys().all(|column| self.is_trained(*column));
-        if touch.fetches > 0 || (new && first_ever && basket.columns.len() == alone) {
+        basket.add(self.trained(touch.window), u64::MAX);
+        let again = touch.misses > 0;
+        let delivered = self.touched.get(&touch.window).filter(|_| !again);
+        let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
+        basket.add(self.by_last_touch().into_iter().filter(is_new), self.rules.remembered_bytes);
+        let nothing_remembered = basket.columns.len() == alone;
+        let first_ever = || {
+            let never = |column| !self.last_touch.contains_key(column);
+            let trained = |column| self.trained.contains(column);
+            touch.missing.iter().any(never)
+                && !self.last_touch.is_empty()
+                && self.last_touch.keys().all(trained)
+        };
+        if touch.misses > usize::from(touch.reopened) || (nothing_remembered && first_ever()) {
             basket.add_smallest(0..self.columns, self.rules.suspected_bytes);
         }
         basket.decided(Kind::Trigger)

@@ -5,6 +5,7 @@ use super::ledger::{Accounting, Fetch, Ledger};
 use super::policy::{Decision, Policy, Rules, Touch};
 use super::store::{Place, Stage, Store};
 use super::{Kind, Layout};
+use crate::plan;
 use crate::wait::wait;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
@@ -162,7 +163,8 @@ impl<V: Clone + Send + 'static> Reader<V> {
 
     /// Who asked for what.
     pub fn accounting(&self) -> Accounting {
-        self.0.lock().ledger.accounting()
+        let state = self.0.lock();
+        Accounting { held_bytes: state.store.held_bytes(), ..state.ledger.accounting() }
     }
 
     /// All fetches, in the order asked.
@@ -188,23 +190,31 @@ impl<V: Clone + Send + 'static> Shared<V> {
     fn note(self: &Arc<Self>, columns: &[usize], window: usize, declared: bool) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        let before = state.policy.was_touched(window);
         if state.policy.open(window) {
             state.ledger.opened();
         }
         let held = state.store.window(window);
         held.released = false;
         let opening = !std::mem::replace(&mut held.opened, true);
-        let late = held.slots.values().any(|slot| slot.flights.iter().any(|flight| !flight.is_done()));
-        if opening && late {
+        held.reopened |= opening && before;
+        if columns.iter().filter_map(|column| held.slots.get(column)).any(|slot| slot.is_late()) {
+            // The link is slower than the reader: more has to be on its way.
             state.depth = (2 * state.depth).min(MOST_DEPTH);
         }
-        self.fetch_missing(state, columns, window, declared, false);
-        if opening && !self.immediate {
+        let first = self.fetch_missing(state, columns, window, declared, false);
+        if self.immediate {
+            return;
+        }
+        if opening && !before {
             self.read_ahead(state);
+        } else if first.iter().any(|column| state.policy.goes_over(*column)) {
+            self.read_ahead_again(state, &first, declared);
         }
     }
 
-    /// Asks for the touched columns that are missing, and what is likely to be touched with them.
+    /// Asks for the touched columns that are missing, and what is likely to be touched with them. Returns those that
+    /// were not touched in the window before.
     fn fetch_missing(
         self: &Arc<Self>,
         state: &mut State<V>,
@@ -212,30 +222,17 @@ impl<V: Clone + Send + 'static> Shared<V> {
         window: usize,
         declared: bool,
         alone: bool,
-    ) {
+    ) -> Vec<usize> {
         let missing: Vec<usize> =
             columns.iter().copied().filter(|&column| !state.store.has(column, window)).collect();
         if !missing.is_empty() {
-            let touch = Touch {
-                missing: &missing,
-                declared,
-                opening: !state.store.is_asked(window),
-                fetches: state.store.window(window).misses,
-            };
-            let cost = |column| state.store.cost(&*self.layout, column, window);
-            let decision = if alone || self.immediate {
-                let kind = if declared { Kind::Declared } else { Kind::Touched };
-                Decision { kind, columns: missing.clone() }
-            } else {
-                state.policy.decide(&touch, cost)
-            };
-            let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
-            state.store.window(window).misses += usize::from(is_miss);
-            self.launch(state, decision, window);
+            self.fetch_for(state, &missing, window, declared, alone);
         }
+        let mut first = Vec::new();
         for &column in columns {
             if state.policy.touch(column, window) {
                 state.ledger.touched(column, !missing.contains(&column));
+                first.push(column);
             }
             let slot = state.store.window(window).slots.get_mut(&column);
             if let Some(slot) = slot.filter(|slot| !slot.touched) {
@@ -243,16 +240,60 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 state.ledger.used(column, slot.cost);
             }
         }
+        first
+    }
+
+    /// Makes the fetch that a touch of missing columns in a window takes.
+    fn fetch_for(
+        self: &Arc<Self>,
+        state: &mut State<V>,
+        missing: &[usize],
+        window: usize,
+        declared: bool,
+        alone: bool,
+    ) {
+        let opening = !state.store.is_asked(window);
+        let held = state.store.window(window);
+        let (reopened, misses) = (held.reopened, held.misses);
+        let decision = if alone || self.immediate {
+            let kind = if declared { Kind::Declared } else { Kind::Touched };
+            Decision { kind, columns: missing.to_vec() }
+        } else {
+            let touch = Touch { window, missing, declared, opening, reopened, misses };
+            state.policy.decide(&touch, |column| state.store.cost(&*self.layout, column, window))
+        };
+        let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
+        state.store.window(window).misses += usize::from(is_miss);
+        self.launch(state, decision, window);
+    }
+
+    /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
+    /// it is asked for as if it were.
+    fn read_ahead_again(self: &Arc<Self>, state: &mut State<V>, columns: &[usize], declared: bool) {
+        let mut left = self.limits.ahead_bytes;
+        for window in state.policy.next_windows(self.layout.windows()).take(state.depth) {
+            if !state.policy.was_touched(window) {
+                return;
+            }
+            let missing: Vec<usize> =
+                columns.iter().copied().filter(|&column| !state.store.has(column, window)).collect();
+            let costs = missing.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window));
+            let Some(rest) = left.checked_sub(costs.sum()) else { return };
+            left = rest;
+            if !missing.is_empty() {
+                self.fetch_for(state, &missing, window, declared, false);
+            }
+        }
     }
 
     /// Asks for the trained columns of the windows that will be needed next.
     fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
-        let trained = state.policy.trained();
         let mut left = self.limits.ahead_bytes;
-        if trained.is_empty() || left == 0 {
-            return;
-        }
         for window in state.policy.next_windows(self.layout.windows()).take(state.depth) {
+            let trained = state.policy.trained(window);
+            if trained.is_empty() || left == 0 {
+                return;
+            }
             if !state.store.is_asked(window) {
                 let costs = trained.iter().map(|&column| state.store.cost(&*self.layout, column, window));
                 let bytes: u64 = costs.flatten().sum();
@@ -260,7 +301,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 if bytes > if is_first { self.limits.memory_bytes / 2 } else { left } {
                     return;
                 }
-                self.launch(state, Decision { kind: Kind::Trained, columns: trained.clone() }, window);
+                self.launch(state, Decision { kind: Kind::Trained, columns: trained }, window);
             }
             left = left.saturating_sub(state.store.ahead_bytes(window));
         }
@@ -287,8 +328,8 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let (shared, weak) = (Arc::downgrade(self), Arc::downgrade(&flight));
         let layout = Arc::clone(&self.layout);
         let task = self.handle.spawn(async move {
-            let result = fetch(&*layout, &places).await;
-            land(&shared, &weak, number, &places, result);
+            let (requests, result) = fetch(&*layout, &places).await;
+            land(&shared, &weak, (number, requests), &places, result);
         });
         flight.carried_by(task);
     }
@@ -320,11 +361,9 @@ impl<V: Clone + Send + 'static> Shared<V> {
             return elsewhere.map_or(Step::Done(values), Step::Wait);
         }
         if !self.immediate && here.iter().any(|column| state.policy.is_trained(*column)) {
-            let with = state.policy.trained().into_iter().filter(|column| {
-                held.slots.get(column).is_some_and(|slot| {
-                    let ready = slot.flights.iter().all(|flight| flight.is_done()) && !slot.refused;
-                    ready && matches!(slot.stage, Stage::Bytes) && !columns.contains(column)
-                })
+            let with = state.policy.trained(window).into_iter().filter(|column| {
+                let slot = held.slots.get(column);
+                slot.is_some_and(|slot| slot.is_ready() && !slot.refused) && !columns.contains(column)
             });
             here.extend(with);
         }
@@ -363,30 +402,38 @@ impl<V: Clone + Send + 'static> Shared<V> {
     }
 }
 
-/// The bytes at some places, all asked for at once.
-async fn fetch(layout: &dyn Layout, places: &[Place]) -> Result<Vec<Bytes>> {
+/// The bytes at some places, all asked for at once, and the number of requests that this takes.
+async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>>) {
     let mut by_object: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, (object, _)) in places.iter().enumerate() {
         by_object.entry(*object).or_default().push(index);
     }
-    let fetches = by_object.into_iter().map(|(object, indices)| async move {
-        let ranges: Vec<ByteRange> =
-            indices.iter().filter_map(|&index| places.get(index)).map(|place| place.1).collect();
-        // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
-        let answers = layout.fetcher(object).fetch_unwaited(&ranges, Deadline::default()).await?;
-        Ok::<_, Error>(indices.into_iter().zip(answers))
+    let mut requests = 0;
+    let mut fetches = Vec::with_capacity(by_object.len());
+    for (object, indices) in by_object {
+        let places = indices.iter().filter_map(|&index| places.get(index));
+        let ranges: Vec<ByteRange> = places.map(|place| place.1).collect();
+        let fetcher = layout.fetcher(object);
+        requests += plan(&ranges, &fetcher.source().physics(), &fetcher.link()).requests().len() as u64;
+        fetches.push(async move {
+            // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
+            let answers = fetcher.fetch_unwaited(&ranges, Deadline::default()).await?;
+            Ok::<_, Error>(indices.into_iter().zip(answers))
+        });
+    }
+    let answers = futures::future::try_join_all(fetches).await.map(|answers| {
+        let mut answers: Vec<(usize, Bytes)> = answers.into_iter().flatten().collect();
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, bytes)| bytes).collect()
     });
-    let mut answers: Vec<(usize, Bytes)> =
-        futures::future::try_join_all(fetches).await?.into_iter().flatten().collect();
-    answers.sort_unstable_by_key(|(index, _)| *index);
-    Ok(answers.into_iter().map(|(_, bytes)| bytes).collect())
+    (requests, answers)
 }
 
 /// A fetch is over.
 fn land<V: Clone + Send + 'static>(
     shared: &Weak<Shared<V>>,
     flight: &Weak<Flight>,
-    number: usize,
+    (number, requests): (usize, u64),
     places: &[Place],
     result: Result<Vec<Bytes>>,
 ) {
@@ -398,7 +445,7 @@ fn land<V: Clone + Send + 'static>(
     let state = &mut *guard;
     let error = match result {
         Ok(answers) => {
-            state.ledger.answered(number, 1);
+            state.ledger.answered(number, requests);
             state.store.arrived(places, answers);
             state.store.shrink(shared.limits.memory_bytes);
             None

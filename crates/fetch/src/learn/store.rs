@@ -38,6 +38,8 @@ pub(super) struct Window<V> {
     pub(super) pins: usize,
     /// It was touched: what is fetched ahead is not.
     pub(super) opened: bool,
+    /// It was touched, dropped, and is touched again.
+    pub(super) reopened: bool,
     /// Nobody needs it any more.
     pub(super) released: bool,
     /// Fetches that were made for touches of what was not there.
@@ -47,7 +49,7 @@ pub(super) struct Window<V> {
 impl<V> Default for Window<V> {
     fn default() -> Self {
         let slots = HashMap::new();
-        Window { slots, used: 0, pins: 0, opened: false, released: false, misses: 0 }
+        Window { slots, used: 0, pins: 0, opened: false, reopened: false, released: false, misses: 0 }
     }
 }
 
@@ -75,9 +77,26 @@ pub(super) enum Stage<V> {
     Value(V, u64),
 }
 
+impl<V> Slot<V> {
+    /// It was fetched ahead of need, and is needed before it is here.
+    pub(super) fn is_late(&self) -> bool {
+        !self.touched && self.flights.iter().any(|flight| !flight.is_done())
+    }
+
+    /// Its bytes are here, and nobody works on them.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Bytes) && self.flights.iter().all(|flight| flight.is_done())
+    }
+}
+
 impl<V> Store<V> {
     pub(super) fn new() -> Self {
         Store { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
+    }
+
+    /// Bytes and values that are held now.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     /// The window, as used now.
