@@ -40,7 +40,10 @@ PROTOCOLS = ("http", "https", "s3", "root")
 MATRIX: list[tuple[Any, ...]] = [
     # fault                             http    https   s3      root
     ("nobody takes the connection",     LATE,   LATE,   LATE,   LATE),
+    ("silence at the connection",       LATE,   LATE,   LATE,   LATE),
     ("silence while opening",           LATE,   LATE,   LATE,   LATE),
+    ("one reset while opening",         RIGHT,  RIGHT,  RIGHT,  RIGHT),
+    ("resets while opening",            BROKEN, BROKEN, BROKEN, LATE),  # XrdCl tries until time is up
     ("silence in an answer",            LATE,   LATE,   LATE,   LATE),
     ("1 kB/s",                          LATE,   LATE,   LATE,   LATE),
     ("one reset",                       RIGHT,  RIGHT,  RIGHT,  RIGHT),
@@ -72,6 +75,8 @@ OPENING, READING = "opening", "reading"
 
 OF_WEB: dict[str, tuple[str, web.Misdeed, int]] = {
     "silence while opening": (OPENING, web.silence, ALWAYS),
+    "one reset while opening": (OPENING, web.reset, 1),
+    "resets while opening": (OPENING, web.reset, ALWAYS),
     "silence in an answer": (READING, web.stall, ALWAYS),
     "1 kB/s": (READING, web.slow, ALWAYS),
     "one reset": (READING, web.reset, 1),
@@ -97,6 +102,8 @@ OF_S3: dict[str, tuple[str, web.Misdeed, int]] = {
 }
 OF_ROOT: dict[str, tuple[int, root.Answer | root.Misdeed, int]] = {
     "silence while opening": (root.OPEN, root.silence, ALWAYS),
+    "one reset while opening": (root.OPEN, root.reset, 1),
+    "resets while opening": (root.OPEN, root.reset, ALWAYS),
     "silence in an answer": (root.READV, root.stall, ALWAYS),
     "1 kB/s": (root.READV, root.slow, ALWAYS),
     "one reset": (root.READV, root.reset, 1),
@@ -186,14 +193,17 @@ class Web:
     def write_credential(self, name: str) -> None:
         """Writes what the server is shown: a token, or an access key."""
         profile = f"[default]\naws_access_key_id={name}\naws_secret_access_key=s\naws_session_token=t\n"
-        self.credential.write_text(profile if self.protocol == "s3" else name)
+        # All at once, as whoever renews credentials does it.
+        new = self.credential.with_suffix(".new")
+        new.write_text(profile if self.protocol == "s3" else name)
+        new.replace(self.credential)
 
     def misbehave(self, fault: str, phase: str) -> None:
         if fault == "a credential is renewed":
             refused = (OF_S3 if self.protocol == "s3" else OF_WEB)["a credential expired"][1]
 
             def renew(request: web.Request) -> web.Misdeed | None:
-                if "new" in request.headers["authorization"]:
+                if "new" in request.headers.get("authorization", ""):
                     return None
                 self.write_credential("new")
                 return refused
@@ -258,6 +268,9 @@ def test_every_fault_ends_in_time(fault: str, place: Web | Root, outcome: type[E
         url = place.url
         if fault == "nobody takes the connection":
             url = place.url_at(stack.enter_context(full_house()))
+        elif fault == "silence at the connection":
+            silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            url = place.url_at(silent.getsockname()[1])
         else:
             place.misbehave(fault, OPENING)
         if outcome is not RIGHT:
