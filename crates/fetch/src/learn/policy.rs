@@ -299,3 +299,111 @@ impl<'c, C: Fn(usize) -> Option<u64>> Basket<'c, C> {
         Decision { kind, columns: self.columns }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules =
+        Rules { startup: true, learn: true, trigger: true, suspected_bytes: 50, remembered_bytes: 1000 };
+
+    fn policy(seed: &[(usize, f64)]) -> Policy {
+        Policy::new(10, RULES, seed)
+    }
+
+    fn touch(window: usize, missing: &[usize]) -> Touch<'_> {
+        Touch { window, missing, declared: false, opening: true, reopened: false, misses: 0 }
+    }
+
+    /// Opens windows, and touches the same columns in each.
+    fn go(policy: &mut Policy, windows: std::ops::Range<usize>, columns: &[usize]) {
+        for window in windows {
+            policy.open(window);
+            columns.iter().for_each(|&column| _ = policy.touch(column, window));
+        }
+    }
+
+    #[test]
+    fn startup_takes_the_smallest_columns_that_fit_and_what_was_touched() {
+        let mut policy = policy(&[]);
+        policy.open(0);
+        // Column n costs 10 n bytes.
+        let decision = policy.decide(&touch(0, &[9]), |column| Some(10 * column as u64));
+        assert_eq!(decision, Decision { kind: Kind::Startup, columns: vec![9, 0, 1, 2] });
+    }
+
+    #[test]
+    fn columns_enter_when_touched_mostly_and_leave_when_not_used_for_long() {
+        let mut policy = policy(&[]);
+        go(&mut policy, 0..10, &[1]);
+        go(&mut policy, 10..14, &[1, 2]);
+        assert!(!policy.is_trained(2));
+        go(&mut policy, 14..17, &[1, 2]);
+        assert!(policy.is_trained(1) && policy.is_trained(2));
+        go(&mut policy, 17..24, &[2]);
+        assert!(policy.is_trained(1));
+        go(&mut policy, 24..29, &[2]);
+        assert_eq!(policy.trained(99), [2]);
+        assert!(policy.trained(28).is_empty());
+        assert_eq!(policy.learned(), (HashMap::from([(1, 17), (2, 19)]), 29));
+    }
+
+    #[test]
+    fn what_an_earlier_reader_learned_counts_until_it_is_learned_anew() {
+        let mut policy = policy(&[(3, 1.0), (4, 0.1), (99, 1.0), (5, 0.0)]);
+        assert_eq!(policy.trained(0), [3]);
+        assert!(policy.next_windows(5).next().is_none());
+        policy.open(2);
+        assert!(policy.next_windows(5).eq(3..5));
+        let decision = policy.decide(&touch(2, &[6]), |_| Some(1));
+        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![6, 3, 4] });
+        go(&mut policy, 3..14, &[6]);
+        assert_eq!(policy.trained(99), [6]);
+    }
+
+    #[test]
+    fn a_saved_set_stays_as_it_is_where_nothing_is_learned() {
+        let mut policy = Policy::new(10, Rules { learn: false, ..RULES }, &[(3, 1.0)]);
+        go(&mut policy, 0..20, &[1]);
+        assert_eq!(policy.trained(99), [3]);
+    }
+
+    #[test]
+    fn a_jump_shows_no_direction() {
+        let mut policy = policy(&[]);
+        go(&mut policy, 3..5, &[1]);
+        assert!(policy.next_windows(9).eq(5..9));
+        go(&mut policy, 7..8, &[1]);
+        assert!(policy.next_windows(9).next().is_none());
+        go(&mut policy, 6..7, &[1]);
+        assert!(policy.next_windows(9).eq((0..6).rev()));
+    }
+
+    #[test]
+    fn a_trigger_brings_what_was_touched_latest_as_far_as_its_budget_reaches() {
+        let mut policy = Policy::new(10, Rules { remembered_bytes: 20, ..RULES }, &[]);
+        go(&mut policy, 0..9, &[1]);
+        for column in [4, 5, 6] {
+            go(&mut policy, 8..9, &[column]);
+        }
+        policy.open(9);
+        let missing = Touch { opening: false, ..touch(9, &[4]) };
+        let decision = policy.decide(&missing, |column| (column != 1).then_some(10));
+        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![4, 6, 5] });
+        // The second time, whatever is left.
+        let decision = policy.decide(&Touch { misses: 1, ..missing }, |column| (column > 6).then_some(10));
+        assert_eq!(decision.columns, [4, 7, 8, 9]);
+    }
+
+    #[test]
+    fn a_window_that_was_dropped_is_not_asked_for_what_it_delivered() {
+        let mut policy = policy(&[]);
+        go(&mut policy, 0..5, &[1, 2]);
+        go(&mut policy, 5..6, &[4]);
+        policy.open(0);
+        let again = Touch { reopened: true, ..touch(0, &[3]) };
+        assert_eq!(policy.decide(&again, |_| Some(1)).columns, [3, 4]);
+        let second = Touch { opening: false, misses: 1, ..again };
+        assert_eq!(policy.decide(&second, |_| Some(1)).columns, [3, 4, 2, 1]);
+    }
+}
