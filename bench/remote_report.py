@@ -43,7 +43,7 @@ class Point:
         """The median of whole and of scaled runs, if no run failed or was stopped."""
         if self.error or any("stopped" in run for run in self.runs):
             return None
-        return median(float(run.get("scaled", run["seconds"])) for run in self.runs)
+        return median([float(run["scaled" if "scaled" in run else "seconds"]) for run in self.runs])
 
     @property
     def at_least(self) -> float | None:

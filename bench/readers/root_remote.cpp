@@ -4,8 +4,8 @@
 // root_remote CACHE SECONDS whole URL TREE               the same with all of them
 // root_remote CACHE SECONDS files LIST TREE COLUMN...    the columns of a TChain of the URLs in a file
 //
-// CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. After so many SECONDS the
-// loop ends early, and the result says what share of the entries it had read by then; 0 for no limit.
+// CACHE is the size of the TTreeCache in bytes: 0 for none, -1 for what ROOT takes by itself. So many SECONDS after the
+// first entry the loop ends early, and the result says what share it had read by then; 0 for no limit.
 #include <TBranch.h>
 #include <TChain.h>
 #include <TClass.h>
@@ -107,7 +107,7 @@ void ReadFile(const char *url, const char *name, const std::vector<std::string> 
    const Long64_t entries = tree.GetEntries();
    Long64_t entry = 0;
    double first = 0;
-   while (entry < entries && (limit <= 0 || Seconds(begin) < limit)) {
+   while (entry < entries && (limit <= 0 || entry == 0 || Seconds(begin) - first < limit)) {
       tree.GetEntry(entry++);
       Add(leaves, sums);
       if (entry == 1)
