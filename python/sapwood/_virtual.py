@@ -42,6 +42,8 @@ def virtual_records(
     library_named("ak")
     import awkward as ak
 
+    if tuple(int(part) for part in ak.__version__.split(".")[:2]) < (2, 8):
+        raise ImportError(f"virtual arrays need Awkward Array 2.8 or newer; this is {ak.__version__}")
     contents, buffers = [], {}
     for name, form in forms.items():
         keys: list[str] = []
