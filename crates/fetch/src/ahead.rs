@@ -15,6 +15,9 @@ use tokio::task::JoinHandle;
 /// Most jobs that are fetched ahead, however small they are.
 const MOST_JOBS: usize = 64;
 
+/// So many bytes are fetched ahead on any link: they keep nobody waiting.
+const LITTLE: u64 = 256 << 10;
+
 /// Something to fetch, and what the consumer wants to remember with it.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
@@ -144,7 +147,7 @@ impl<T: 'static> ReadAhead<T> {
             0 => budget.take(bytes),
             _ if !self.asked || jobs >= MOST_JOBS => None,
             _ if jobs < self.ahead.jobs && ahead <= self.ahead.bytes => budget.take(bytes),
-            _ if ahead <= in_flight.saturating_mul(2) => budget.take(bytes),
+            _ if ahead <= in_flight.saturating_mul(2).max(LITTLE) => budget.take(bytes),
             _ => None,
         }
     }

@@ -10,9 +10,18 @@ use tokio::runtime::Runtime;
 
 const SLOW: Behaviour = Behaviour::Slow(Duration::from_millis(5));
 
-/// Ten jobs of ten bytes each, a hundred bytes apart.
+/// Bytes of a job: so many that the next one is not fetched ahead just because it is small.
+const LEN: u64 = 300_000;
+
+/// A source of ten jobs, each of which is one request.
+fn source(behaviour: Behaviour) -> Arc<TestSource> {
+    let physics = Physics { largest_request: u64::MAX, ..WEB };
+    TestSource::new(10 * LEN as usize, physics, behaviour)
+}
+
+/// Ten jobs.
 fn jobs() -> impl Iterator<Item = Job<u64>> + Send {
-    (0..10).map(|i| Job { wanted: vec![range(i * 100, 10)], tag: i })
+    (0..10).map(|i| Job { wanted: vec![range(i * LEN, LEN)], tag: i })
 }
 
 fn ahead(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: u64) -> ReadAhead<u64> {
@@ -38,14 +47,17 @@ fn eventually(mut reached: impl FnMut() -> bool) -> bool {
 
 #[test]
 fn jobs_come_in_order_and_then_no_more() {
-    for (physics, behaviour) in [(WEB, SLOW), (Physics::LOCAL, Behaviour::Prompt)] {
-        let (runtime, source) = (runtime(), TestSource::new(1000, physics, behaviour));
+    for (physics, behaviour) in
+        [(Physics { largest_request: LEN, ..WEB }, SLOW), (Physics::LOCAL, Behaviour::Prompt)]
+    {
+        let len = LEN as usize;
+        let (runtime, source) = (runtime(), TestSource::new(10 * len, physics, behaviour));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
-        let bytes = content(1000);
+        let bytes = content(10 * len);
         for i in 0..10_usize {
             let (tag, answers) = ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
             assert_eq!(tag, i as u64);
-            assert_eq!(answers, [&bytes[i * 100..i * 100 + 10]]);
+            assert!(answers == [&bytes[i * len..(i + 1) * len]], "job {i}");
         }
         assert!(ahead.next(Deadline::default(), &mut || false).is_none());
     }
@@ -53,7 +65,7 @@ fn jobs_come_in_order_and_then_no_more() {
 
 #[test]
 fn depth_is_kept_while_the_consumer_works() {
-    let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
+    let (runtime, source) = (runtime(), source(Behaviour::Prompt));
     let _ahead = asked(&runtime, &source, 2, u64::MAX);
     assert!(eventually(|| source.request_count() == 3));
     std::thread::sleep(Duration::from_millis(20));
@@ -62,8 +74,8 @@ fn depth_is_kept_while_the_consumer_works() {
 
 #[test]
 fn the_budget_is_kept_but_one_job_always_fits() {
-    for (bytes, expected) in [(0, 1), (19, 1), (20, 2), (25, 2), (u64::MAX, 5)] {
-        let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
+    for (bytes, expected) in [(0, 1), (2 * LEN - 1, 1), (2 * LEN, 2), (u64::MAX, 5)] {
+        let (runtime, source) = (runtime(), source(Behaviour::Prompt));
         let _ahead = asked(&runtime, &source, 5, bytes);
         assert!(eventually(|| source.request_count() == 1 + expected));
         std::thread::sleep(Duration::from_millis(10));
@@ -73,7 +85,7 @@ fn the_budget_is_kept_but_one_job_always_fits() {
 
 #[test]
 fn only_the_consumer_s_wait_is_counted() {
-    let (runtime, source) = (runtime(), TestSource::new(1000, WEB, SLOW));
+    let (runtime, source) = (runtime(), source(SLOW));
     let fetcher = fetcher(&source);
     let limits = Ahead { jobs: 10, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs(), fetcher.clone(), runtime.handle().clone(), limits);
@@ -84,25 +96,25 @@ fn only_the_consumer_s_wait_is_counted() {
         job.unwrap();
     }
     let counted = fetcher.counters().snapshot();
-    assert_eq!(counted.wanted_bytes, 100);
+    assert_eq!(counted.wanted_bytes, 10 * LEN);
     assert!(counted.wait_ns < 10 * 5_000_000, "{} ns though all was there", counted.wait_ns);
 }
 
 #[test]
 fn an_error_comes_in_its_place_and_ends_it() {
-    let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::FailsFrom(200)));
+    let (runtime, source) = (runtime(), source(Behaviour::FailsFrom(2 * LEN)));
     let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
     assert!(ahead.next(Deadline::default(), &mut || false).unwrap().is_ok());
     assert!(ahead.next(Deadline::default(), &mut || false).unwrap().is_ok());
     let error = ahead.next(Deadline::default(), &mut || false).unwrap().unwrap_err();
-    assert_eq!((error.kind(), error.offset()), (ErrorKind::Server, Some(200)));
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Server, Some(2 * LEN)));
     assert!(ahead.next(Deadline::default(), &mut || false).is_none());
 }
 
 #[test]
 fn deadline_and_interruption_end_the_wait_and_abandon_all() {
     for interrupt in [false, true] {
-        let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Silent));
+        let (runtime, source) = (runtime(), source(Behaviour::Silent));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
         assert!(eventually(|| source.in_flight() == 1));
         let start = Instant::now();
@@ -119,7 +131,7 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
 
 #[test]
 fn dropping_it_abandons_what_is_in_flight() {
-    let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Silent));
+    let (runtime, source) = (runtime(), source(Behaviour::Silent));
     let ahead = ahead(&runtime, &source, 4, u64::MAX);
     assert!(eventually(|| source.in_flight() == 1));
     drop(ahead);
@@ -128,8 +140,8 @@ fn dropping_it_abandons_what_is_in_flight() {
 
 #[test]
 fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget() {
-    let (runtime, budget) = (runtime(), Budget::new(15));
-    let sources = [0; 2].map(|_| TestSource::new(1000, WEB, Behaviour::Prompt));
+    let (runtime, budget) = (runtime(), Budget::new(LEN * 3 / 2));
+    let sources = [0; 2].map(|_| source(Behaviour::Prompt));
     let limits = Ahead { jobs: 5, bytes: u64::MAX };
     let mut files = sources.each_ref().map(|source| {
         let fetcher = fetcher(source).with_budget(Arc::clone(&budget));
@@ -142,6 +154,16 @@ fn before_anybody_asks_only_the_first_job_is_fetched_and_only_within_the_budget(
     for file in &mut files {
         assert_eq!(file.next(Deadline::default(), &mut || false).unwrap().unwrap().0, 0);
     }
+}
+
+#[test]
+fn many_small_jobs_are_fetched_ahead_together() {
+    let (runtime, source) = (runtime(), TestSource::new(1000, WEB, Behaviour::Prompt));
+    let jobs = (0..10).map(|i| Job { wanted: vec![range(i * 100, 10)], tag: i });
+    let limits = Ahead { jobs: 1, bytes: u64::MAX };
+    let mut ahead = ReadAhead::new(jobs, fetcher(&source), runtime.handle().clone(), limits);
+    ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
+    assert!(eventually(|| source.request_count() == 10));
 }
 
 #[test]
