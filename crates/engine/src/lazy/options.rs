@@ -21,8 +21,8 @@ pub struct LazyOptions {
     /// When a column is touched that was not fetched, fetch with it all that were touched like that before.
     /// Default: true.
     pub trigger: bool,
-    /// Most compressed bytes that one fetch takes on suspicion: of columns that were never touched.
-    /// Default: 16 MiB.
+    /// Most compressed bytes that one fetch takes on suspicion: of columns that were never touched. On a slow link,
+    /// it takes what comes in 16 round trips, and at least 1 MiB. Default: 16 MiB.
     pub startup_bytes: u64,
     /// Most entries of the first window while nothing is known. Default: 1,000.
     pub startup_entries: u64,

@@ -11,6 +11,10 @@ const REMEMBERED: usize = 32;
 const ENTERS: f64 = 0.5;
 /// ... and stays so until its share falls below this: after nine windows without it, if it always was.
 const LEAVES: f64 = 0.25;
+/// Round trips that a guess may take to transfer.
+const WORTH_OF_GUESS: u64 = 16;
+/// Bytes that may always be fetched on suspicion.
+const LEAST_GUESS: u64 = 1 << 20;
 /// How many of the windows opened last tell the direction of travel.
 const TRAVEL: usize = 4;
 
@@ -23,7 +27,7 @@ pub struct Rules {
     pub learn: bool,
     /// With a column that was not fetched, those come that were touched like that before.
     pub trigger: bool,
-    /// Most bytes of columns that were never touched, in one fetch.
+    /// Most bytes of columns that were never touched, in one fetch; on a slow link, fewer.
     pub suspected_bytes: u64,
     /// Most bytes of columns that were touched before, in one fetch.
     pub remembered_bytes: u64,
@@ -43,6 +47,8 @@ pub(super) struct Touch<'a> {
     pub(super) reopened: bool,
     /// Fetches that were made for touches of what was not there, since the window is held.
     pub(super) misses: usize,
+    /// What comes from the source in one round trip, if that is known.
+    pub(super) in_flight_bytes: Option<u64>,
 }
 
 /// What to fetch.
@@ -156,7 +162,7 @@ impl Policy {
         let mut basket = Basket::new(touch.missing, &cost);
         let startup = touch.opening && self.rules.startup && self.last_touch.is_empty() && !touch.declared;
         if startup {
-            basket.add_smallest(0..self.columns, self.rules.suspected_bytes);
+            basket.add_smallest(0..self.columns, self.suspected_bytes(touch));
             return basket.decided(Kind::Startup);
         }
         let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
@@ -188,9 +194,15 @@ impl Policy {
                 && self.last_touch.keys().all(trained)
         };
         if touch.misses > usize::from(touch.reopened) || (nothing_remembered && first_ever()) {
-            basket.add_smallest(0..self.columns, self.rules.suspected_bytes);
+            basket.add_smallest(0..self.columns, self.suspected_bytes(touch));
         }
         basket.decided(Kind::Trigger)
+    }
+
+    /// What may be fetched on suspicion: a wrong guess must not cost much more than the waits that a right one saves.
+    fn suspected_bytes(&self, touch: &Touch<'_>) -> u64 {
+        let worth = touch.in_flight_bytes.map(|bytes| bytes.saturating_mul(WORTH_OF_GUESS).max(LEAST_GUESS));
+        worth.unwrap_or(u64::MAX).min(self.rules.suspected_bytes)
     }
 
     /// The windows that will be needed next, if a direction of travel shows: the nearest first.
@@ -312,7 +324,15 @@ mod tests {
     }
 
     fn touch(window: usize, missing: &[usize]) -> Touch<'_> {
-        Touch { window, missing, declared: false, opening: true, reopened: false, misses: 0 }
+        Touch {
+            window,
+            missing,
+            declared: false,
+            opening: true,
+            reopened: false,
+            misses: 0,
+            in_flight_bytes: None,
+        }
     }
 
     /// Opens windows, and touches the same columns in each.
@@ -330,6 +350,17 @@ mod tests {
         // Column n costs 10 n bytes.
         let decision = policy.decide(&touch(0, &[9]), |column| Some(10 * column as u64));
         assert_eq!(decision, Decision { kind: Kind::Startup, columns: vec![9, 0, 1, 2] });
+    }
+
+    #[test]
+    fn less_is_guessed_where_the_link_is_slow() {
+        let policy = Policy::new(10, Rules { suspected_bytes: 16 << 20, ..RULES }, &[]);
+        for (in_flight_bytes, columns) in [(None, 8), (Some(1 << 20), 8), (Some(256 << 10), 2), (Some(0), 0)]
+        {
+            let touch = Touch { in_flight_bytes, ..touch(0, &[9]) };
+            let decision = policy.decide(&touch, |_| Some(2 << 20));
+            assert_eq!(decision.columns.len(), columns + 1, "{in_flight_bytes:?}");
+        }
     }
 
     #[test]

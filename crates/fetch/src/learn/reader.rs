@@ -17,7 +17,7 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 
 /// Windows that are fetched ahead at first; more while the reader has to wait for them.
-const FIRST_DEPTH: usize = 2;
+const FIRST_DEPTH: usize = 4;
 /// Most windows that are fetched ahead.
 const MOST_DEPTH: usize = 16;
 
@@ -259,7 +259,8 @@ impl<V: Clone + Send + 'static> Shared<V> {
             let kind = if declared { Kind::Declared } else { Kind::Touched };
             Decision { kind, columns: missing.to_vec() }
         } else {
-            let touch = Touch { window, missing, declared, opening, reopened, misses };
+            let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
+            let touch = Touch { window, missing, declared, opening, reopened, misses, in_flight_bytes };
             state.policy.decide(&touch, |column| state.store.cost(&*self.layout, column, window))
         };
         let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
