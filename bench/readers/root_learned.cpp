@@ -97,7 +97,7 @@ int main(int argc, char **argv)
    const double opened = Seconds(begin);
    const Long64_t entries = tree->GetEntries();
    const Long64_t todo = pattern == "startup" ? kFirst : pattern == "random" ? kRandom : entries;
-   const auto over = [&] { return limit > 0 && Seconds(begin) > limit; };
+   const auto over = [&] { return limit > 0 && Seconds(begin) > opened + limit; };
    double sum = 0, first = 0, share = 0;
    Long64_t done = 0;
    for (; done < todo && !over(); done++) {
@@ -108,6 +108,7 @@ int main(int argc, char **argv)
          // The first entry is the one that costs: what is left of it is what is left.
          if (pattern == "startup" && done == 0 && over()) {
             share = double(i + 1) / double(leaves.size());
+            first = opened;
             break;
          }
       }

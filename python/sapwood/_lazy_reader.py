@@ -83,6 +83,7 @@ class LazyReader:
         self.tree = tree
         self.fields = dict(fields)
         self.start, self.stop = start, stop
+        self._held: weakref.WeakValueDictionary[int, HeldWindow] = weakref.WeakValueDictionary()
         self._deadline = tree.file.options.deadline_or(options.deadline)
         self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self.fields.items()}
         self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
@@ -112,8 +113,11 @@ class LazyReader:
         return bisect.bisect_right(self._starts, entry) - 1
 
     def hold(self, window: int) -> HeldWindow:
-        """A window that stays as long as somebody holds it."""
-        return HeldWindow(self, window)
+        """A window that stays as long as anybody holds it."""
+        held = self._held.get(window)
+        if held is None:
+            held = self._held[window] = HeldWindow(self, window)
+        return held
 
     def column(self, name: str, window: int) -> Column:
         """A field in a window.
@@ -231,7 +235,8 @@ class Ledger:
         self._saved: dict[int, tuple[int, int]] = {}
         self.touched: set[tuple[int, int]] = set()
         self._final: LazyUse | None = None
-        self._lock = threading.Lock()
+        # A reader may be collected, and so finish, at any moment: also while its own ledger is looked at.
+        self._lock = threading.RLock()
 
     def use(self) -> LazyUse:
         """What the reader did so far."""
@@ -247,11 +252,12 @@ class Ledger:
         """Saves the profile, and keeps the numbers only."""
         with self._lock:
             self._save()
-            self._final = self._use()
+            self._final = self._final or self._use()
             self._core = None
 
     def _use(self) -> LazyUse:
-        if self._core is None:
+        core = self._core
+        if core is None:
             assert self._final is not None
             return self._final
         return LazyUse.from_core(
@@ -259,8 +265,8 @@ class Ledger:
             self._kind,
             self._columns,
             self._windows,
-            self._core.accounting(),
-            self._core.fetches(),
+            core.accounting(),
+            core.fetches(),
             set(self.touched),
         )
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -85,6 +86,7 @@ class Profile:
         self.path = None if path is None else Path(path)
         self._known: dict[tuple[str, str], TreeUse] = {}
         self._unsaved: dict[tuple[str, str], TreeUse] = {}
+        self._lock = threading.RLock()
 
     @classmethod
     def load(cls, where: str | os.PathLike[str]) -> Profile:
@@ -123,10 +125,10 @@ class Profile:
 
     def add(self, tree: str, schema: str, columns: Mapping[str, tuple[int, int]]) -> None:
         """Adds what was seen: by column, windows in which it was touched, and windows that were seen."""
-        for kept in (self._known, self._unsaved):
-            use = kept.setdefault((tree, schema), TreeUse(tree, schema))
-            for column, (touched, seen) in columns.items():
-                use.add(column, touched, seen)
+        new = {(tree, schema): TreeUse(tree, schema, dict(columns))}
+        with self._lock:
+            _merge(self._known, new)
+            _merge(self._unsaved, new)
 
     def merge(self, *others: Profile) -> None:
         """Adds all that other profiles know."""
@@ -140,25 +142,15 @@ class Profile:
         What cannot be saved causes a :class:`sapwood.errors.ProfileWarning`: no analysis fails for it. A file
         that is no profile is not touched.
         """
-        if self.path is None or not self._unsaved:
-            return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with locked(self.path):
-                try:
-                    known = _read(self.path)
-                except FileNotFoundError:
-                    known = {}
-                for key, unsaved in self._unsaved.items():
-                    use = known.setdefault(key, TreeUse(unsaved.tree, unsaved.schema))
-                    for column, (touched, seen) in unsaved.columns.items():
-                        use.add(column, touched, seen)
-                known = {key: use.aged() for key, use in known.items()}
-                replace_text(self.path, _text(known))
-        except (OSError, ValueError) as error:
-            _warn(f"the profile {self.path} was not saved: {error}")
-            return
-        self._known, self._unsaved = known, {}
+        with self._lock:
+            if self.path is None or not self._unsaved:
+                return
+            unsaved, self._unsaved = self._unsaved, {}
+            try:
+                self._known = _add_to_file(self.path, unsaved)
+            except (OSError, ValueError) as error:
+                _merge(self._unsaved, unsaved)
+                _warn(f"the profile {self.path} was not saved: {error}")
 
     def show(self, stream: TextIO | None = None) -> None:
         """Prints a line per column: the share of windows that used it, and how many windows were seen."""
@@ -218,6 +210,27 @@ def schema_digest(tree: Tree) -> str:
     """A short digest of the names and types of a tree's branches, whatever their order."""
     lines = sorted(f"{branch.path}\t{branch.typename}" for branch in tree.core.branches)
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def _merge(known: dict[tuple[str, str], TreeUse], new: Mapping[tuple[str, str], TreeUse]) -> None:
+    for key, more in new.items():
+        use = known.setdefault(key, TreeUse(more.tree, more.schema))
+        for column, (touched, seen) in more.columns.items():
+            use.add(column, touched, seen)
+
+
+def _add_to_file(path: Path, new: Mapping[tuple[str, str], TreeUse]) -> dict[tuple[str, str], TreeUse]:
+    """Adds to what a file says; returns what it says then."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        try:
+            known = _read(path)
+        except FileNotFoundError:
+            known = {}
+        _merge(known, new)
+        known = {key: use.aged() for key, use in known.items()}
+        replace_text(path, _text(known))
+    return known
 
 
 def _read(path: Path) -> dict[tuple[str, str], TreeUse]:
