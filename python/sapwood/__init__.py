@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._core import __version__
     from ._lazy_reader import Caching
     from ._nanoevents import nanoevents
+    from .background import Background
     from .branch import Branch
     from .compression import Compression
     from .directory import Directory
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
 _HOMES = {
+    "Background": "background",
     "Branch": "branch",
     "Caching": "_lazy_reader",
     "Compression": "compression",
@@ -48,6 +50,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Background",
     "Branch",
     "Caching",
     "Compression",

@@ -58,6 +58,10 @@ class Result:
             return np.asarray(self.cut, dtype=bool)
         return None
 
+    def add(self, columns: Columns) -> None:
+        """Adds columns of the same entries."""
+        self.columns = {**self.columns, **columns}
+
     def get(self, passing: Columns | None = None) -> Any:
         """The result. ``passing`` are columns that have been read of the entries that pass the cut only."""
         passing = passing or {}

@@ -62,7 +62,7 @@ class _Step:
     def __init__(self, wish: Wish, stages: Stages | None, entries: Entries, index_offset: int) -> None:
         self.entries = entries
         self.first = wish.leaves if stages is None else stages.first
-        self._second = [] if stages is None else stages.second
+        self._stages = stages
         self._wish = wish
         self._index_offset = index_offset
         self._result: Result | None = None
@@ -77,14 +77,14 @@ class _Step:
             if isinstance(numbers, range)
             else numbers + offset
         )
-        if self._second:
-            mask = Result(self._wish, columns, index).mask
-            starts = self._wish.source.tree.cluster_starts
-            if mask is not None and worth_skipping(mask, self.entries, starts):
-                self._started = Started(self._second, self.entries.where(mask), threads, deadline)
+        result = Result(self._wish, columns, index)
+        if self._stages is not None:
+            mask, second = result.mask, self._stages.second
+            if mask is not None and worth_skipping(mask, self.entries, self._stages.boundaries):
+                self._started = Started(second, self.entries.where(mask), threads, deadline)
             else:
-                columns = {**columns, **read_columns(self._second, self.entries, threads, deadline)}
-        self._result = Result(self._wish, columns, index)
+                result.add(read_columns(second, self.entries, threads, deadline))
+        self._result = result
 
     def finish(self) -> Any:
         """The result; once."""
@@ -108,7 +108,8 @@ class Steps:
         self._wish = wish
         self.ranges = ranges
         self._threads, self._deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
-        self._stages = stages(wish, ranges[0][0], ranges[-1][1]) if ranges else None
+        ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
+        self._stages = stages(wish, *ends)
         self._parts = by_tree(wish.leaves if self._stages is None else self._stages.first)
         with core_errors():
             self._scans = [

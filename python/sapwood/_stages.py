@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from ._column import Form, contents, empty_column
 from ._compute import Result
 from ._entries import Entries
 from ._expressions import Expression
+from ._steps import boundaries
 from ._wish import Wish
 from .errors import SapwoodError
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Bytes in the file that a second stage may save at most, below which it is not worth a turnaround.
 _TOO_LITTLE = 1 << 20
-# If more entries pass and all clusters hold some, reading everything and masking it is faster.
-_NEARLY_ALL = 0.5
+# If more of the entries pass, and some in every cluster, reading all and masking is faster than picking out.
+_MANY = 0.05
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Stages:
 
     first: list[Branch]
     second: list[Branch]
+    boundaries: NDArray[np.int64]
+    """Entries at which baskets of the second stage begin."""
 
 
 def stages(wish: Wish, start: int, stop: int) -> Stages | None:
@@ -59,15 +61,16 @@ def stages(wish: Wish, start: int, stop: int) -> Stages | None:
         return None
     # What was asked for and is not in the second stage is in the first.
     rest = [leaf for leaf in wish.leaves if leaf.key not in second or leaf.key in first]
-    return Stages(rest, [*second.values()])
+    waiting = [*second.values()]
+    return Stages(rest, waiting, boundaries(wish.source.tree, waiting, start, stop))
 
 
-def worth_skipping(mask: NDArray[np.bool_], entries: Entries, cluster_starts: Sequence[int]) -> bool:
+def worth_skipping(mask: NDArray[np.bool_], entries: Entries, boundaries: NDArray[np.int64]) -> bool:
     """Whether to read the passing entries only, now that it is known which pass."""
-    if entries.chosen is not None or mask.mean() < _NEARLY_ALL:
+    if entries.chosen is not None or mask.mean() < _MANY:
         return True
-    edges = [edge - entries.start for edge in cluster_starts if entries.start < edge < entries.stop]
-    return any(not mask[first:last].any() for first, last in pairwise([0, *edges, len(mask)]))
+    inside = boundaries[(boundaries > entries.start) & (boundaries < entries.stop)] - entries.start
+    return not bool(np.logical_or.reduceat(mask, np.concatenate([[0], inside])).all())
 
 
 def _branches(targets: dict[str, Branch | Expression]) -> list[Branch]:
@@ -92,6 +95,8 @@ def _stored_bytes(leaves: Sequence[Branch], start: int, stop: int) -> float:
 def _cuts_entries(wish: Wish) -> bool:
     """Whether the cut leaves out whole entries, and not items of lists; found out by cutting nothing."""
     leaves = [leaf for branch in _branches(wish.selection.names) for leaf in readable_leaves(branch)]
+    if all(leaf.form is not None and leaf.form[0] == "primitive" for leaf in leaves):
+        return True
     nothing = {leaf.key: empty_column(leaf.form or ("empty",)) for leaf in leaves}
     try:
         return Result(wish, nothing, range(0)).mask is not None

@@ -53,7 +53,7 @@ def entry_steps(
     target = memory_size(step_size)
     if target < 1:
         raise UsageError(f"step_size is a positive size, not {step_size!r}")
-    clusters = _boundaries(tree, branches, start, stop)
+    clusters = boundaries(tree, branches, start, stop)
     grid = np.asarray([start, *clusters, stop])
     cumulative = _cumulative_bytes(branches, grid)
     steps = []
@@ -78,7 +78,7 @@ def num_entries_for(branches: Sequence[Branch], start: int, stop: int, size: int
     return max(1, round(target * (stop - start) / total))
 
 
-def _boundaries(tree: Tree, branches: Sequence[Branch], start: int, stop: int) -> NDArray[np.int64]:
+def boundaries(tree: Tree, branches: Sequence[Branch], start: int, stop: int) -> NDArray[np.int64]:
     """Entries inside a range at which baskets of all the branches begin, or else the tree's clusters."""
     common: set[int] | None = None
     for branch in branches:

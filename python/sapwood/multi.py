@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
@@ -90,7 +90,7 @@ def iterate(
 
     def steps() -> Iterator[Any]:
         offset = 0
-        for file in _opened(specs, settings, allow_missing, begin):
+        for file in opened_files(specs, settings, allow_missing, begin):
             with _skipping(allow_missing):
                 yield from file.steps().results(report, offset)
             offset += file.source.tree.num_entries
@@ -150,7 +150,7 @@ def concatenate(
         return Steps(Wish(source, selection, chosen, how, ak_add_doc), ranges)
 
     # Which entries of a file are meant by numbers through all files is known when it is its turn.
-    for file in _opened(specs, settings, allow_missing, begin if everything else None):
+    for file in opened_files(specs, settings, allow_missing, begin if everything else None):
         read.append(file.source.file)
         with _skipping(allow_missing):
             file.begin(begin)
@@ -172,7 +172,7 @@ def num_entries(
 ) -> Iterator[tuple[str, str, int]]:
     """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
     settings = open_options(deadline, None, options)
-    for file in _opened(several_files(files, settings.deadline, settings.for_core()), settings, False):
+    for file in opened_files(several_files(files, settings.deadline, settings.for_core()), settings, False):
         source = file.source
         yield source.file.file_path, source.object_path, source.tree.num_entries
 
@@ -187,7 +187,7 @@ def _global_range(
     """Start and stop, counted through all files: these must be opened first only to count from the end."""
     entries = sys.maxsize
     if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
-        entries = sum(file.source.tree.num_entries for file in _opened(specs, options, allow_missing))
+        entries = sum(file.source.tree.num_entries for file in opened_files(specs, options, allow_missing))
     return entry_range(entries, entry_start, entry_stop)
 
 
@@ -252,8 +252,8 @@ class _File:
             self._opening.add_done_callback(_close_result)
 
 
-def _opened(
-    specs: list[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
+def opened_files(
+    specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
 ) -> Iterator[_File]:
     """Some files, in order; while one is used, the next ones open and are begun. Closes what it opened."""
     files: deque[_File] = deque()

@@ -55,7 +55,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def two_stages_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of tests are too small for two stages to be worth it."""
     monkeypatch.setattr(_stages, "_TOO_LITTLE", 1)
-    monkeypatch.setattr(_stages, "_NEARLY_ALL", 2.0)
+    monkeypatch.setattr(_stages, "_MANY", 2.0)
 
 
 def same(one: Any, other: Any) -> bool:
