@@ -31,6 +31,7 @@ from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
 ROUND_TRIPS = [0, 22, 100]
+LOCAL_WAYS = ["arrays()", "lazy(), columns declared", "lazy()", "events(), 3 columns of each"]
 TREE, FILE = "Events", "nano_zstd5"
 ALWAYS = ["nMuon", "Muon_pt", "MET_pt"]
 SOMETIMES = 20
@@ -155,27 +156,15 @@ def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -
 
 
 def local(path: Path, sometimes: list[str]) -> Iterator[Record]:
-    """What a lazy reader costs on a local file, in a fresh process each, five times in turn."""
-    names = [*ALWAYS, *sometimes]
-    ways = {
-        "arrays()": "tree.arrays(names, how=dict)",
-        "lazy(), columns declared": "[[chunk[name].layout.is_list for name in names] and "
-        "[__import__('awkward').materialize(chunk[name]) for name in names] for chunk in tree.lazy(names)]",
-        "lazy(), nothing declared": "[[__import__('awkward').materialize(chunk[name]) for name in names] "
-        "for chunk in tree.lazy()]",
-        "events(), 3 columns of each": "[(e.nMuon, e.Muon_pt, e.MET_pt) for e in tree.events()]",
-    }
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(5):
-        for way, code in ways.items():
-            program = (
-                "import time, awkward, sapwood.events, sapwood.lazy\n"
-                f"names = {names!r}\n"
-                f"tree = sapwood.open({f'{path}:{TREE}'!r})\n"
-                f"begin = time.perf_counter()\n{code}\nprint(time.perf_counter() - begin)"
-            )
-            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-            seconds[way].append(float(done.stdout))
+    """What a lazy reader costs on a local file: medians of three fresh processes each, in turn."""
+    seconds: dict[str, list[float]] = {way: [] for way in LOCAL_WAYS}
+    task = json.dumps({"pattern": "local", "always": ALWAYS, "sometimes": sometimes})
+    program = str(HERE / "readers" / "python_learned.py")
+    for _ in range(3):
+        for way in LOCAL_WAYS:
+            call = [sys.executable, program, f"local:{way}", "0", str(path), TREE, task]
+            done = subprocess.run(call, capture_output=True, text=True, check=True)
+            seconds[way].append(json.loads(done.stdout)["seconds"])
     for way, measured in seconds.items():
         yield {"pattern": "local", "client": way, "seconds": sorted(measured)[len(measured) // 2]}
 
