@@ -3,7 +3,9 @@
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use proptest::prelude::*;
 use sapwood_core::{ByteRange, Deadline, ErrorKind, Segments};
-use sapwood_source::Physics;
+use sapwood_fetch::Fetcher;
+use sapwood_source::{DelayedSource, Physics};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,25 @@ fn reads_are_counted_once() {
     assert!(counted.wait_ns > 0);
     // The source's own counting adds these.
     assert_eq!((counted.requests, counted.fetched_bytes, counted.unplanned_reads), (0, 0, 0));
+}
+
+#[test]
+fn gaps_are_skipped_once_the_link_is_known_to_be_slow() {
+    let physics = Physics { gap: 64 << 10, largest_request: u64::MAX, ..WEB };
+    let source = TestSource::new(400_000, physics, Behaviour::Prompt);
+    // 10 MB/s: in the time of a range, the link carries a twelfth of what the gap is stated for.
+    let slow = DelayedSource::new(source, Duration::from_millis(2), Some(10_000_000));
+    let fetcher = Fetcher::new(Arc::new(slow), Arc::default());
+    let runtime = runtime();
+    let overread = |wanted: &[ByteRange]| {
+        let before = fetcher.counters().snapshot().overread_bytes;
+        runtime.block_on(fetcher.fetch(wanted, Deadline::default())).unwrap();
+        fetcher.counters().snapshot().overread_bytes - before
+    };
+    let apart = [range(0, 20_000), range(30_000, 20_000)];
+    assert_eq!((fetcher.link().bandwidth, overread(&apart)), (None, 10_000));
+    assert_eq!(overread(&[range(0, 300_000)]), 0);
+    assert_eq!(overread(&apart), 0, "{:?}", fetcher.link());
 }
 
 #[test]
