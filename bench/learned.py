@@ -31,7 +31,7 @@ from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
 ROUND_TRIPS = [0, 22, 100]
-LOCAL_WAYS = ["arrays()", "lazy(), columns declared", "lazy()", "events(), 3 columns of each"]
+LOCAL_WAYS = ["arrays()", "lazy() of 23 columns", "lazy() of all columns", "events(), 3 columns of each"]
 TREE, FILE = "Events", "nano_zstd5"
 ALWAYS = ["nMuon", "Muon_pt", "MET_pt"]
 SOMETIMES = 20

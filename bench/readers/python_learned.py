@@ -248,7 +248,7 @@ def by_way(way: str, path: str, tree_name: str, task: Task, clock: Clock) -> Res
     if way == "arrays()":
         tree.arrays(names, how=dict)
     elif way.startswith("lazy()"):
-        for chunk in tree.lazy(names if "declared" in way else ()):
+        for chunk in tree.lazy(filter_name=None if "all" in way else names):
             for name in names:
                 ak.materialize(chunk[name])
     else:

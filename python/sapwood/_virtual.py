@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from ._column import Column, Form
@@ -22,43 +23,56 @@ class Accessed(NamedTuple):
 Told: TypeAlias = Callable[[Accessed], None]
 
 
-def virtual_records(
-    length: int,
-    forms: Mapping[str, Form],
-    load: Callable[[str], Column],
-    *,
-    titles: Mapping[str, Mapping[str, str]] | None = None,
-    accessed: Told | None = None,
-) -> Any:
-    """An ``ak.Array`` of records of one entry each; the first look at any buffer of a field loads the field.
+class VirtualRecords:
+    """Makes virtual records of one form again and again, each an ``ak.Array``.
 
     Args:
-        length: entries.
         forms: the form of each field.
-        load: gives the column of a field, of that form and length.
         titles: parameters of fields, such as ``{"__doc__": …}``.
         accessed: told of every buffer when it is first looked at.
     """
-    library_named("ak")
-    import awkward as ak
 
-    if tuple(int(part) for part in ak.__version__.split(".")[:2]) < (2, 8):
-        raise ImportError(f"virtual arrays need Awkward Array 2.8 or newer; this is {ak.__version__}")
-    contents, buffers = [], {}
-    for name, form in forms.items():
-        keys: list[str] = []
-        content = _form(form, f"{ROOT}.{name}", keys)
-        if titles and name in titles:
-            content = content.copy(parameters={**content.parameters, **titles[name]})
-        contents.append(content)
-        source = _Field(name, load, len(keys), accessed)
-        buffers.update({key: source.buffer(number, key) for number, key in enumerate(keys)})
-    records = ak.forms.RecordForm(contents, list(forms), form_key=ROOT)
-    return ak.from_buffers(records, length, buffers)
+    def __init__(
+        self,
+        forms: Mapping[str, Form],
+        titles: Mapping[str, Mapping[str, str]] | None = None,
+        accessed: Told | None = None,
+    ) -> None:
+        library_named("ak")
+        import awkward as ak
+
+        if tuple(int(part) for part in ak.__version__.split(".")[:2]) < (2, 8):
+            raise ImportError(f"virtual arrays need Awkward Array 2.8 or newer; this is {ak.__version__}")
+        self._accessed = accessed
+        self._keys: dict[str, list[str]] = {}
+        contents = []
+        for name, form in forms.items():
+            keys = self._keys[name] = []
+            content = _form(form, f"{ROOT}.{name}", keys)
+            if titles and name in titles:
+                content = content.copy(parameters={**content.parameters, **titles[name]})
+            contents.append(content)
+        self._form = ak.forms.RecordForm(contents, list(forms), form_key=ROOT)
+
+    def array(self, length: int, load: Callable[[str], Column]) -> Any:
+        """Records of so many entries; the first look at any buffer of a field loads the field.
+
+        ``load`` gives the column of a field, of its form and that length.
+        """
+        import awkward as ak
+
+        buffers = {}
+        for name, keys in self._keys.items():
+            field = _Field(name, load, len(keys), self._accessed)
+            for number, key in enumerate(keys):
+                buffers[key] = partial(field.read, number, key)
+        return ak.from_buffers(self._form, length, buffers)
 
 
 class _Field:
     """The column of a field, from when its first buffer is looked at until all are handed out."""
+
+    __slots__ = ("_accessed", "_column", "_load", "_missing", "_name")
 
     def __init__(self, name: str, load: Callable[[str], Column], count: int, accessed: Told | None) -> None:
         self._name = name
@@ -67,21 +81,17 @@ class _Field:
         self._accessed = accessed
         self._column: Column | None = None
 
-    def buffer(self, number: int, key: str) -> Callable[[], Any]:
-        """What gives one of the buffers."""
-
-        def read() -> Any:
-            if self._accessed is not None:
-                self._accessed(Accessed(self._name, key))
-            column = self._column
-            if column is None:
-                column = self._column = self._load(self._name)
-            self._missing.discard(number)
-            if not self._missing:
-                self._column = None
-            return column.buffers[number]
-
-        return read
+    def read(self, number: int, key: str) -> Any:
+        """One of the buffers."""
+        if self._accessed is not None:
+            self._accessed(Accessed(self._name, key))
+        column = self._column
+        if column is None:
+            column = self._column = self._load(self._name)
+        self._missing.discard(number)
+        if not self._missing:
+            self._column = None
+        return column.buffers[number]
 
 
 def _form(form: Form, key: str, keys: list[str]) -> Any:

@@ -10,9 +10,8 @@ from ._assemble import readable_leaves
 from ._column import Column, Form
 from ._concatenate import concatenated
 from ._lazy_reader import LazyReader
-from ._libraries import Doc
 from ._select import warn_skipped
-from ._virtual import Accessed, virtual_records
+from ._virtual import Accessed, VirtualRecords
 from ._wish import documented
 from .errors import UsageError
 
@@ -33,9 +32,7 @@ class LazyChunks(Sequence[Any]):
 
     def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
         self._reader = reader
-        self._docs = _docs(reader, add_doc)
-        self._accessed = _appending(access_log)
-        self._forms = _forms(reader)
+        self._records = _records(reader, add_doc, access_log)
 
     @property
     def tree(self) -> Tree:
@@ -94,20 +91,12 @@ class LazyChunks(Sequence[Any]):
 
     def _chunk(self, index: int) -> Any:
         held = self._reader.hold(index)
-        length = held.stop - held.start
-        return virtual_records(length, self._forms, held.column, titles=self._docs, accessed=self._accessed)
+        return self._records.array(held.stop - held.start, held.column)
 
 
 def whole_array(reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> Any:
     """All entries of a reader as one ``ak.Array`` of records; columns are read when they are touched."""
-    docs = _docs(reader, add_doc)
-    return virtual_records(
-        reader.stop - reader.start,
-        _forms(reader),
-        whole_loader(reader),
-        titles=docs,
-        accessed=_appending(access_log),
-    )
+    return _records(reader, add_doc, access_log).array(reader.stop - reader.start, whole_loader(reader))
 
 
 def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
@@ -136,10 +125,10 @@ def _forms(reader: LazyReader) -> dict[str, Form]:
     return whole
 
 
-def _docs(reader: LazyReader, add_doc: AddDoc) -> dict[str, Doc]:
-    """The descriptions of the fields."""
+def _records(reader: LazyReader, add_doc: AddDoc, access_log: Any) -> VirtualRecords:
     docs = {name: documented(branch, add_doc) for name, branch in reader.fields.items()}
-    return {name: doc for name, doc in docs.items() if doc}
+    titles = {name: doc for name, doc in docs.items() if doc}
+    return VirtualRecords(_forms(reader), titles, _appending(access_log))
 
 
 def _appending(access_log: Any) -> Callable[[Accessed], None] | None:
