@@ -120,6 +120,7 @@ class Tree:
     compressed_bytes: int
     uncompressed_bytes: int
     is_distant: bool  # reading has to wait for something beyond this machine
+    bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
     def read(
         self,
         requests: Sequence[int | tuple[int, str]],
@@ -198,7 +199,10 @@ class Lazy:
     def windows(self) -> list[tuple[int, int]]:
         """First entry and end of each window."""
     def column(self, request: int, window: int, *, deadline: float | None = None) -> Column:
-        """The entries of a window. Fetches, if need be, with it what is likely to be touched."""
+        """The entries of a window. Fetches, if need be, with it what is likely to be touched.
+
+        The arrays share memory with what the reader keeps: they are read-only.
+        """
     def touch(self, requests: Sequence[int], window: int, *, deadline: float | None = None) -> None:
         """Fetches a declared set of a window in one planned request, and decodes it."""
     def release(self, window: int) -> None:

@@ -1,26 +1,34 @@
 //! The windows of a lazy reader: whole clusters, joined while they are small and cut where they are huge.
 
 use sapwood_fetch::windows;
-use sapwood_ttree::BasketRef;
+use sapwood_ttree::Branch;
 use std::ops::Range;
 
-/// Compressed bytes of all columns together that clusters are joined up to.
+/// Bytes of all columns together that clusters are joined up to: compressed, or a quarter of what they become,
+/// whichever is more.
 const WINDOW: u64 = 32 << 20;
+const MOST_EXPANSION: u64 = 4;
 /// A cluster of more bytes than this is cut; baskets that reach across the cut are fetched once all the same.
 const HUGE: u64 = 4 * WINDOW;
 
-/// Cuts `entries` into windows, the first of at most `first` entries where a cluster has more.
-pub(super) fn cut<'t>(
+/// The first entry of each basket of a branch, and what it costs to hold it.
+pub(super) fn costs(branch: &Branch) -> impl Iterator<Item = (u64, u64)> {
+    let expansion = branch.total_bytes.div_ceil(branch.zip_bytes.max(1)).div_ceil(MOST_EXPANSION).max(1);
+    branch.baskets.iter().map(move |basket| (basket.first_entry, basket.len.saturating_mul(expansion)))
+}
+
+/// Cuts `entries` into windows by the `costs` of baskets, the first of at most `first` entries where a cluster has more.
+pub(super) fn cut(
     cluster_starts: &[u64],
-    baskets: impl Iterator<Item = &'t BasketRef>,
+    costs: impl Iterator<Item = (u64, u64)>,
     entries: Range<u64>,
     memory: u64,
     first: Option<u64>,
 ) -> Vec<Range<u64>> {
     let mut bytes = vec![0_u64; cluster_starts.len().max(1)];
-    for basket in baskets {
-        let cluster = cluster_starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
-        bytes[cluster] = bytes[cluster].saturating_add(basket.len);
+    for (first_entry, cost) in costs {
+        let cluster = cluster_starts.partition_point(|start| *start <= first_entry).saturating_sub(1);
+        bytes[cluster] = bytes[cluster].saturating_add(cost);
     }
     let budget = WINDOW.min(memory / 8);
     let cost = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
@@ -53,28 +61,24 @@ fn split(range: &Range<u64>, pieces: u64) -> Vec<Range<u64>> {
 mod tests {
     use super::*;
 
-    fn basket(first_entry: u64, len: u64) -> BasketRef {
-        BasketRef { first_entry, entries: 10, offset: 0, len, embedded: None }
-    }
-
     #[test]
     fn small_clusters_are_joined_and_huge_ones_are_cut() {
-        let baskets = [basket(0, 1), basket(10, 1), basket(20, HUGE + 1), basket(30, 1)];
-        let windows = cut(&[0, 10, 20, 30, 40], baskets.iter(), 0..40, u64::MAX, None);
+        let baskets = [(0, 1), (10, 1), (20, HUGE + 1), (30, 1)];
+        let windows = cut(&[0, 10, 20, 30, 40], baskets.into_iter(), 0..40, u64::MAX, None);
         assert_eq!(windows, [0..20, 20..22, 22..24, 24..26, 26..28, 28..30, 30..40]);
     }
 
     #[test]
     fn the_first_window_may_be_shorter() {
-        let baskets = [basket(0, 1), basket(10, 1)];
-        let windows = cut(&[0, 10, 20], baskets.iter(), 3..20, u64::MAX, Some(5));
+        let baskets = [(0, 1), (10, 1)];
+        let windows = cut(&[0, 10, 20], baskets.into_iter(), 3..20, u64::MAX, Some(5));
         assert_eq!(windows, [3..8, 8..20]);
-        assert_eq!(cut(&[0, 10, 20], baskets.iter(), 3..7, u64::MAX, Some(5)), vec![3..7]);
-        assert!(cut(&[0, 10, 20], baskets.iter(), 3..3, u64::MAX, Some(5)).is_empty());
+        assert_eq!(cut(&[0, 10, 20], baskets.into_iter(), 3..7, u64::MAX, Some(5)), vec![3..7]);
+        assert!(cut(&[0, 10, 20], baskets.into_iter(), 3..3, u64::MAX, Some(5)).is_empty());
     }
 
     #[test]
     fn a_tree_without_clusters_is_one_window() {
-        assert_eq!(cut(&[], [basket(0, 1)].iter(), 0..10, u64::MAX, None), vec![0..10]);
+        assert_eq!(cut(&[], [(0, 1)].into_iter(), 0..10, u64::MAX, None), vec![0..10]);
     }
 }

@@ -71,7 +71,7 @@ impl Lazy {
         let unknown = options.startup && seed.iter().all(|(_, share)| *share <= 0.0);
         let windows = cut::cut(
             &tree.metadata().cluster_starts,
-            branches.flat_map(|branch| &branch.baskets),
+            branches.flat_map(cut::costs),
             entries,
             options.memory_bytes,
             unknown.then_some(options.startup_entries),
