@@ -29,7 +29,7 @@ SECONDS = [0.1, 1, 10, 100, 1000]
 
 
 def panel(axes: Any, table: Table) -> None:
-    """The readers over one protocol; what was scaled from a part of the run is dashed."""
+    """The readers over one protocol; dotted: scaled from a part of the run, triangle: stopped."""
     for client in dict.fromkeys(point.client for point in table.points):
         points = [each for each in table.points if each.client == client and each.rtt_ms and each.seconds]
         points.sort(key=lambda each: each.rtt_ms)
@@ -39,7 +39,15 @@ def panel(axes: Any, table: Table) -> None:
             places = [before.rtt_ms, after.rtt_ms], [before.seconds, after.seconds]
             axes.plot(*places, **style, linestyle=":" if part else "-")
         places = ([each.rtt_ms for each in points], [each.seconds for each in points])
-        axes.plot(*places, color=style["color"], linestyle="", marker="o", markersize=3.5, label=client)
+        dots = {"color": style["color"], "linestyle": "", "markersize": 3.5}
+        axes.plot(*places, **dots, marker="o", label=client)
+        stopped = [
+            (each.rtt_ms, each.at_least)
+            for each in table.points
+            if each.client == client and each.rtt_ms and each.at_least != each.seconds
+        ]
+        limits = [place[0] for place in stopped], [place[1] for place in stopped]
+        axes.plot(*limits, **dots, marker="^")
     axes.set_title(f"{table.protocol}://, {LAYOUTS.get(table.file, table.file)}", fontsize=9)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -270,7 +270,7 @@ def tables(records: list[Record]) -> dict[str, str]:
         found["required"] = "\n".join(table(["asked for", "measured", "required", "holds"], rows))
     parts = []
     for each in column_tables(records):
-        parts += [f"### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]
+        parts += [f"#### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]
     if parts:
         found["columns"] = "\n\n".join(parts)
     for name, make in (("whole", whole_table), ("files", files_table)):
