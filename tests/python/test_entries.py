@@ -201,3 +201,42 @@ def test_entries_that_are_not_there_are_refused(path: Path, entries: Any) -> Non
 def test_what_is_no_entry_list_is_a_type_error(path: Path, entries: Any) -> None:
     with sapwood.open(f"{path}:Events") as tree, pytest.raises(TypeError):
         tree.arrays(["energy"], entries=entries)
+
+
+def test_many_files_are_cut_in_two_stages(path: Path) -> None:
+    wishes: dict[str, Any] = {"cut": "number % 500 < 20", "library": "np"}
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr("sapwood._reading.stages", lambda *_: None)
+        plain = sapwood.concatenate(
+            [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, **wishes
+        )
+    staged, report = sapwood.concatenate(
+        [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, report=True, **wishes
+    )
+    assert same(staged, plain)
+    assert report.skipped_bytes > 0
+
+
+def files_with_objects() -> list[Path]:
+    return sorted((Path(__file__).parents[1] / "data" / "trees").glob("*.root"))
+
+
+@pytest.mark.parametrize("file", files_with_objects(), ids=lambda file: file.stem)
+def test_objects_and_groups_are_cut_in_two_stages(file: Path) -> None:
+    with sapwood.open(file) as opened:
+        for name in opened.keys(filter_classname="TTree", cycle=False):
+            tree = opened[name]
+            numbers = [
+                one for one in tree.values() if one.form and one.form[0] == "primitive" and not one.member
+            ]
+            for branch in [one for one in numbers if one.num_entries == tree.num_entries][:2]:
+                middle = float(np.median(branch.array(library="np"))) if tree.num_entries else 0.0
+                cut = f'get("{branch.path}") > {middle}'
+                wanted = [one.path for one in tree.branches if one.unsupported is None]
+                staged = tree.arrays(wanted, cut, how=dict)
+                with pytest.MonkeyPatch.context() as context:
+                    context.setattr("sapwood._reading.stages", lambda *_: None)
+                    plain = tree.arrays(wanted, cut, how=dict)
+                for key, array in plain.items():
+                    assert str(ak.type(staged[key])) == str(ak.type(array)), key
+                    assert staged[key].tolist() == array.tolist(), key
