@@ -145,7 +145,8 @@ def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -
                 with server.far(rtt_ms, 0) as far:
                     # Of the saved profile, each run has the one of the first.
                     copy = Path(folder, f"{client.name} {rtt_ms}.json")
-                    copy.write_bytes(profile.read_bytes())
+                    if profile.exists():
+                        copy.write_bytes(profile.read_bytes())
                     found = run(client, far, {**task, "plot": plot}, copy, options)
                 sums += [found["sum"]] if found.get("share") == 1 else []
                 where = {"pattern": task["name"], "rtt_ms": rtt_ms, "client": client.name}
