@@ -9,6 +9,7 @@
 //!             └── ledger: hits, misses, bytes that nobody used
 //! ```
 
+mod claim;
 mod flight;
 mod ledger;
 mod policy;

@@ -1,5 +1,6 @@
 //! The reader: touches columns in windows from several threads, and fetches as the policy decides.
 
+use super::claim::{Claim, Pin};
 use super::flight::Flight;
 use super::ledger::{Accounting, Fetch, Ledger};
 use super::policy::{Decision, Policy, Rules, Touch};
@@ -40,10 +41,10 @@ pub struct Fetched {
 }
 
 /// Asked about ten times a second during a wait: true gives up.
-type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
-type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
+pub(super) type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
 /// Reads columns of windows when they are touched, and what is likely to be touched with them.
 ///
@@ -51,19 +52,19 @@ type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)
 /// ask again. Dropping it abandons what is in flight.
 pub struct Reader<V>(Arc<Shared<V>>);
 
-struct Shared<V> {
+pub(super) struct Shared<V> {
     layout: Arc<dyn Layout>,
     handle: Handle,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// The source never waits: nothing is fetched ahead of the work.
     immediate: bool,
     state: Mutex<State<V>>,
 }
 
-struct State<V> {
+pub(super) struct State<V> {
     policy: Policy,
     ledger: Ledger,
-    store: Store<V>,
+    pub(super) store: Store<V>,
     depth: usize,
 }
 
@@ -182,7 +183,7 @@ enum Step<V> {
 }
 
 impl<V: Clone + Send + 'static> Shared<V> {
-    fn lock(&self) -> MutexGuard<'_, State<V>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<V>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -457,74 +458,6 @@ fn land<V: Clone + Send + 'static>(
         }
     };
     flight.end(error);
-}
-
-/// Columns that this thread makes values of; dropping it leaves them to others.
-struct Claim<'r, V: Clone + Send + 'static> {
-    shared: &'r Arc<Shared<V>>,
-    window: usize,
-    gate: Arc<Flight>,
-    fetched: Vec<Fetched>,
-}
-
-impl<V: Clone + Send + 'static> Claim<'_, V> {
-    fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
-        let values = work(&self.fetched, interrupted)?;
-        let mut state = self.shared.lock();
-        for (fetched, (value, bytes)) in self.fetched.iter().zip(values) {
-            state.store.put(fetched.column, self.window, value, bytes);
-        }
-        state.store.shrink(self.shared.limits.memory_bytes);
-        Ok(())
-    }
-
-    /// From now on only who touches them works on the columns other than `touched`.
-    fn refuse(&self, touched: &[usize]) {
-        let mut state = self.shared.lock();
-        let held = state.store.window(self.window);
-        for fetched in self.fetched.iter().filter(|fetched| !touched.contains(&fetched.column)) {
-            if let Some(slot) = held.slots.get_mut(&fetched.column) {
-                slot.refused = true;
-            }
-        }
-    }
-}
-
-impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let held = state.store.window(self.window);
-        for fetched in &self.fetched {
-            if let Some(slot) = held.slots.get_mut(&fetched.column)
-                && matches!(&slot.stage, Stage::Working(gate) if Arc::ptr_eq(gate, &self.gate))
-            {
-                slot.stage = Stage::Bytes;
-            }
-        }
-        self.gate.end(None);
-    }
-}
-
-/// A window that a call works on.
-struct Pin<'r, V: Clone + Send + 'static> {
-    shared: &'r Arc<Shared<V>>,
-    window: usize,
-}
-
-impl<'r, V: Clone + Send + 'static> Pin<'r, V> {
-    fn new(shared: &'r Arc<Shared<V>>, window: usize) -> Self {
-        shared.lock().store.window(window).pins += 1;
-        Pin { shared, window }
-    }
-}
-
-impl<V: Clone + Send + 'static> Drop for Pin<'_, V> {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let held = state.store.window(self.window);
-        held.pins = held.pins.saturating_sub(1);
-        state.store.shrink(self.shared.limits.memory_bytes);
-    }
 }
 
 impl<V> fmt::Debug for Reader<V> {

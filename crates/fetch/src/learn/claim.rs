@@ -1,0 +1,77 @@
+//! What a thread works on, so that others leave it alone: columns that it makes values of, and windows that stay.
+
+use super::flight::Flight;
+use super::reader::{Fetched, Interrupt, Shared, Work};
+use super::store::Stage;
+use sapwood_core::Result;
+use std::sync::Arc;
+
+/// Columns that this thread makes values of; dropping it leaves them to others.
+pub(super) struct Claim<'r, V: Clone + Send + 'static> {
+    pub(super) shared: &'r Arc<Shared<V>>,
+    pub(super) window: usize,
+    /// Whoever waits for the values waits for this.
+    pub(super) gate: Arc<Flight>,
+    pub(super) fetched: Vec<Fetched>,
+}
+
+impl<V: Clone + Send + 'static> Claim<'_, V> {
+    /// Makes the values, and keeps them.
+    pub(super) fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
+        let values = work(&self.fetched, interrupted)?;
+        let mut state = self.shared.lock();
+        for (fetched, (value, bytes)) in self.fetched.iter().zip(values) {
+            state.store.put(fetched.column, self.window, value, bytes);
+        }
+        state.store.shrink(self.shared.limits.memory_bytes);
+        Ok(())
+    }
+
+    /// From now on only who touches them works on the columns other than `touched`.
+    pub(super) fn refuse(&self, touched: &[usize]) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        for fetched in self.fetched.iter().filter(|fetched| !touched.contains(&fetched.column)) {
+            if let Some(slot) = held.slots.get_mut(&fetched.column) {
+                slot.refused = true;
+            }
+        }
+    }
+}
+
+impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        for fetched in &self.fetched {
+            if let Some(slot) = held.slots.get_mut(&fetched.column)
+                && matches!(&slot.stage, Stage::Working(gate) if Arc::ptr_eq(gate, &self.gate))
+            {
+                slot.stage = Stage::Bytes;
+            }
+        }
+        self.gate.end(None);
+    }
+}
+
+/// A window that a call works on.
+pub(super) struct Pin<'r, V: Clone + Send + 'static> {
+    shared: &'r Arc<Shared<V>>,
+    window: usize,
+}
+
+impl<'r, V: Clone + Send + 'static> Pin<'r, V> {
+    pub(super) fn new(shared: &'r Arc<Shared<V>>, window: usize) -> Self {
+        shared.lock().store.window(window).pins += 1;
+        Pin { shared, window }
+    }
+}
+
+impl<V: Clone + Send + 'static> Drop for Pin<'_, V> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let held = state.store.window(self.window);
+        held.pins = held.pins.saturating_sub(1);
+        state.store.shrink(self.shared.limits.memory_bytes);
+    }
+}
