@@ -53,7 +53,7 @@ public:
 
 private:
   void answer(const XRootDStatus &status, XrdCl::AnyObject *response) {
-    std::string text = status.IsOK() ? std::string() : without_zeros(status.ToString());
+    std::string text = status.IsOK() ? std::string() : without_zeros(status.ToStr());
     swx_result result = result_of(status, text);
     XrdCl::VectorReadInfo *read = nullptr;
     XrdCl::StatInfo *stat = nullptr;
@@ -88,7 +88,7 @@ template <typename Start> void run(Completion *completion, Start start) noexcept
     XRootDStatus status = start(completion);
     // Closing what is closed is "OK", but nobody is called.
     if (status.IsOK() && status.code != XrdCl::suAlreadyDone) return;
-    std::string text = status.IsOK() ? std::string() : without_zeros(status.ToString());
+    std::string text = status.IsOK() ? std::string() : without_zeros(status.ToStr());
     completion->complete(result_of(status, text));
     delete completion;
   } catch (...) {
@@ -234,7 +234,7 @@ void swx_list(const char *url, uint16_t seconds, swx_done done, void *context) {
   try {
     XRootDStatus status;
     std::string lines = listing(XrdCl::URL(url), seconds, status);
-    std::string text = status.IsOK() ? lines : without_zeros(status.ToString());
+    std::string text = status.IsOK() ? lines : without_zeros(status.ToStr());
     swx_result result = result_of(status, text);
     done(context, &result);
   } catch (...) {

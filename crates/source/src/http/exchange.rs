@@ -79,14 +79,16 @@ impl Exchange {
 
     async fn dispatch(&self, signed: Signed, message: &Message) -> Result<Response, Failure> {
         let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
+        let Signed { url, headers, .. } = signed;
         let request = client
-            .request(message.method.clone(), signed.url)
-            .headers(signed.headers)
+            .request(message.method.clone(), url.clone())
+            .headers(headers)
             // Not signed: what lies between may change it.
             .header(ACCEPT_ENCODING, "identity")
             .body(message.body.clone());
+        let place = place(&url);
         let wait = self.accounting.request(message.ranges);
-        let response = self.in_time(request.send()).await;
+        let response = self.in_time(&place, request.send()).await;
         self.accounting.answered(wait);
         match response {
             Ok(response) => {
@@ -108,9 +110,10 @@ impl Exchange {
         most: u64,
     ) -> Result<(Bytes, Option<Error>), Failure> {
         let announced = response.content_length().unwrap_or(0).min(most);
+        let place = place(response.url());
         let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0));
         loop {
-            match self.in_time(response.chunk()).await {
+            match self.in_time(&place, response.chunk()).await {
                 Ok(Some(chunk)) => {
                     self.accounting.received(chunk.len());
                     if (body.len() + chunk.len()) as u64 > most {
@@ -149,13 +152,17 @@ impl Exchange {
         Failure::Status(failure)
     }
 
-    /// Waits for the network, but not for ever.
-    async fn in_time<T>(&self, wait: impl Future<Output = reqwest::Result<T>>) -> Result<T, Failure> {
+    /// Waits for the server at a place, but not for ever.
+    async fn in_time<T>(
+        &self,
+        place: &str,
+        wait: impl Future<Output = reqwest::Result<T>>,
+    ) -> Result<T, Failure> {
         match timeout(self.stall, wait).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(Failure::Network(network_error(error))),
+            Ok(Err(error)) => Err(network_failure(error, place)),
             Err(_) => {
-                let message = format!("the server was silent for {} s", self.stall.as_secs_f32());
+                let message = format!("the server {place} was silent for {} s", self.stall.as_secs_f32());
                 Err(Failure::Network(Error::new(ErrorKind::Timeout, message)))
             }
         }
@@ -181,16 +188,42 @@ pub(super) fn endless() -> Failure {
     Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end"))
 }
 
-fn network_error(error: reqwest::Error) -> Error {
+/// Host and port of a URL: what a message may say of it.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn network_failure(error: reqwest::Error, place: &str) -> Failure {
     let error = error.without_url();
     if error.is_connect() && error.is_timeout() {
-        return Error::new(ErrorKind::Timeout, "the server cannot be reached: no connection in time")
-            .caused_by(error);
+        let message = format!("the server {place} cannot be reached: no connection in time");
+        return Failure::Network(Error::new(ErrorKind::Timeout, message).caused_by(error));
     }
     let mut root: &dyn StdError = &error;
     while let Some(deeper) = root.source() {
         root = deeper;
     }
-    let what = if error.is_connect() { "the server cannot be reached" } else { "the connection failed" };
-    Error::new(ErrorKind::Network, format!("{what}: {root}")).caused_by(error)
+    let root = root.to_string();
+    if !error.is_connect() {
+        let message = format!("the connection to {place} failed: {root}");
+        return Failure::Network(Error::new(ErrorKind::Network, message).caused_by(error));
+    }
+    let (hint, is_final) = match root.as_str() {
+        // EAI_NONAME, in the words of Linux and of macOS. Other failures of the look-up may pass.
+        root if root.contains("Name or service not known") || root.contains("nor servname") => {
+            (Some("is the name of the host spelt right?"), true)
+        }
+        root if root.contains("invalid peer certificate") => (
+            Some(
+                "no authority that is trusted here vouches for the server: X509_CERT_DIR and X509_CERT_FILE name further ones",
+            ),
+            true,
+        ),
+        root if root.contains("refused") => (Some("is the port right, and does the server run?"), false),
+        _ => (None, false),
+    };
+    let failure = Error::new(ErrorKind::Network, format!("the server {place} cannot be reached: {root}"));
+    let failure = hint.into_iter().fold(failure.caused_by(error), Error::hint);
+    if is_final { Failure::Fatal(failure) } else { Failure::Network(failure) }
 }
