@@ -61,6 +61,8 @@ class File:
         """All keys, highest cycle first within a name, in file order otherwise."""
     def item(self, path: str, cycle: int | None = None, deadline: float | None = None) -> Tree | Object:
         """The tree or the object at a path."""
+    def likely_tree(self, name: str) -> Tree | None:
+        """The tree of that name at the end of the file, while the keys are still on their way; else None."""
     def streamers(self, deadline: float | None = None) -> list[dict[str, Any]]:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
@@ -121,6 +123,8 @@ class Tree:
     uncompressed_bytes: int
     is_distant: bool  # reading has to wait for something beyond this machine
     bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
+    def settled(self, deadline: float | None = None) -> Tree | None:
+        """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
     def read(
         self,
         requests: Sequence[int | tuple[int, str]],

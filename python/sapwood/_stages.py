@@ -57,7 +57,9 @@ def stages(wish: Wish, start: int, stop: int) -> Stages | None:
     second = {
         leaf.key: leaf for leaves in later if any(leaf.key not in first for leaf in leaves) for leaf in leaves
     }
-    if _stored_bytes(list(second.values()), start, stop) < _TOO_LITTLE or not _cuts_entries(wish):
+    # Fewer bytes than a full link carries in a round trip take no longer to come than the turnaround.
+    least = max(_TOO_LITTLE, wish.source.tree.core.bytes_in_flight)
+    if _stored_bytes(list(second.values()), start, stop) < least or not _cuts_entries(wish):
         return None
     # What was asked for and is not in the second stage is in the first.
     rest = [leaf for leaf in wish.leaves if leaf.key not in second or leaf.key in first]

@@ -4,10 +4,10 @@ use crate::elsewhere::Elsewhere;
 use crate::member::{member_form, spelled};
 use crate::request::names;
 use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
-use sapwood_core::{Column, Result};
+use sapwood_core::{Column, Deadline, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{Branch, Layout, Meaning, Outcome, interpret};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, Outcome, interpret};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,10 @@ pub(crate) struct Inner {
     pub(crate) elsewhere: Elsewhere,
     compiler: Compiler,
     selected: Mutex<Selected>,
+    /// Offset of the record that it was read from.
+    record: u64,
+    /// That, if no list of keys has named it.
+    assumed: Option<u64>,
 }
 
 /// What was selected of branches before: by index and the paths of the members.
@@ -52,6 +56,34 @@ impl Tree {
         record: &Record,
         streamers: &StreamerInfos,
     ) -> Result<Tree> {
+        Tree::read_from(file, path, key, record, streamers).map(|inner| Tree(Arc::new(inner)))
+    }
+
+    /// A tree that no list of keys has named yet. None if it needs descriptions of classes, or makes no sense.
+    pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
+        let inner = Tree::read_from(file, path, key, record, &StreamerInfos::default()).ok()?;
+        let plain = inner.meta.branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
+        plain.then(|| Tree(Arc::new(Inner { assumed: Some(key.offset), ..inner })))
+    }
+
+    /// Looks whether the list of keys names this tree, where that was assumed. None if it does; else the tree that it
+    /// names.
+    ///
+    /// # Errors
+    /// Those of [`File::tree`].
+    pub fn settled(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Option<Tree>> {
+        let Some(offset) = self.0.assumed else { return Ok(None) };
+        let tree = self.file().tree(self.path(), None, deadline, interrupt)?;
+        Ok(Some(tree).filter(|tree| tree.0.record != offset))
+    }
+
+    fn read_from(
+        file: File,
+        path: &str,
+        key: &Key,
+        record: &Record,
+        streamers: &StreamerInfos,
+    ) -> Result<Inner> {
         let meta = sapwood_ttree::Tree::parse(
             &key.class_name,
             &record.payload,
@@ -63,15 +95,17 @@ impl Tree {
         let mut left = MOST_COLUMNS;
         let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[]));
         let outcomes = outcomes.map(|outcome| limited(outcome, &mut left)).collect();
-        Ok(Tree(Arc::new(Inner {
+        Ok(Inner {
             file,
             path: path.to_owned(),
+            record: record.offset,
             meta,
             outcomes,
             elsewhere: Elsewhere::default(),
             compiler,
             selected: Mutex::default(),
-        })))
+            assumed: None,
+        })
     }
 
     /// The file it is in.
@@ -87,6 +121,11 @@ impl Tree {
     /// True if reading has to wait for something beyond this machine.
     pub fn is_distant(&self) -> bool {
         !self.file().0.fetcher.source().physics().immediate
+    }
+
+    /// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.
+    pub fn bytes_in_flight(&self) -> u64 {
+        if self.is_distant() { self.file().0.fetcher.link().bytes_in_flight().unwrap_or(0) } else { 0 }
     }
 
     /// Name, title, clusters, aliases and more, as the file says.

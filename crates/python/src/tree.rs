@@ -101,6 +101,18 @@ impl Tree {
         self.0.is_distant()
     }
 
+    #[getter]
+    fn bytes_in_flight(&self) -> u64 {
+        self.0.bytes_in_flight()
+    }
+
+    /// The tree that the keys name instead, if this one was only likely.
+    #[pyo3(signature = (deadline=None))]
+    fn settled(&self, py: Python<'_>, deadline: Option<f64>) -> PyResult<Option<Tree>> {
+        let deadline = self::deadline(deadline)?;
+        detached(py, |interrupt| self.0.settled(deadline, interrupt)).map(|tree| tree.map(Tree))
+    }
+
     /// The entries of branches or of members in them.
     #[pyo3(signature = (requests, entry_start, entry_stop, *, threads=None, deadline=None))]
     fn read<'py>(
