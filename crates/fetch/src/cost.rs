@@ -9,6 +9,9 @@ use sapwood_source::Physics;
 /// The bandwidth that the gap of a source is stated for, in bytes per second: 1 Gbit/s.
 const NOMINAL: u64 = 125_000_000;
 
+/// Bytes that are read in vain at most to save round trips, for each byte that is wanted.
+const MOST_IN_VAIN: u64 = 4;
+
 /// Cutting requests of fewer bytes up, to use more connections, would mostly add round trips for connecting.
 const WORTH_A_REQUEST: u64 = 8 << 20;
 
@@ -17,20 +20,21 @@ const LEAST_WORTH_A_REQUEST: u64 = 1 << 20;
 
 /// The largest gap between ranges that is cheaper to read than to skip; `sorted` ranges rise.
 ///
-/// Until the link is known, it is what the source says. Then it is what the link carries in the time that one
-/// more range costs. If there are more ranges than can be in flight together, reading more gaps may save whole
-/// round trips: as many are read as pays. In no case more is read in vain than was wanted, unless it is
-/// little beside a round trip.
+/// Until the round trip is known, it is what the source says. Then it is what the link carries in the time that one
+/// more range costs, but in all no more than was wanted. If there are more ranges than can be in flight together,
+/// reading more gaps may save whole round trips: as many are read as pays, up to four times what was wanted. (What is
+/// little beside a round trip may be read in any case.)
 pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) -> u64 {
-    let known = link.bytes_in_flight().zip(link.bandwidth);
-    let Some((round_trip, bandwidth)) = known.filter(|_| !physics.immediate) else { return physics.gap };
+    let bandwidth = link.bandwidth.unwrap_or(NOMINAL);
+    let round_trip = Link { bandwidth: Some(bandwidth), ..*link }.bytes_in_flight();
+    let Some(round_trip) = round_trip.filter(|_| !physics.immediate) else { return physics.gap };
     let (gaps, wanted) = gaps(sorted);
     let overread = sums(&gaps);
     let piece = scaled(physics.gap, bandwidth);
     // The number of gaps that may be read at most, and that are read in any case.
-    let bound = wanted.max(round_trip / 8);
-    let most = overread.partition_point(|&bytes| bytes <= bound).saturating_sub(1);
-    let least = gaps.partition_point(|&gap| gap <= piece).min(most);
+    let within = |bound| overread.partition_point(|&bytes| bytes <= bound).saturating_sub(1);
+    let most = within(wanted.saturating_mul(MOST_IN_VAIN).max(round_trip / 8));
+    let least = gaps.partition_point(|&gap| gap <= piece).min(within(wanted.max(round_trip / 8)));
     let pieces = gaps.len() + 1;
     let together = physics.concurrency.max(1).saturating_mul(physics.ranges_per_request.max(1));
     let read = (1..=(pieces - least).div_ceil(together))
@@ -122,7 +126,7 @@ mod tests {
     #[test]
     fn what_the_source_says_holds_until_the_link_is_known() {
         let far_apart = ranges(100, 1000, 1 << 20);
-        for unknown in [Link::default(), Link { bandwidth: None, ..link(100, 1) }] {
+        for unknown in [Link::default(), Link { round_trip: None, ..link(100, 1) }] {
             assert_eq!(largest_gap(&far_apart, &SINGLE, &unknown), SINGLE.gap);
         }
         assert_eq!(largest_gap(&far_apart, &Physics::LOCAL, &link(100, NOMINAL)), Physics::LOCAL.gap);
@@ -151,7 +155,9 @@ mod tests {
     #[test]
     fn little_is_read_in_vain() {
         let wanted = ranges(40, 1000, 50_000);
-        assert_eq!(largest_gap(&wanted, &SINGLE, &link(1, NOMINAL)), 0);
+        for known in [link(1, NOMINAL), Link { bandwidth: None, ..link(1, NOMINAL) }] {
+            assert_eq!(largest_gap(&wanted, &SINGLE, &known), 0);
+        }
     }
 
     #[test]
