@@ -144,3 +144,28 @@ fn what_is_not_there_is_said() {
     assert_eq!(tree.lazy(&[0], beyond, &mut never()).unwrap_err().kind(), ErrorKind::Usage);
     lazy.release(99);
 }
+
+#[test]
+fn a_steady_pattern_takes_at_most_two_fetches_a_window() {
+    let tree = mixed(true);
+    // Windows of one cluster each.
+    let options = LazyOptions { memory_bytes: 60_000, startup_entries: 500, ..LazyOptions::default() };
+    let lazy = lazy(&tree, options);
+    let windows = lazy.windows().len();
+    assert!(windows >= 5, "{windows}");
+    let before = tree.file().counters().snapshot().turnarounds;
+    for window in 0..windows {
+        let also = if window % 2 == 1 { &[2, 4, 7, 9][..] } else { &[] };
+        for request in [0, 3, 5].iter().chain(also) {
+            column(&lazy, *request, window).unwrap();
+        }
+        lazy.release(window);
+    }
+    for window in 2..windows {
+        let fetches = lazy.fetches().iter().filter(|fetch| fetch.window == window).count();
+        assert!(fetches <= 2, "{fetches} fetches for window {window}");
+    }
+    let turnarounds = tree.file().counters().snapshot().turnarounds - before;
+    assert!(turnarounds <= windows as u64, "{turnarounds} turnarounds");
+    assert!(lazy.accounting().held_bytes <= 60_000);
+}
