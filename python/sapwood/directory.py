@@ -134,6 +134,8 @@ class Directory(ABC):
     def __getitem__(self, where: str) -> Any:
         if not isinstance(where, str):
             raise TypeError(f"an object is found by its name, not by {where!r}")
+        if not self._path and (likely := self.file.likely_tree(where)) is not None:
+            return likely
         if "/" in where.strip("/"):
             # The core finds an object by its path without listing directories that are not on the way to it.
             path, cycle = split_cycle(where)

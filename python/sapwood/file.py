@@ -131,6 +131,12 @@ class File(Directory):
         directory = tuple(path.split("/")[:-1])
         return Tree(SubDirectory(self, directory) if directory else self, path, cycle, core)
 
+    def likely_tree(self, name: str) -> Tree | None:
+        """The tree of a name, if it is at hand while the keys of the file are still on their way."""
+        self.require_open()
+        core = self._core.likely_tree(name)
+        return None if core is None else Tree(self, name, None, core, likely=True)
+
     def tree_at(self, path: str, cycle: int | None = None) -> Tree:
         """The tree of a path from the top, in its highest or the given cycle."""
         found = self.item_at(path, cycle)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ._assemble import member_of
+from ._border import core_errors
 from ._filters import Filter
 from ._lazy_reader import Caching, lazy_options, open_reader
 from .branch import Branch
 from .branches import BranchFilter, HasBranches
-from .errors import SapwoodError
+from .errors import DeadlineError, SapwoodError
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +26,37 @@ if TYPE_CHECKING:
     from .file import File
     from .lazy import LazyChunks
     from .profile import Profile
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TRUSTED: ContextVar[Tree | None] = ContextVar("trusted", default=None)
+"""The tree that is read while it is likely only."""
+
+
+def on_trust(read: Callable[P, T]) -> Callable[P, T]:
+    """A read that does not wait for the keys of a file where a tree is likely the one that they name.
+
+    It ends with a look at them; if they name another tree, that is read instead.
+    """
+
+    @wraps(read)
+    def trusting(*args: P.args, **kwargs: P.kwargs) -> T:
+        tree = args[0]
+        if not isinstance(tree, Tree) or not tree._likely:
+            return read(*args, **kwargs)
+        token = _TRUSTED.set(tree)
+        try:
+            result = [read(*args, **kwargs)]
+        except DeadlineError:
+            raise
+        except SapwoodError:
+            result = []
+        finally:
+            _TRUSTED.reset(token)
+        return result[0] if tree._settle() and result else read(*args, **kwargs)
+
+    return trusting
 
 
 class Friend:
@@ -69,16 +102,35 @@ class Tree(HasBranches):
     It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
     """
 
-    def __init__(self, parent: Directory, path: str, cycle: int | None, core: _core.Tree) -> None:
+    def __init__(
+        self, parent: Directory, path: str, cycle: int | None, core: _core.Tree, *, likely: bool = False
+    ) -> None:
         self._parent = parent
         self._path = path
         self._cycle = cycle
-        self._core = core
+        self._found = core
+        # The file's keys are still on their way, and may name another.
+        self._likely = likely
+
+    def _settle(self) -> bool:
+        """Waits for the keys of the file where this tree was taken for the one they name; true if it is."""
+        with core_errors():
+            other = self._found.settled(self.file.options.deadline)
+        if other is not None:
+            self._found = other
+            for name in set(self.__dict__) - {"_parent", "_path", "_cycle", "_found", "_likely"}:
+                self.__dict__.pop(name, None)
+        self._likely = False
+        return other is None
+
+    arrays = on_trust(HasBranches.arrays)
 
     @property
     def core(self) -> _core.Tree:
         """The tree of the compiled core."""
-        return self._core
+        if self._likely and _TRUSTED.get() is not self:
+            self._settle()
+        return self._found
 
     @property
     def tree(self) -> Tree:
@@ -98,12 +150,12 @@ class Tree(HasBranches):
     @property
     def name(self) -> str:
         """The name, without the cycle."""
-        return self._core.name
+        return self.core.name
 
     @property
     def title(self) -> str:
         """The title."""
-        return self._core.title
+        return self.core.title
 
     @cached_property
     def object_path(self) -> str:
@@ -114,24 +166,24 @@ class Tree(HasBranches):
     @property
     def class_name(self) -> str:
         """The C++ class: ``TTree``, ``TNtuple``, ``TNtupleD``."""
-        return self._core.class_name
+        return self.core.class_name
 
     classname = class_name
 
     @property
     def num_entries(self) -> int:
         """Number of entries."""
-        return self._core.num_entries
+        return self.core.num_entries
 
     @property
     def compressed_bytes(self) -> int:
         """Bytes of all baskets in the file."""
-        return self._core.compressed_bytes
+        return self.core.compressed_bytes
 
     @property
     def uncompressed_bytes(self) -> int:
         """Bytes of all baskets before compression."""
-        return self._core.uncompressed_bytes
+        return self.core.uncompressed_bytes
 
     @property
     def compression_ratio(self) -> float:
@@ -141,12 +193,12 @@ class Tree(HasBranches):
     @cached_property
     def aliases(self) -> dict[str, str]:
         """Expressions by name that the writer stored with the tree."""
-        return dict(self._core.aliases)
+        return dict(self.core.aliases)
 
     @cached_property
     def cluster_starts(self) -> list[int]:
         """First entries of the clusters, and the number of entries."""
-        return list(self._core.cluster_starts)
+        return list(self.core.cluster_starts)
 
     @cached_property
     def friends(self) -> dict[str, Friend]:
@@ -155,7 +207,7 @@ class Tree(HasBranches):
         A friend's columns are read as ``tree["name.column"]``, and in expressions alike. Its file is opened
         when it is first needed; one in another file is looked for beside this tree's.
         """
-        return {name: Friend(self, name, file, path) for name, file, path in self._core.friends}
+        return {name: Friend(self, name, file, path) for name, file, path in self.core.friends}
 
     def events(
         self,
@@ -323,7 +375,8 @@ class Tree(HasBranches):
     def close(self) -> None:
         """Closes the file, and those of friends that were opened."""
         self.file.close()
-        for friend in self.friends.values():
+        # Who has not asked for friends has opened none.
+        for friend in self.__dict__.get("friends", {}).values():
             friend.close()
 
     def __enter__(self) -> Tree:
@@ -348,7 +401,7 @@ class Tree(HasBranches):
 
     @cached_property
     def _cores(self) -> list[_core.Branch]:
-        return list(self._core.branches)
+        return list(self.core.branches)
 
     @cached_property
     def _branches(self) -> list[Branch]:

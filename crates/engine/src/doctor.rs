@@ -26,7 +26,7 @@ pub fn diagnose(
     let (outcome, facts) = match diagnosis.opened.take() {
         None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
         Some(opened) => match File::from_source(opened.source, options.deadline.within(longest), interrupt) {
-            Ok(file) => described(&file),
+            Ok(file) => described(&file, options.deadline.within(longest), interrupt),
             Err(error) => (Outcome::Failed(error), Vec::new()),
         },
     };
@@ -34,10 +34,17 @@ pub fn diagnose(
     Ok(diagnosis.steps)
 }
 
-fn described(file: &File) -> (Outcome, Vec<(String, String)>) {
+fn described(
+    file: &File,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> (Outcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
-    let keys = file.root_keys().len();
+    let keys = match file.root_keys(deadline, interrupt) {
+        Ok(keys) => keys.len(),
+        Err(error) => return (Outcome::Failed(error), Vec::new()),
+    };
     let facts = vec![("keys".to_owned(), keys.to_string())];
     (Outcome::Passed(format!("written by ROOT {version}")), facts)
 }

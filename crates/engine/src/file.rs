@@ -1,6 +1,7 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
 use crate::elsewhere::beside;
+use crate::keys::Keys;
 use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
@@ -24,8 +25,10 @@ pub struct File(pub(crate) Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) fetcher: Fetcher,
-    tfile: TFile,
+    header: FileHeader,
+    /// What came with opening.
     known: Segments,
+    keys: Keys,
     streamers: OnceLock<Arc<StreamerInfos>>,
     compiler: OnceLock<Compiler>,
     trace: Trace,
@@ -93,12 +96,12 @@ impl File {
         let (url, size) = (source.identity().url.clone(), source.identity().size);
         let traced = TracedSource::opened(source, begin, &known);
         let trace = traced.trace();
-        let fetcher = Fetcher::new(Arc::new(traced), counters);
-        let parse = fetcher.satisfy(&mut known, deadline, |known| TFile::open(known, size));
-        let tfile = wait(&pool::runtime()?, parse, deadline, interrupt).map_err(|error| error.url(&url))?;
-        let fetcher = fetcher.with_known(known.clone()).with_budget(pool::budget()?);
+        let fetcher = Fetcher::new(Arc::new(traced), counters).with_budget(pool::budget()?);
+        let (keys, header) = Keys::open(&fetcher, &mut known, size, deadline, interrupt)
+            .map_err(|error| error.url(&url))?;
+        let fetcher = fetcher.with_known(known.clone());
         let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
-        Ok(File(Arc::new(Inner { fetcher, tfile, known, streamers, compiler, trace, origin })))
+        Ok(File(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
     }
 
     /// The URL, without secrets.
@@ -108,12 +111,12 @@ impl File {
 
     /// Size in bytes.
     pub fn size(&self) -> u64 {
-        self.0.tfile.size
+        self.0.fetcher.source().identity().size
     }
 
     /// The header.
     pub fn header(&self) -> &FileHeader {
-        &self.0.tfile.header
+        &self.0.header
     }
 
     /// What reading the file has cost so far.
@@ -131,13 +134,28 @@ impl File {
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
     pub fn keys(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<KeyEntry>> {
-        self.0.parse(deadline, interrupt, |known| self.0.tfile.list(known))
+        self.0.parse(deadline, interrupt, |tfile, known| tfile.list(known))
     }
 
     /// The keys of the root directory.
-    pub fn root_keys(&self) -> Vec<KeyEntry> {
-        let keys = self.0.tfile.root.keys.iter().cloned();
-        keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()
+    ///
+    /// # Errors
+    /// Those of the source; `Truncated` or `Corrupt` if the directory is broken.
+    pub fn root_keys(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<KeyEntry>> {
+        self.0.parse(deadline, interrupt, |tfile, _| {
+            let keys = tfile.root.keys.iter().cloned();
+            Ok(Step::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
+        })
+    }
+
+    /// The tree of that name at the end of the file, while it is not known yet whether the list of keys, which lies
+    /// elsewhere, names another: see [`Tree::settled`]. None if nothing needs to be assumed, or nothing can be.
+    pub fn likely_tree(&self, name: &str) -> Option<Tree> {
+        if self.0.keys.are_known() {
+            return None;
+        }
+        let (key, record) = TFile::likely_tree(&self.0.known, self.size(), Some(name))?;
+        Tree::assumed(self.clone(), name, &key, &record)
     }
 
     /// The descriptions of the classes in the file; read once.
@@ -148,7 +166,7 @@ impl File {
         if let Some(streamers) = self.0.streamers.get() {
             return Ok(Arc::clone(streamers));
         }
-        let streamers = self.0.parse(deadline, interrupt, |known| self.0.tfile.streamers(known))?;
+        let streamers = self.0.parse(deadline, interrupt, |tfile, known| tfile.streamers(known))?;
         Ok(Arc::clone(self.0.streamers.get_or_init(|| Arc::new(streamers))))
     }
 
@@ -193,7 +211,7 @@ impl File {
     }
 
     /// The key at a path with its record and the class descriptions, which are asked for in one turnaround.
-    fn find(
+    pub(crate) fn find(
         &self,
         path: &str,
         cycle: Option<u16>,
@@ -204,8 +222,7 @@ impl File {
             Some(cycle) => format!("{path};{cycle}"),
             None => path.to_owned(),
         };
-        let tfile = &self.0.tfile;
-        let (key, record, streamers) = self.0.parse(deadline, interrupt, |known| {
+        let (key, record, streamers) = self.0.parse(deadline, interrupt, |tfile, known| {
             let key = match tfile.find(known, &path)? {
                 Step::Done(key) => key,
                 Step::Need(ranges) => return Ok(Step::Need(ranges)),
@@ -223,7 +240,7 @@ impl File {
         Ok(Found { path, key, record, streamers })
     }
 
-    fn tree_of(&self, found: &Found) -> Result<Tree> {
+    pub(crate) fn tree_of(&self, found: &Found) -> Result<Tree> {
         let Found { path, key, record, streamers } = found;
         Tree::new(self.clone(), path, key, record, streamers)
             .map_err(|error| record.locate(&key.name, &error).url(self.url()))
@@ -240,9 +257,9 @@ pub enum Item {
 }
 
 /// A key, and what is needed to read its object.
-struct Found {
+pub(crate) struct Found {
     path: String,
-    key: Key,
+    pub(crate) key: Key,
     record: Record,
     streamers: Arc<StreamerInfos>,
 }
@@ -257,12 +274,14 @@ impl Inner {
         &self,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
-        step: impl FnMut(&Segments) -> Result<Step<T>>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
     ) -> Result<T> {
-        let mut known = self.known.clone();
-        let parse = self.fetcher.satisfy(&mut known, deadline, step);
-        wait(&pool::runtime()?, parse, deadline, interrupt)
-            .map_err(|error| self.fetcher.counters().explain(error).url(self.url()))
+        let told = |error| self.fetcher.counters().explain(error).url(self.url());
+        let found = self.keys.get(&self.fetcher, deadline, interrupt).map_err(told)?;
+        let (tfile, known) = &*found;
+        let mut known = known.clone();
+        let parse = self.fetcher.satisfy(&mut known, deadline, |known| step(tfile, known));
+        wait(&pool::runtime()?, parse, deadline, interrupt).map_err(told)
     }
 }
 

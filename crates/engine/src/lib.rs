@@ -24,6 +24,7 @@ mod elsewhere;
 mod entries;
 mod file;
 mod join;
+mod keys;
 mod lazy;
 mod listing;
 mod member;

@@ -135,8 +135,9 @@ impl File {
         let keys =
             detached(
                 py,
-                |interrupt| {
-                    if recursive { file.keys(deadline, interrupt) } else { Ok(file.root_keys()) }
+                |interrupt| match recursive {
+                    true => file.keys(deadline, interrupt),
+                    false => file.root_keys(deadline, interrupt),
                 },
             )?;
         Ok(keys
@@ -170,6 +171,12 @@ impl File {
             Item::Tree(tree) => Ok(Tree::new(tree).into_pyobject(py)?.into_any()),
             Item::Object(object) => Ok(Object::new(py, object)?.into_pyobject(py)?.into_any()),
         }
+    }
+
+    /// The tree of a name that is likely the one, while the keys are not there.
+    fn likely_tree(&self, py: Python<'_>, name: &str) -> PyResult<Option<Tree>> {
+        let file = self.get()?;
+        Ok(py.detach(|| file.likely_tree(name)).map(Tree::new))
     }
 
     /// The descriptions of the classes in the file.

@@ -160,9 +160,8 @@ impl Tree {
         let options = read_options(threads, deadline)?;
         let entries = entries.as_slice()?;
         let within = within.0..within.1;
-        let read = detached(py, |interrupt| {
-            self.0.start_entries(&requests, entries, within, &options, interrupt)
-        })?;
+        let read =
+            detached(py, |interrupt| self.0.start_entries(&requests, entries, within, &options, interrupt))?;
         Ok(Entries(Mutex::new(Some(read))))
     }
 

@@ -14,6 +14,7 @@ mod find;
 mod free;
 mod header;
 mod key;
+mod likely;
 mod reader;
 mod record;
 mod streamers;
