@@ -5,7 +5,8 @@
 Each run is a fresh process, so that nothing is known of the server, behind a delay line, which counts
 turnarounds, and a relay, which counts requests and ranges. The servers are real: XRootD, nginx and versitygw
 as far as they are installed, and testkit's for one that answers a single range. Writes requests.md, the table
-of docs/guides/remote.md. What closing files asks, for which nobody waits, is not counted.
+of docs/guides/remote.md; bench/paste.py puts it there. What closing files asks, for which nobody waits, is
+not counted.
 """
 
 from __future__ import annotations

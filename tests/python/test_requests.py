@@ -33,10 +33,10 @@ MOST = {
         (2 + FIVE, 2 + FIVE, 6),
     ],
     "5 columns, iterate in 10 steps": [
-        (26, 2 + FIVE, 14),
-        (14, 6 + FIVE, 11),
-        (4 + FIVE, 6 + FIVE, 11),
-        (2 + FIVE, 2 + FIVE, 11),
+        (26, 2 + FIVE, 10),
+        (14, 6 + FIVE, 7),
+        (4 + FIVE, 6 + FIVE, 7),
+        (2 + FIVE, 2 + FIVE, 7),
     ],
     "20 columns x 4 chunks, one array() each": [
         (166, 2 + TWENTY, 84),
@@ -45,10 +45,10 @@ MOST = {
         (2 + TWENTY, 2 + TWENTY, 81),
     ],
     "5 columns of 4 files, concatenate()": [
-        (29, 4 * (2 + FIVE), 11),
-        (20, 4 * (6 + FIVE), 8),
-        (4 * (4 + FIVE), 4 * (6 + FIVE), 8),
-        (4 * (2 + FIVE), 4 * (2 + FIVE), 8),
+        (29, 4 * (2 + FIVE), 8),
+        (20, 4 * (6 + FIVE), 5),
+        (4 * (4 + FIVE), 4 * (6 + FIVE), 5),
+        (4 * (2 + FIVE), 4 * (2 + FIVE), 5),
     ],
 }
 CASES = [
