@@ -28,6 +28,9 @@ import http_fake as web
 import xrootd_fake as root
 
 HAS_XROOTD = bool(list(Path(_core.__file__ or "").parent.glob("_xrdcl*.so")))
+needs_xrootd = pytest.mark.skipif(
+    not HAS_XROOTD, reason="root:// is not tested: no XRootD client (make servers build)"
+)
 
 RIGHT = None  # the right data
 LATE = errors.DeadlineError
@@ -198,7 +201,8 @@ class Web:
         new.write_text(profile if self.protocol == "s3" else name)
         new.replace(self.credential)
 
-    def misbehave(self, fault: str, phase: str) -> None:
+    def misbehave(self, fault: str, phase: str) -> bool:
+        """Begins to do what the fault says, if it belongs to this phase."""
         if fault == "a credential is renewed":
             refused = (OF_S3 if self.protocol == "s3" else OF_WEB)["a credential expired"][1]
 
@@ -209,11 +213,12 @@ class Web:
                 return refused
 
             self.server.behave = renew
-            return
+            return True
         when, misdeed, times = (OF_S3 if self.protocol == "s3" else OF_WEB)[fault]
         if when == phase:
             left = iter(range(times))
             self.server.behave = lambda request: misdeed if next(left, None) is not None else None
+        return when == phase
 
 
 class Root:
@@ -226,12 +231,15 @@ class Root:
     def url_at(self, port: int) -> str:
         return f"root://127.0.0.1:{port}//f.root"
 
-    def misbehave(self, fault: str, phase: str) -> None:
+    def misbehave(self, fault: str, phase: str) -> bool:
+        """Begins to do what the fault says, if it belongs to this phase."""
         circle = (root.OPEN, root.redirect(self.server.port), ALWAYS)
         number, misdeed, times = circle if fault == "redirects in a circle" else OF_ROOT[fault]
-        if (number == root.OPEN) == (phase == OPENING):
+        begins = (number == root.OPEN) == (phase == OPENING)
+        if begins:
             self.server.counts.clear()
             self.server.behave = lambda n, before: misdeed if n == number and before < times else None
+        return begins
 
 
 @pytest.fixture
@@ -263,26 +271,70 @@ def place(
 
 @pytest.mark.parametrize(("fault", "place", "outcome"), CASES, indirect=["place"])
 def test_every_fault_ends_in_time(fault: str, place: Web | Root, outcome: type[Exception] | None) -> None:
-    deadline = 1.0 if outcome is LATE else 10.0
+    deadline = 0.5 if outcome is LATE else 10.0
     with contextlib.ExitStack() as stack:
-        url = place.url
+        url, opening = place.url, True
         if fault == "nobody takes the connection":
             url = place.url_at(stack.enter_context(full_house()))
         elif fault == "silence at the connection":
             silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             url = place.url_at(silent.getsockname()[1])
         else:
-            place.misbehave(fault, OPENING)
+            opening = place.misbehave(fault, OPENING)
         if outcome is not RIGHT:
             stack.enter_context(pytest.raises(outcome))
         start = time.monotonic()
         stack.callback(lambda: check_time(start, deadline))
-        with sapwood.open(f"{url}:t", deadline=deadline) as tree:
-            if fault != "a credential is renewed":
-                place.misbehave(fault, READING)
+        with sapwood.open(f"{url}:t", deadline=deadline if opening else 10) as tree:
+            if not opening:
+                assert place.misbehave(fault, READING)
             start = time.monotonic()
-            np.testing.assert_array_equal(tree["x"].array(library="np"), np.arange(ENTRIES))
+            read = tree["x"].array(library="np", deadline=deadline)
+            np.testing.assert_array_equal(read, np.arange(ENTRIES))
 
 
 def check_time(start: float, deadline: float) -> None:
     assert time.monotonic() - start < deadline + 1
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "words"),
+    [
+        ("http://127.0.0.1:{port}/f.root", BROKEN, "is the port right, and does the server run"),
+        ("s3://runs/f.root", BROKEN, "127.0.0.1:{port} cannot be reached"),
+        pytest.param("root://127.0.0.1:{port}//f.root", BROKEN, "is the port right", marks=needs_xrootd),
+        pytest.param("root:///f.root", errors.UsageError, "root://host//path", marks=needs_xrootd),
+        ("htp://host/f.root", errors.UnsupportedTypeError, "use a local path"),
+    ],
+)
+def test_errors_say_what_to_do(
+    url: str, kind: type[Exception], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        # Bound, but it does not listen.
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        with pytest.raises(kind) as caught:
+            sapwood.open(url.format(port=port), deadline=20)
+    assert words.format(port=port) in str(caught.value)
+
+
+def test_a_server_without_a_trusted_certificate_is_told_at_once(content: bytes, certificate: Path) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    with web.FakeServer(content, tls) as server, pytest.raises(BROKEN, match="X509_CERT_DIR"):
+        sapwood.open(f"{server.url}/f.root", deadline=20)
+
+
+@needs_xrootd
+def test_the_words_of_a_server_are_told(
+    content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("X509_USER_PROXY", str(tmp_path / "no-proxy"))
+    with root.FakeServer(content) as server:
+        server.behave = lambda number, before: (
+            root.error(3010, "not for you") if number == root.OPEN else None
+        )
+        with pytest.raises(DENIED, match=r"not for you.*X509_USER_PROXY.*there is: X.509 proxy"):
+            sapwood.open(server.url, deadline=20)
