@@ -122,13 +122,11 @@ impl<V: Clone + Send + 'static> Reader<V> {
                 Step::Work(fetched, gate) => {
                     let claim = Claim { shared: &self.0, window, gate, fetched };
                     let Err(error) = claim.work(interrupted, work) else { continue };
-                    if claim.fetched.iter().all(|fetched| columns.contains(&fetched.column)) {
+                    let alone = claim.fetched.iter().all(|fetched| columns.contains(&fetched.column));
+                    if alone || matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) {
                         return Err(error);
                     }
                     claim.refuse(columns);
-                    if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) {
-                        return Err(error);
-                    }
                 }
                 Step::Wait(flight) => {
                     self.0.wait(&flight, deadline, interrupted)?;
