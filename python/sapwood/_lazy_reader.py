@@ -40,7 +40,7 @@ class Caching:
         learn: whether columns that are touched in most windows are fetched with every window from then on.
         trigger: whether the first touch of another column fetches all those that are touched now and then.
         startup_size: most bytes that are fetched at startup, or memory such as ``"20 MB"``. None: a default.
-        startup_entries: entries of the first window. None: whole clusters.
+        startup_entries: most entries of the first window. None: a default.
         memory: bytes of windows that are kept, or memory such as ``"500 MB"``. None: a default.
     """
 
