@@ -132,14 +132,10 @@ impl File {
     #[pyo3(signature = (recursive=true, deadline=None))]
     fn keys(&self, py: Python<'_>, recursive: bool, deadline: Option<f64>) -> PyResult<Vec<Key>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
-        let keys =
-            detached(
-                py,
-                |interrupt| match recursive {
-                    true => file.keys(deadline, interrupt),
-                    false => file.root_keys(deadline, interrupt),
-                },
-            )?;
+        let keys = detached(py, |interrupt| match recursive {
+            true => file.keys(deadline, interrupt),
+            false => file.root_keys(deadline, interrupt),
+        })?;
         Ok(keys
             .into_iter()
             .map(|entry| Key {
