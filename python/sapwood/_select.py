@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -97,7 +98,17 @@ def warn_skipped(branches: Iterable[Branch], why: str) -> None:
     names = [f"{branch.path!r} ({branch.typename})" for branch in branches]
     if names:
         shown = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-        warnings.warn(f"left out, because {why}: {shown}", BranchSkippedWarning, stacklevel=5)
+        warnings.warn(
+            f"left out, because {why}: {shown}", BranchSkippedWarning, stacklevel=_level_of_caller()
+        )
+
+
+def _level_of_caller() -> int:
+    """The level, counted from :func:`warn_skipped`, of the code that called this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level - 1
 
 
 def _texts(expressions: Any) -> list[str]:
