@@ -82,8 +82,8 @@ class Directory(ABC):
             filter_name: a name, a glob, ``"/regex/flags"``, a function of a name, or an iterable of these. It
                 sees the path from here down without the cycle.
             filter_classname: the same for the C++ class.
-            deadline: seconds that listing the keys may take, and reading each object. Default: as the file was
-                opened.
+            deadline: seconds that listing the keys may take, and reading each object. Default: as the
+                file was opened.
         """
         filters = {"filter_name": filter_name, "filter_classname": filter_classname}
         keys = self._iterate(recursive=recursive, cycle=cycle, deadline=deadline, **filters)

@@ -17,8 +17,8 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
         path: a path or URL, with the path of an object in the file after a colon: ``"file.root:dir/Tree"``.
             (Only ``.root:`` or ``.root.1:`` ends the name of a file.) A ``pathlib.Path`` is never split. Also
             ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes.
-        deadline: seconds that this call, and each later read of the file, may take. Default: an hour (a server
-            that does not answer is given up long before).
+        deadline: seconds that this call, and each later read of the file, may take. Default: an hour (a
+            server that does not answer is given up long before).
         threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
             else all cores.
         options: ``headers={name: value}`` are sent with every HTTP request. For object stores (``s3://``,
