@@ -146,21 +146,18 @@ def test_the_same_arrays_as_from_disk(server: xrootd_server.Server, folder: Path
 def test_opening_and_three_columns_take_six_turnarounds(far: Callable[..., Link]) -> None:
     link = far("--rtt-ms", "240")
     code = f"""
-        import sapwood, time
+        import sapwood
         from urllib.request import urlopen
-        start = time.monotonic()
         with sapwood.open("{link.url}/large.root:t") as tree:
             tree.arrays(["x", "y", "z"], library="np")
-            print(time.monotonic() - start, tree.file.report().turnarounds)
+            print(tree.file.report().turnarounds)
             print(urlopen("{link.control}/__stats__").read().decode())
     """
     told, counted = run(code, seconds=60).splitlines()
-    seconds, turnarounds = map(float, told.split())
     counts = json.loads(counted)
     # The link does not count the handshake of TCP, which costs a turnaround, too.
     assert counts["turnarounds"] + counts["connections"] == 6
-    assert turnarounds == 3  # open, head and tail, columns
-    assert seconds < 6 * 0.24 * 1.15 + 0.5
+    assert int(told) == 3  # open, head and tail, columns
 
 
 def test_limits_of_vector_reads_are_the_server_s(own_server: Callable[..., xrootd_server.Server]) -> None:
