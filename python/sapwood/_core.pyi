@@ -178,8 +178,9 @@ class Tree:
     ) -> Lazy:
         """A reader that fetches what is touched, and learns to do so ahead of need.
 
-        trained: (index of the request, share of windows in which it was touched), as `Lazy.learned` once said;
-        None if nothing is known. With `learn=False` that set is fetched for each window, and stays as it is.
+        trained: (index of the request, share of windows in which it was touched), as `Lazy.learned` once
+        said; None if nothing is known. With `learn=False` that set is fetched for each window, and stays
+        as it is.
         Defaults: startup_bytes 16 MiB, startup_entries 1000, memory_bytes 256 MiB.
         """
 
@@ -224,8 +225,8 @@ class Lazy:
         """
     def fetches(self) -> list[dict[str, Any]]:
         """Every fetch, in the order asked: kind, window, entry_start, entry_stop, columns (requests),
-        ranges [(offset, bytes)], asked and answered (seconds since the file's opening began, as in `File.trace`;
-        answered is None while it is under way, and if it failed)."""
+        ranges [(offset, bytes)], asked and answered (seconds since the file's opening began, as in
+        `File.trace`; answered is None while it is under way, and if it failed)."""
 
 class Column:
     """A column of data.
