@@ -77,6 +77,33 @@ impl Exchange {
         Ok(second)
     }
 
+    /// A message whose answer nobody waits for. It is counted, and ends by itself.
+    pub(super) async fn knock(
+        &self,
+        url: &Url,
+        message: &Message,
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let Signed { url, headers, .. } = self.access.sign(url, &message.headers).await.ok()?;
+        let client = client::shared(self.access.environment()).ok()?;
+        let request = client.request(message.method.clone(), url).headers(headers);
+        self.accounting.request(message.ranges);
+        let (counters, stall) = (Arc::clone(self.accounting.counters()), self.stall);
+        Some(async move {
+            let answer = async {
+                let mut response = request.header(ACCEPT_ENCODING, "identity").send().await.ok()?;
+                let mut left = LONGEST_REFUSAL;
+                // Only a connection whose answer was read to its end can be used again.
+                while let Some(chunk) = response.chunk().await.ok()? {
+                    counters.fetched_bytes.add(chunk.len() as u64);
+                    left = left.checked_sub(chunk.len() as u64)?;
+                }
+                Some(())
+            };
+            // It matters to nobody whether that went well.
+            let _ = timeout(stall, answer).await;
+        })
+    }
+
     async fn dispatch(&self, signed: Signed, message: &Message) -> Result<Response, Failure> {
         let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
         let Signed { url, headers, .. } = signed;

@@ -6,7 +6,7 @@
 //! - `listing`: what is in a directory, by WebDAV. `given`: credentials that the user gave.
 //! - `answer`, `multipart`, `header`: what the messages look like.
 //! - `server`: what is remembered about each server.
-//! - `client`: the connection pool and TLS.
+//! - `client`: the connection pool and TLS. `spare`: connections that are made ahead of need.
 
 mod answer;
 pub(crate) mod client;
@@ -19,6 +19,7 @@ mod opening;
 mod reading;
 mod remote;
 mod server;
+mod spare;
 
 pub(crate) use listing::list;
 pub(crate) use opening::{Manner, open, open_object};

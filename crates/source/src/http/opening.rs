@@ -10,7 +10,7 @@ use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
 use super::multipart::Part;
 use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
-use super::{CONCURRENCY_OF_SINGLE_RANGES, HttpSource, client, given};
+use super::{CONCURRENCY_OF_SINGLE_RANGES, HttpSource, client, given, spare};
 use crate::credentials::Access;
 use crate::open::tail_at;
 use crate::retry::Retries;
@@ -92,7 +92,7 @@ async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Resu
     loop {
         let tail = tail_at(remote.server().round_trip(), options.tail);
         let start = Instant::now();
-        match begin(&remote, tail).await {
+        match spare::beside(&remote, begin(&remote, tail)).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
             Ok(Beginning::Parts(parts)) => {
                 remote.learn(|server| server.learn_round_trip(start.elapsed() / FIRST_CONTACT));

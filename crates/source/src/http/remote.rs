@@ -12,6 +12,7 @@ use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline};
 use std::fmt;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -120,6 +121,12 @@ impl Remote {
     pub(super) fn learn(&self, lesson: impl Fn(&Server)) {
         lesson(&self.server());
         lesson(&self.original.server);
+    }
+
+    /// A request for a single byte, which leaves a connection behind; `None` if there can be none.
+    pub(super) async fn knock(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let ask = Ask { ranges: &[ByteRange { start: 0, len: 1 }], suffix: None, version: None };
+        self.exchange.knock(&self.target().url, &ask.message()).await
     }
 
     /// Sends a request and reads the answer (but not the body of a whole object).

@@ -4,7 +4,7 @@ use reqwest::Url;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Ranges in one request, until a server refuses that many. Apache's own limit is 200.
 const RANGES: usize = 200;
@@ -15,6 +15,9 @@ const HEADER_BYTES: usize = 7 << 10;
 
 /// Range headers are never held to fewer bytes than this: one range always fits.
 const LEAST_HEADER_BYTES: usize = 64;
+
+/// Connections that nobody uses are kept for longer than this.
+const SPARES_LAST: Duration = Duration::from_secs(60);
 
 static SERVERS: Mutex<Option<HashMap<String, Arc<Server>>>> = Mutex::new(None);
 
@@ -36,6 +39,8 @@ pub(super) struct Server {
     suffix: AtomicBool,
     /// The shortest that was seen, in microseconds; 0 if none was.
     round_trip: AtomicU64,
+    /// When connections were made ahead of need.
+    spares: Mutex<Option<Instant>>,
 }
 
 impl Server {
@@ -46,6 +51,7 @@ impl Server {
             several: AtomicBool::new(false),
             suffix: AtomicBool::new(true),
             round_trip: AtomicU64::new(0),
+            spares: Mutex::new(None),
         }
     }
 
@@ -77,6 +83,16 @@ impl Server {
     /// How far the server is, at least; zero if that is not known.
     pub(super) fn round_trip(&self) -> Duration {
         Duration::from_micros(self.round_trip.load(Ordering::Relaxed))
+    }
+
+    /// True if connections should be made ahead of need now; then not again for a minute.
+    pub(super) fn wants_spares(&self) -> bool {
+        let mut made = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        let wants = made.is_none_or(|made| made.elapsed() > SPARES_LAST);
+        if wants {
+            *made = Some(Instant::now());
+        }
+        wants
     }
 
     /// The server answered in this time.

@@ -104,5 +104,21 @@ async fn a_distant_server_costs_one_round_trip_per_read() {
     assert!(elapsed >= Duration::from_millis(300), "{elapsed:?}");
     assert!(elapsed < Duration::from_millis(800), "{elapsed:?}");
     assert_eq!(proxy.stats().snapshot().turnarounds, 2);
-    assert_eq!(proxy.stats().snapshot().connections, 3);
+}
+
+#[tokio::test]
+async fn what_is_read_from_afar_finds_connections() {
+    let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
+    let link = Link { round_trip: Duration::from_millis(100), ..Link::default() };
+    let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
+    let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
+    // Three for what opening asks, and sixteen ahead of need.
+    assert_eq!(proxy.stats().snapshot().connections, 3 + 16);
+    zoo.read(&opened, &zoo.scattered(1)).await.unwrap();
+    zoo.read(&opened, &zoo.scattered(16)).await.unwrap();
+    // The next file finds them, too.
+    sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
+    assert_eq!(proxy.stats().snapshot().connections, 3 + 16);
+    assert_eq!(proxy.stats().snapshot().turnarounds, 4);
+    assert_eq!(zoo.counts().requests, zoo.server.stats().snapshot().requests);
 }
