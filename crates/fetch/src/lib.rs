@@ -6,6 +6,9 @@
 //! - To read what turns out to be needed, as if it had been known, use [`learn`].
 //! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
 //!
+//! How requests are cut follows from what the source says of itself ([`Physics`](sapwood_source::Physics)) and from what
+//! was measured of the way to its server ([`Link`]).
+//!
 //! ```text
 //! wanted ranges ─▶ plan ─▶ requests ─▶ source ─▶ answers ─▶ sliced back, one buffer per wanted range
 //! ```
