@@ -34,11 +34,7 @@ pub fn diagnose(
     Ok(diagnosis.steps)
 }
 
-fn described(
-    file: &File,
-    deadline: Deadline,
-    interrupt: Interrupt<'_>,
-) -> (Outcome, Vec<(String, String)>) {
+fn described(file: &File, deadline: Deadline, interrupt: Interrupt<'_>) -> (Outcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
     let keys = match file.root_keys(deadline, interrupt) {

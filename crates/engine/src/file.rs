@@ -97,8 +97,8 @@ impl File {
         let traced = TracedSource::opened(source, begin, &known);
         let trace = traced.trace();
         let fetcher = Fetcher::new(Arc::new(traced), counters).with_budget(pool::budget()?);
-        let (keys, header) = Keys::open(&fetcher, &mut known, size, deadline, interrupt)
-            .map_err(|error| error.url(&url))?;
+        let (keys, header) =
+            Keys::open(&fetcher, &mut known, size, deadline, interrupt).map_err(|error| error.url(&url))?;
         let fetcher = fetcher.with_known(known.clone());
         let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
         Ok(File(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
