@@ -159,33 +159,33 @@ impl Policy {
     /// What to fetch for a touch. `cost` says how many bytes are to be fetched for a column in its window; `None`
     /// if it was asked for already, or cannot be.
     pub(super) fn decide(&self, touch: &Touch<'_>, cost: impl Fn(usize) -> Option<u64>) -> Decision {
-        let mut basket = Basket::new(touch.missing, &cost);
+        let mut selection = Selection::new(touch.missing, &cost);
         let startup = touch.opening && self.rules.startup && self.last_touch.is_empty() && !touch.declared;
         if startup {
-            basket.add_smallest(0..self.columns, self.suspected_bytes(touch));
-            return basket.decided(Kind::Startup);
+            selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
+            return selection.decided(Kind::Startup);
         }
         let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
         if touch.opening {
-            basket.add(self.trained(touch.window), u64::MAX);
+            selection.add(self.trained(touch.window), u64::MAX);
         }
         if touch.declared {
-            return basket.decided(Kind::Declared);
+            return selection.decided(Kind::Declared);
         }
         if touch.opening && is_known {
-            return basket.decided(Kind::Trained);
+            return selection.decided(Kind::Trained);
         }
         if !self.rules.trigger {
-            let alone = basket.columns.len() == touch.missing.len();
-            return basket.decided(if alone { Kind::Touched } else { Kind::Trained });
+            let alone = selection.columns.len() == touch.missing.len();
+            return selection.decided(if alone { Kind::Touched } else { Kind::Trained });
         }
-        let alone = basket.columns.len();
-        basket.add(self.trained(touch.window), u64::MAX);
+        let alone = selection.columns.len();
+        selection.add(self.trained(touch.window), u64::MAX);
         let again = touch.misses > 0;
         let delivered = self.touched.get(&touch.window).filter(|_| !again);
         let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
-        basket.add(self.by_last_touch().into_iter().filter(is_new), self.rules.remembered_bytes);
-        let nothing_remembered = basket.columns.len() == alone;
+        selection.add(self.by_last_touch().into_iter().filter(is_new), self.rules.remembered_bytes);
+        let nothing_remembered = selection.columns.len() == alone;
         let first_ever = || {
             let never = |column| !self.last_touch.contains_key(column);
             let trained = |column| self.trained.contains(column);
@@ -194,9 +194,20 @@ impl Policy {
                 && self.last_touch.keys().all(trained)
         };
         if touch.misses > usize::from(touch.reopened) || (nothing_remembered && first_ever()) {
-            basket.add_smallest(0..self.columns, self.suspected_bytes(touch));
+            selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
         }
-        basket.decided(Kind::Trigger)
+        selection.decided(Kind::Trigger)
+    }
+
+    /// What to fetch for a window of which something was fetched ahead of need, now that more columns are trained: these,
+    /// and all that their touch would bring. Nothing if no trained column is missing.
+    pub(super) fn more_ahead(&self, window: usize, cost: impl Fn(usize) -> Option<u64>) -> Vec<usize> {
+        let mut selection = Selection::new(&[], &cost);
+        selection.add(self.trained(window), u64::MAX);
+        if !selection.columns.is_empty() && self.rules.trigger {
+            selection.add(self.by_last_touch(), self.rules.remembered_bytes);
+        }
+        selection.columns
     }
 
     /// What may be fetched on suspicion: a wrong guess must not cost much more than the waits that a right one saves.
@@ -267,21 +278,21 @@ impl Policy {
 }
 
 /// Columns that are to be fetched together.
-struct Basket<'c, C> {
+struct Selection<'c, C> {
     columns: Vec<usize>,
     held: HashSet<usize>,
     cost: &'c C,
 }
 
-impl<'c, C: Fn(usize) -> Option<u64>> Basket<'c, C> {
+impl<'c, C: Fn(usize) -> Option<u64>> Selection<'c, C> {
     fn new(columns: &[usize], cost: &'c C) -> Self {
-        let mut basket = Basket { columns: Vec::new(), held: HashSet::new(), cost };
+        let mut selection = Selection { columns: Vec::new(), held: HashSet::new(), cost };
         for &column in columns {
-            if basket.held.insert(column) {
-                basket.columns.push(column);
+            if selection.held.insert(column) {
+                selection.columns.push(column);
             }
         }
-        basket
+        selection
     }
 
     /// Adds columns in order while they fit in `budget` bytes.

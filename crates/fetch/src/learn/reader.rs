@@ -294,17 +294,31 @@ impl<V: Clone + Send + 'static> Shared<V> {
             if trained.is_empty() || left == 0 {
                 return;
             }
-            if !state.store.is_asked(window) {
-                let costs = trained.iter().map(|&column| state.store.cost(&*self.layout, column, window));
+            if let Some(columns) = self.ahead_of_need(state, window, trained) {
+                let costs = columns.iter().map(|&column| state.store.cost(&*self.layout, column, window));
                 let bytes: u64 = costs.flatten().sum();
                 let is_first = left == self.limits.ahead_bytes;
                 if bytes > if is_first { self.limits.memory_bytes / 2 } else { left } {
                     return;
                 }
-                self.launch(state, Decision { kind: Kind::Trained, columns: trained }, window);
+                self.launch(state, Decision { kind: Kind::Trained, columns }, window);
             }
             left = left.saturating_sub(state.store.ahead_bytes(window));
         }
+    }
+
+    /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
+    /// of them since, for the touch of one would cost a wait.
+    fn ahead_of_need(&self, state: &mut State<V>, window: usize, trained: Vec<usize>) -> Option<Vec<usize>> {
+        if !state.store.is_asked(window) {
+            return Some(trained);
+        }
+        if state.store.window(window).opened || state.store.window(window).extended {
+            return None;
+        }
+        let more = state.policy.more_ahead(window, |column| state.store.cost(&*self.layout, column, window));
+        state.store.window(window).extended = !more.is_empty();
+        (!more.is_empty()).then_some(more)
     }
 
     /// Sends what is not held yet of some columns.

@@ -38,6 +38,8 @@ pub(super) struct Window<V> {
     pub(super) pins: usize,
     /// It was touched: what is fetched ahead is not.
     pub(super) opened: bool,
+    /// More was fetched ahead when more columns were trained.
+    pub(super) extended: bool,
     /// It was touched, dropped, and is touched again.
     pub(super) reopened: bool,
     /// Nobody needs it any more.
@@ -48,8 +50,16 @@ pub(super) struct Window<V> {
 
 impl<V> Default for Window<V> {
     fn default() -> Self {
-        let slots = HashMap::new();
-        Window { slots, used: 0, pins: 0, opened: false, reopened: false, released: false, misses: 0 }
+        Window {
+            slots: HashMap::new(),
+            used: 0,
+            pins: 0,
+            opened: false,
+            extended: false,
+            reopened: false,
+            released: false,
+            misses: 0,
+        }
     }
 }
 

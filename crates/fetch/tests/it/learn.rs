@@ -158,6 +158,22 @@ fn startup_then_trained_ahead_then_trigger() {
 }
 
 #[test]
+fn what_was_fetched_ahead_is_extended_when_more_columns_are_trained() {
+    let case = Case::prompt(RULES, &[]);
+    for window in 0..WINDOWS {
+        case.touch(&[0], window);
+        if window >= 4 {
+            case.touch(&[1], window);
+            case.touch(&[2], window);
+        }
+    }
+    let waits = |window| case.kinds(window).iter().filter(|kind| **kind == Kind::Trigger).count();
+    // Once half of what counts of the past has them, columns are trained: from then on nobody waits for them.
+    assert_eq!((4..WINDOWS).map(waits).sum::<usize>(), 4, "{:?}", case.reader.fetches());
+    assert!((0..WINDOWS).all(|window| case.kinds(window).len() <= 2), "{:?}", case.reader.fetches());
+}
+
+#[test]
 fn nothing_is_guessed_when_all_rules_are_off() {
     let rules = Rules { startup: false, learn: false, trigger: false, ..RULES };
     let case = Case::prompt(rules, &[]);
