@@ -68,10 +68,13 @@ class Counts:
     """What one run asked for."""
 
     requests: int
+    """Without those that only make a connection."""
     ranges: int
     turnarounds: int
     """Waits of one round trip in sequence; that of connecting (TCP) is not among them."""
     connections: int
+    spares: int = 0
+    """Requests that only made a connection."""
     kinds: dict[str, int] = field(default_factory=dict)
 
 
@@ -207,18 +210,19 @@ class Bench:
                 raise RuntimeError(done.stderr[-2000:])
             kinds = counting.counts()
         stats = json.loads(done.stdout.splitlines()[-1])
-        ranges, _ = kinds.pop("ranges"), kinds.pop("close", 0)
-        return Counts(sum(kinds.values()), ranges, stats["turnarounds"], stats["connections"], kinds)
+        ranges, spares, _ = kinds.pop("ranges"), kinds.pop("spare", 0), kinds.pop("close", 0)
+        requests, turnarounds, connections = sum(kinds.values()), stats["turnarounds"], stats["connections"]
+        return Counts(requests, ranges, turnarounds, connections, spares, kinds)
 
 
 def table(rows: list[tuple[str, str, Counts]]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| pattern | protocol | requests | ranges | turnarounds | connections |",
-        "|---|---|---|---|---|---|",
+        "| pattern | protocol | requests | ranges | turnarounds | connections | of these ahead |",
+        "|---|---|---|---|---|---|---|",
     ]
     for pattern, protocol, counts in rows:
-        figures = [counts.requests, counts.ranges, counts.turnarounds, counts.connections]
+        figures = [counts.requests, counts.ranges, counts.turnarounds, counts.connections, counts.spares]
         lines.append(f"| {pattern} | {protocol} | {' | '.join(map(str, figures))} |")
     return "\n".join(lines)
 

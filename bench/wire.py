@@ -16,6 +16,8 @@ HEADER = 24
 KINDS = {3000: "auth", 3001: "query", 3003: "close", 3006: "protocol", 3007: "login", 3010: "open"}
 KINDS |= {3013: "read", 3017: "stat", 3025: "readv", 3030: "pgread"}
 ELEMENT = 16
+# What sapwood asks for where it wants nothing but a connection.
+SPARE = b"0-0"
 RANGE = re.compile(rb"\r\nrange: *bytes=([^\r]*)", re.IGNORECASE)
 
 
@@ -30,7 +32,7 @@ class Relay:
         self._ranges = 0
 
     def counts(self) -> dict[str, int]:
-        """Requests by kind ("GET" and the like over HTTP), and "ranges"."""
+        """Requests by kind ("GET" and the like over HTTP, "spare" if only for a connection), and "ranges"."""
         with self._lock:
             return {**self._kinds, "ranges": self._ranges}
 
@@ -78,6 +80,8 @@ class Relay:
                 asked = RANGE.search(seen, at, end + 2)
                 ranges = asked[1].count(b",") + 1 if asked else 0
                 length, kind = end + 4 - at, seen[at : seen.index(b" ", at)].decode()
+                if asked and asked[1] == SPARE:
+                    ranges, kind = 0, "spare"
             elif len(seen) - at >= HEADER:
                 number = int.from_bytes(seen[at + 2 : at + 4], "big")
                 body = int.from_bytes(seen[at + 20 : at + 24], "big")
