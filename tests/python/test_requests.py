@@ -86,7 +86,7 @@ def test_no_pattern_asks_for_more(
     assert counted.requests <= requests, counted
     assert counted.ranges <= ranges, counted
     # However many files there are: connections are made ahead once a minute.
-    assert counted.spares <= {"root": 0, "s3": 64}.get(protocol, 16), counted
+    assert counted.spares <= (0 if protocol == "root" else 16), counted
 
 
 def test_over_root_nothing_is_asked_twice(bench: Bench) -> None:
