@@ -185,4 +185,4 @@ def test_ctrl_c_ends_a_wait(black_hole: str, call: str) -> None:
     start = time.monotonic()
     _, said = process.communicate(timeout=10)
     assert process.returncode == 7 and said == ""
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 8

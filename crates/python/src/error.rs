@@ -31,20 +31,26 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 }
 
 /// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.
+///
+/// Signals come to Python's main thread alone. Any other must not ask for the GIL while it waits: should the interpreter
+/// end meanwhile, that would end the thread in the middle of its work, and the process with it.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let mut signal: Option<PyErr> = None;
+    let is_main = is_main_thread(py)?;
     let result = py.detach(|| {
-        let mut interrupt =
-            || match Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())) {
-                Ok(()) => false,
-                Err(raised) => {
-                    signal = Some(raised);
-                    true
+        let mut interrupt = || {
+            is_main
+                && match Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())) {
+                    Ok(()) => false,
+                    Err(raised) => {
+                        signal = Some(raised);
+                        true
+                    }
                 }
-            };
+        };
         work(&mut interrupt)
     });
     let handed_on = logging::hand_on(py);
@@ -52,4 +58,9 @@ pub(crate) fn detached<T: Send>(
         Ok(value) => handed_on.map(|()| value),
         Err(error) => Err(signal.unwrap_or_else(|| exception(&error))),
     }
+}
+
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
 }
