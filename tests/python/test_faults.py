@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,8 +197,8 @@ class Web:
     def write_credential(self, name: str) -> None:
         """Writes what the server is shown: a token, or an access key."""
         profile = f"[default]\naws_access_key_id={name}\naws_secret_access_key=s\naws_session_token=t\n"
-        # All at once, as whoever renews credentials does it.
-        new = self.credential.with_suffix(".new")
+        # All at once, as whoever renews credentials does it; by several requests at the same time.
+        new = self.credential.with_suffix(f".{threading.get_ident()}")
         new.write_text(profile if self.protocol == "s3" else name)
         new.replace(self.credential)
 
