@@ -64,7 +64,8 @@ pub(super) struct Decision {
 /// # Bound
 /// Where the budgets suffice, a window takes at most two fetches if all that is touched in it was touched before it
 /// was opened: one of the trained columns, and one for the first touch of any other, which brings all that was ever
-/// touched. Whatever is touched, it takes at most three: the second such fetch brings all that is left.
+/// touched. Whatever is touched, it takes at most three: the second such fetch brings all that is left. One of which more
+/// was fetched ahead, because more columns were trained meanwhile, may take one more.
 #[derive(Debug)]
 pub(super) struct Policy {
     rules: Rules,

@@ -335,7 +335,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Whatever is touched in whatever order: the right bytes; at most three fetches a window, and at most two in
-    /// one where nothing is touched that was not touched before it was opened.
+    /// one where nothing is touched that was not touched before it was opened; one more where more was fetched ahead.
     #[test]
     fn random_touches_are_right_and_keep_the_bound(
         windows in Just((0..WINDOWS).collect::<Vec<_>>()).prop_shuffle(),
@@ -354,7 +354,8 @@ proptest! {
         }
         for (window, most) in most {
             let kinds = case.kinds(window);
-            prop_assert!(kinds.len() <= most, "window {}: {:?}", window, kinds);
+            let extended = kinds.iter().filter(|kind| **kind == Kind::Trained).count() > 1;
+            prop_assert!(kinds.len() <= most + usize::from(extended), "window {}: {:?}", window, kinds);
         }
     }
 
@@ -369,7 +370,7 @@ proptest! {
                 case.touch(&[*column], *window);
             }
         }
-        prop_assert!((0..WINDOWS).all(|window| case.kinds(window).len() <= 3));
+        prop_assert!((0..WINDOWS).all(|window| case.kinds(window).len() <= 4));
         let asked: Vec<_> = case.reader.fetches().into_iter().flat_map(|fetch| fetch.ranges).collect();
         prop_assert_eq!(asked.len(), asked.iter().collect::<HashSet<_>>().len());
         for account in case.reader.accounting().columns.values() {
