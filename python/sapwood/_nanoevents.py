@@ -144,6 +144,6 @@ def _mapping_class() -> type[Any]:
             return int(self._stop - self._start)
 
         def __iter__(self) -> Iterator[Any]:
-            raise NotImplementedError
+            raise TypeError("the keys are made as coffea asks for them; there is no list of them")
 
     return LazyMapping

@@ -5,8 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,10 @@ from numpy.typing import NDArray
 from ._awkward import column_to_awkward
 from ._column import BuiltColumn, Column, is_flat
 from ._lazy_reader import HeldWindow, LazyReader
+from ._lazy_view import LazyView
 from ._libraries import library_named
 from ._numpy import column_to_numpy
 from .errors import KeyInFileError
-
-if TYPE_CHECKING:
-    from .tree import Tree
 
 Getter = Callable[[int], Any]
 
@@ -75,7 +72,7 @@ class Event:
         return f"<Event {self.entry} of {reader.tree.name!r}: {len(reader.fields)} fields>"
 
 
-class Events(Sequence[Event]):
+class Events(LazyView, Sequence[Event]):
     """Entries of a tree as events, in order, as :meth:`sapwood.Tree.events` gives them.
 
     They can be gone through several times, by several threads at once; ``events[5]`` is one of them, and
@@ -84,18 +81,8 @@ class Events(Sequence[Event]):
     """
 
     def __init__(self, reader: LazyReader, entries: range | NDArray[np.int64]) -> None:
-        self._reader = reader
+        super().__init__(reader)
         self._entries = entries
-
-    @property
-    def tree(self) -> Tree:
-        """The tree."""
-        return self._reader.tree
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of all fields."""
-        return list(self._reader.fields)
 
     @property
     def entries(self) -> range | NDArray[np.int64]:
@@ -139,21 +126,6 @@ class Events(Sequence[Event]):
                 del window
         finally:
             self._reader.save()
-
-    def close(self) -> None:
-        """Saves the profile, and counts no more. Events that are there stay, and can be read."""
-        self._reader.close()
-
-    def __enter__(self) -> Events:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Events of {self.tree.name!r}: {len(self)} events, {len(self._reader.fields)} fields>"

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 from ._assemble import readable_leaves
 from ._column import Column, Form
 from ._concatenate import concatenated
 from ._lazy_reader import LazyReader
+from ._lazy_view import LazyView
 from ._select import warn_skipped
 from ._virtual import Accessed, VirtualRecords
 from ._wish import documented
 from .errors import UsageError
 
-if TYPE_CHECKING:
-    from .tree import Tree
-
 AddDoc: TypeAlias = "bool | Mapping[str, str]"
 """Whether titles become ``__doc__``; or attributes of branches, by what they become."""
 
 
-class LazyChunks(Sequence[Any]):
+class LazyChunks(LazyView, Sequence[Any]):
     """The entries of a tree in chunks, each an ``ak.Array`` of records; :meth:`sapwood.Tree.lazy` makes it.
 
     Nothing of a chunk is read before one of its columns is touched; then, in one request, what is expected to
@@ -31,18 +28,8 @@ class LazyChunks(Sequence[Any]):
     """
 
     def __init__(self, reader: LazyReader, add_doc: AddDoc = False, access_log: Any = None) -> None:
-        self._reader = reader
+        super().__init__(reader)
         self._records = _records(reader, add_doc, access_log)
-
-    @property
-    def tree(self) -> Tree:
-        """The tree."""
-        return self._reader.tree
-
-    @property
-    def fields(self) -> list[str]:
-        """The names of all fields."""
-        return list(self._reader.fields)
 
     @property
     def entry_ranges(self) -> list[tuple[int, int]]:
@@ -70,21 +57,6 @@ class LazyChunks(Sequence[Any]):
                 yield self._chunk(index)
         finally:
             self._reader.save()
-
-    def close(self) -> None:
-        """Saves the profile, and counts no more. Chunks that are there stay, and can be read."""
-        self._reader.close()
-
-    def __enter__(self) -> LazyChunks:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<LazyChunks of {self.tree.name!r}: {len(self)} chunks, {len(self._reader.fields)} fields>"
