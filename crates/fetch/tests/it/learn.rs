@@ -232,7 +232,9 @@ fn going_back_is_read_ahead_too() {
 
 #[test]
 fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
-    for memory_bytes in [1 << 30, 16 * PIECE] {
+    // What was delivered once is not fetched again, but for what a small memory dropped before its turn: how much of it
+    // that is depends on when the answers come.
+    for (memory_bytes, most_pieces) in [(1 << 30, WINDOWS + 2), (16 * PIECE, 2 * WINDOWS)] {
         let limits = Limits { memory_bytes, ahead_bytes: memory_bytes / 4 };
         let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
         for column in [1, 2, 3] {
@@ -243,11 +245,8 @@ fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
         }
         let columns = case.reader.accounting().columns;
         assert!(columns[&3].hits >= 6, "{columns:?}");
-        // What was delivered once is not fetched again.
-        assert!(
-            (1..4).all(|column| columns[&column].bytes_fetched <= (WINDOWS as u64 + 2) * PIECE),
-            "{columns:?}"
-        );
+        let most_bytes = most_pieces as u64 * PIECE;
+        assert!((1..4).all(|column| columns[&column].bytes_fetched <= most_bytes), "{columns:?}");
     }
 }
 
