@@ -140,7 +140,7 @@ def test_retries_are_counted_and_logged_once(
         assert len(tree["x"].array(library="np")) == ENTRIES
         retries = tree.file.report().retries
         assert 1 <= retries <= 2
-    said = [record.getMessage() for record in caplog.records if record.name == "sapwood"]
+    said = [record.getMessage() for record in caplog.records if record.name == "sapwood.source"]
     assert len(said) == retries
     assert said[0].startswith(f"{server.url}/f.root: ") and "retry 1 of 3" in said[0]
 

@@ -1,6 +1,6 @@
 //! What a read cost: counters that every layer adds to and every report shows.
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Story};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
+            /// What happened at the sources.
+            pub story: Story,
             last_failure: Mutex<Option<(Instant, String)>>,
         }
 

@@ -6,7 +6,7 @@
 //! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
 //! - [`Deadline`]: no wait is unbounded.
-//! - [`Counters`]: what a read cost.
+//! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
 
 mod buffer;
 mod column;
@@ -16,6 +16,7 @@ mod error;
 mod form;
 mod range;
 mod segments;
+mod story;
 mod take;
 mod unify;
 
@@ -27,3 +28,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
+pub use story::{Event, Story, Told};

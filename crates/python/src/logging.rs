@@ -4,26 +4,26 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of Python's logger, and the target of what is meant for it.
-const NAME: &str = "sapwood";
+/// What the names of Python's loggers begin with, and so the targets of what is meant for them.
+const NAMES: &str = "sapwood.";
 
 /// Messages that are kept; more are not.
 const MOST: usize = 1000;
 
-static KEPT: Mutex<Vec<(Level, String)>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
 
 struct Keeper;
 
 impl Log for Keeper {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == NAME
+        metadata.target().starts_with(NAMES)
     }
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() < MOST {
-                kept.push((record.level(), record.args().to_string()));
+                kept.push((record.level(), record.target().to_owned(), record.args().to_string()));
             }
         }
     }
@@ -45,8 +45,9 @@ pub(crate) fn hand_on(py: Python<'_>) -> PyResult<()> {
     if kept.is_empty() {
         return Ok(());
     }
-    let logger = py.import("logging")?.call_method1("getLogger", (NAME,))?;
-    for (level, message) in kept {
+    let logging = py.import("logging")?;
+    for (level, name, message) in kept {
+        let logger = logging.call_method1("getLogger", (name,))?;
         let method = match level {
             Level::Error => "error",
             Level::Warn => "warning",

@@ -53,6 +53,7 @@ pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use open::{FAR_TAIL, HEAD, OpenOptions, TAIL, open, redact};
 pub use physics::Physics;
+pub use retry::LOG;
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};
 #[cfg(unix)]

@@ -1,8 +1,12 @@
 //! The one policy of repeating what failed for a reason that may pass, for all protocols.
 
-use sapwood_core::{Counters, Deadline, Error, Result};
+use crate::server::server_of;
+use sapwood_core::{Counters, Deadline, Error, Event, Result};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The target of what is logged about sources: the name of Python's logger for it.
+pub const LOG: &str = "sapwood.source";
 
 /// Times that one call repeats what failed.
 pub(crate) const MOST_RETRIES: u32 = 3;
@@ -51,8 +55,9 @@ impl Retries {
         }
         self.count += 1;
         self.counters.retry(&error);
+        self.counters.story.tell(server_of(&self.name).as_deref(), Event::Retried, error.message());
         let (name, count, seconds) = (&self.name, self.count, pause.as_secs_f32());
-        log::info!(target: "sapwood", "{name}: {error}; retry {count} of {MOST_RETRIES} in {seconds:.2} s");
+        log::warn!(target: LOG, "{name}: {error}; retry {count} of {MOST_RETRIES} in {seconds:.2} s");
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -76,6 +81,9 @@ mod tests {
         }
         assert!(retries.pause(error(), None).await.is_err());
         assert_eq!(counters.snapshot().retries, u64::from(MOST_RETRIES));
+        let told = counters.story.told();
+        assert_eq!((told.len(), told[0].times), (1, u64::from(MOST_RETRIES)));
+        assert_eq!((told[0].event, told[0].text.as_str()), (Event::Retried, "the connection failed"));
     }
 
     #[tokio::test]
