@@ -1,4 +1,4 @@
-//! The control port: counts as JSON, and setting them to zero.
+//! The control port: counts as JSON, setting them to zero, and what a link suffers while it is in use.
 
 use sapwood_testkit::{Proxy, Request, Server, Stats, StatsSnapshot};
 use std::io;
@@ -35,7 +35,10 @@ async fn serve(
                 }
                 ("200 OK", counts)
             }
-            _ => ("404 Not Found", "{}".to_owned()),
+            path => match throttle(path, proxy.as_deref()) {
+                true => ("200 OK", counts),
+                false => ("404 Not Found", "{}".to_owned()),
+            },
         };
         let length = body.len();
         let answer = format!(
@@ -44,6 +47,19 @@ async fn serve(
         stream.write_all(answer.as_bytes()).await?;
     }
     Ok(())
+}
+
+/// Throttles the proxy if that is what the path says: `/__throttle__/BYTES_PER_SECOND`, or `off`.
+fn throttle(path: &str, proxy: Option<&Proxy>) -> bool {
+    let rate = path.strip_prefix("/__throttle__/").and_then(|said| match said {
+        "off" => Some(None),
+        number => number.parse().ok().map(Some),
+    });
+    match (proxy, rate) {
+        (Some(proxy), Some(rate)) => proxy.throttle(rate),
+        _ => return false,
+    }
+    true
 }
 
 /// Requests and ranges as the server saw them; connections, turnarounds and bytes at the client's end.

@@ -2,7 +2,8 @@
 //!
 //! `serve` prints one line of JSON when it is ready, `{"url": "http://…", "control": "http://…"}`; `proxy` prints
 //! `{"address": "127.0.0.1:…", "control": "http://…"}`. Both serve until standard input ends or they are terminated. `GET <control>/__stats__` answers the counts as JSON,
-//! `GET <control>/__reset__` answers them and sets them to zero.
+//! `GET <control>/__reset__` answers them and sets them to zero. `GET <control>/__throttle__/N` lets N bytes a second pass
+//! to the clients of a proxy from then on (0: none, `off`: as many as the link takes).
 
 mod control;
 

@@ -21,12 +21,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until};
 
 /// Most bytes that are passed on as one.
 const CHUNK: usize = 64 << 10;
+
+/// How often bytes pass that were throttled.
+const TRICKLES_PER_SECOND: u64 = 10;
 
 /// Chunks on their way in one direction of a connection; enough for a second at 500 MB/s.
 const IN_FLIGHT: usize = 8 << 10;
@@ -70,6 +73,9 @@ struct Shared {
     stats: Stats,
     up: Pacer,
     down: Pacer,
+    /// Bytes to clients that pass in a second, where that was asked for.
+    throttle: watch::Sender<Option<u64>>,
+    throttled: Pacer,
 }
 
 impl Proxy {
@@ -86,6 +92,8 @@ impl Proxy {
             stats: Stats::default(),
             up: Pacer::default(),
             down: Pacer::default(),
+            throttle: watch::Sender::new(None),
+            throttled: Pacer::default(),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
         Ok(Proxy { address, shared, task })
@@ -104,6 +112,12 @@ impl Proxy {
     /// Changes the link for connections made from now on.
     pub fn change(&self, change: impl FnOnce(&mut Link)) {
         change(&mut self.shared.link.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets no more than so many bytes in a second pass to clients from now on, over all connections, those that
+    /// are there already too: 0 for none at all, `None` for as many as the link takes.
+    pub fn throttle(&self, bytes_per_second: Option<u64>) {
+        self.shared.throttle.send_replace(bytes_per_second);
     }
 
     /// What it counted.
@@ -251,14 +265,45 @@ impl Connection {
             pause_until(moment).await;
             if direction == Direction::Down {
                 chunk = self.faulty(chunk, &mut to).await?;
-                self.answered(chunk.len());
             }
             if chunk.is_empty() {
                 break;
             }
-            to.write_all(&chunk).await?;
+            match direction {
+                Direction::Up => to.write_all(&chunk).await?,
+                Direction::Down => self.answer(chunk, &mut to).await?,
+            }
         }
         to.shutdown().await
+    }
+
+    /// Passes bytes to the client, as slowly as the proxy was told to in the meantime.
+    async fn answer(&self, mut chunk: Bytes, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        while !chunk.is_empty() {
+            let rate = *self.shared.throttle.borrow();
+            let mut len = chunk.len();
+            if let Some(rate) = rate {
+                let most = usize::try_from(rate / TRICKLES_PER_SECOND).unwrap_or(usize::MAX);
+                len = len.min(most.max(1));
+                let mut changes = self.shared.throttle.subscribe();
+                let other = changes.wait_for(|now| *now != Some(rate));
+                if tokio::time::timeout_at(self.throttled_until(len, rate), other).await.is_ok() {
+                    continue;
+                }
+            }
+            self.answered(len);
+            to.write_all(&chunk.split_to(len)).await?;
+        }
+        Ok(())
+    }
+
+    /// When so many bytes have passed.
+    fn throttled_until(&self, len: usize, rate: u64) -> Instant {
+        const LONG: Duration = Duration::from_secs(86_400);
+        match rate {
+            0 => Instant::now() + LONG,
+            rate => self.shared.throttled.pass(len, Some(rate as f64 * 8e-6)),
+        }
     }
 
     fn asked(&self, len: usize) {

@@ -87,3 +87,22 @@ async fn faults_happen_and_end() {
     assert!(tokio::time::timeout(TRIP, time(&proxy, size)).await.is_err());
     time(&proxy, size).await;
 }
+
+#[tokio::test]
+async fn what_is_throttled_waits_until_it_is_not() {
+    let size = 4 << 20;
+    let (_server, proxy) = start(size, Link::default()).await;
+    proxy.throttle(Some(0));
+    let whole = time(&proxy, size);
+    tokio::pin!(whole);
+    assert!(tokio::time::timeout(TRIP, &mut whole).await.is_err());
+    assert_eq!(proxy.stats().snapshot().bytes_sent, 0);
+
+    proxy.throttle(Some(1000));
+    assert!(tokio::time::timeout(3 * TRIP, &mut whole).await.is_err());
+    let passed = proxy.stats().snapshot().bytes_sent;
+    assert!((1..2000).contains(&passed), "{passed}");
+
+    proxy.throttle(None);
+    whole.await;
+}
