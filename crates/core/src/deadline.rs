@@ -18,6 +18,11 @@ impl Deadline {
         Deadline(Instant::now() + time.min(Self::LONGEST))
     }
 
+    /// The deadline at that moment.
+    pub fn at(moment: Instant) -> Self {
+        Deadline(moment)
+    }
+
     /// The moment itself.
     pub fn instant(self) -> Instant {
         self.0

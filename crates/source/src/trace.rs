@@ -33,12 +33,11 @@ pub struct Trace {
 struct Log {
     records: Vec<TraceRecord>,
     requests: u64,
-    /// The server that answered last.
-    server: Option<Arc<str>>,
 }
 
 impl Trace {
-    fn new(begin: Instant) -> Self {
+    /// A trace without records; times count from `begin`.
+    pub fn new(begin: Instant) -> Self {
         Trace { begin, log: Arc::default() }
     }
 
@@ -61,16 +60,11 @@ impl Trace {
         first..log.records.len()
     }
 
-    fn answered(&self, asked: Range<usize>, server: Option<String>) {
+    fn answered(&self, asked: Range<usize>, server: Option<&Arc<str>>) {
         let answered = Some(self.begin.elapsed());
         let mut log = self.lock();
-        // A source that cannot tell just now still reads from the server that it read from before.
-        if server.is_some() && server.as_deref() != log.server.as_deref() {
-            log.server = server.map(Arc::from);
-        }
-        let server = log.server.clone();
         for record in log.records.get_mut(asked).into_iter().flatten() {
-            (record.answered, record.server) = (answered, server.clone());
+            (record.answered, record.server) = (answered, server.cloned());
         }
     }
 
@@ -97,21 +91,44 @@ impl Trace {
 pub struct TracedSource<S> {
     inner: S,
     trace: Trace,
+    /// The server that answered last.
+    server: Mutex<Option<Arc<str>>>,
 }
 
 impl<S: Source> TracedSource<S> {
     /// Traces what is read from `inner`. The trace begins now.
     pub fn new(inner: S) -> Self {
-        TracedSource { inner, trace: Trace::new(Instant::now()) }
+        TracedSource::within(inner, Trace::new(Instant::now()))
+    }
+
+    /// Traces what is read from `inner` in a trace that other sources may share.
+    pub fn within(inner: S, trace: Trace) -> Self {
+        TracedSource { inner, trace, server: Mutex::default() }
     }
 
     /// Traces what is read from `inner`, which was opened since `begin` and brought the bytes in `known` along:
     /// one request, as long as opening took.
     pub fn opened(inner: S, begin: Instant, known: &Segments) -> Self {
-        let trace = Trace::new(begin);
-        let asked = trace.asked(Duration::ZERO, known.ranges());
-        trace.answered(asked, inner.server());
-        TracedSource { inner, trace }
+        TracedSource::within(inner, Trace::new(begin)).with_opening(begin, known)
+    }
+
+    /// Adds the opening to the trace, which began then and brought the bytes in `known` along: one request.
+    #[must_use]
+    pub fn with_opening(self, began: Instant, known: &Segments) -> Self {
+        let asked = self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
+        self.trace.answered(asked, self.answering().as_ref());
+        self
+    }
+
+    /// The server of an answer that just came.
+    fn answering(&self) -> Option<Arc<str>> {
+        let server = self.inner.server();
+        let mut last = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        // A source that cannot tell just now still reads from the server that it read from before.
+        if server.is_some() && server.as_deref() != last.as_deref() {
+            *last = server.map(Arc::from);
+        }
+        last.clone()
     }
 
     /// The trace, to be looked at now or later.
@@ -142,7 +159,7 @@ impl<S: Source> Source for TracedSource<S> {
         Box::pin(async move {
             let asked = self.trace.asked(self.trace.begin.elapsed(), ranges.iter().copied());
             let answers = self.inner.read_ranges(ranges, deadline).await?;
-            self.trace.answered(asked, self.inner.server());
+            self.trace.answered(asked, self.answering().as_ref());
             Ok(answers)
         })
     }
