@@ -99,9 +99,10 @@ async fn what_is_throttled_waits_until_it_is_not() {
     assert_eq!(proxy.stats().snapshot().bytes_sent, 0);
 
     proxy.throttle(Some(1000));
-    assert!(tokio::time::timeout(3 * TRIP, &mut whole).await.is_err());
-    let passed = proxy.stats().snapshot().bytes_sent;
-    assert!((1..2000).contains(&passed), "{passed}");
+    // It takes more than an hour now.
+    while proxy.stats().snapshot().bytes_sent == 0 {
+        assert!(tokio::time::timeout(TRIP, &mut whole).await.is_err());
+    }
 
     proxy.throttle(None);
     whole.await;
