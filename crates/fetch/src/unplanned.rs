@@ -4,6 +4,7 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A source that adds to `unplanned_reads` whenever it is read.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ impl Source for Unplanned {
 
     fn server(&self) -> Option<String> {
         self.inner.server()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
     }
 
     fn read_ranges<'a>(

@@ -5,6 +5,7 @@ use crate::{BoxFuture, Identity, Physics, Source};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Adds to [`Counters`] what is read through it: each call of `read_ranges` is one request.
 ///
@@ -48,6 +49,10 @@ impl<S: Source> Source for CountingSource<S> {
 
     fn server(&self) -> Option<String> {
         self.inner.server()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
     }
 
     fn read_ranges<'a>(

@@ -60,6 +60,10 @@ impl<S: Source> Source for DelayedSource<S> {
         self.inner.server()
     }
 
+    fn round_trip(&self) -> Option<Duration> {
+        Some(self.round_trip + self.inner.round_trip().unwrap_or_default())
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What goes wrong with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,10 @@ impl<S: Source> Source for FaultySource<S> {
 
     fn server(&self) -> Option<String> {
         self.inner.server()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
     }
 
     fn read_ranges<'a>(

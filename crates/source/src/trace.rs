@@ -151,6 +151,10 @@ impl<S: Source> Source for TracedSource<S> {
         self.inner.server()
     }
 
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
+    }
+
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],

@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A future on the heap that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -35,7 +36,7 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `physics` and `server` unless changing them is its purpose.
+/// A decorator forwards `identity`, `physics`, `server` and `round_trip` unless changing them is its purpose.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Which object this is.
     fn identity(&self) -> &Identity;
@@ -47,6 +48,11 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// By default it is that of the URL.
     fn server(&self) -> Option<String> {
         server_of(&self.identity().url)
+    }
+
+    /// How far the server is, at most, as it looked while the file was opened; `None`, as by default, if nothing is known.
+    fn round_trip(&self) -> Option<Duration> {
+        None
     }
 
     /// The bytes of all ranges. Merges nothing: that is the planner's work.
@@ -68,6 +74,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn server(&self) -> Option<String> {
         (**self).server()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        (**self).round_trip()
     }
 
     fn read_ranges<'a>(

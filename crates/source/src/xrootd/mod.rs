@@ -5,7 +5,7 @@
 //! - `opening`: head and tail in hand. `remote`: a file, here or on the server that it redirects to; `server`: what is
 //!   remembered about each server.
 //! - `reading`: from ranges to vector reads and back, with retries.
-//! - `status`: XrdCl's failures as errors. `listing`: what is in a directory.
+//! - `status`: XrdCl's failures as errors. `listing`: what is in a directory. `places`: where else a file is.
 
 mod call;
 mod closing;
@@ -15,6 +15,7 @@ mod file;
 mod library;
 mod listing;
 mod opening;
+mod places;
 mod reading;
 mod remote;
 mod server;
@@ -23,6 +24,8 @@ mod status;
 
 pub(crate) use listing::list;
 pub(crate) use opening::open;
+pub(crate) use places::{Why, avoiding, is_cache, is_redirected, locate, on_server, plain};
+pub(crate) use server::site;
 
 use crate::server::server_of;
 use crate::{BoxFuture, Identity, Physics, Source, check};
@@ -30,13 +33,15 @@ use bytes::Bytes;
 use remote::{Connected, Remote};
 use sapwood_core::{ByteRange, Deadline, Result};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// The schemes of URLs that libXrdCl understands.
 const SCHEMES: [&str; 4] = ["root", "roots", "xroot", "xroots"];
 
-/// Largest gap that is cheaper to read than to skip: a range of a vector read costs the server a system call.
-const GAP: u64 = 16 << 10;
+/// Largest gap that is cheaper to read than to skip: one more range of a vector read costs 16 bytes each way, and the
+/// server a system call.
+const GAP: u64 = 4 << 10;
 
 /// Bytes in one request. Larger ones would gain nothing and lose more when a connection breaks.
 const LARGEST_REQUEST: u64 = 16 << 20;
@@ -88,6 +93,10 @@ impl Source for XrootdSource {
     fn server(&self) -> Option<String> {
         let server = self.current.try_lock().ok()?.server.clone();
         if server.is_empty() { server_of(&self.identity.url) } else { Some(server) }
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        Some(self.current.try_lock().ok()?.round_trip)
     }
 
     fn read_ranges<'a>(
