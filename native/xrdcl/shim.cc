@@ -57,17 +57,20 @@ private:
     swx_result result = result_of(status, text);
     XrdCl::VectorReadInfo *read = nullptr;
     XrdCl::StatInfo *stat = nullptr;
+    XrdCl::ProtocolInfo *protocol = nullptr;
     XrdCl::Buffer *buffer = nullptr;
     if (status.IsOK() && response) {
       response->Get(read);
       if (!read) response->Get(stat);
-      if (!read && !stat) response->Get(buffer);
+      if (!read && !stat) response->Get(protocol);
+      if (!read && !stat && !protocol) response->Get(buffer);
     }
     if (read) result.value = read->GetSize();
     if (stat) {
       result.value = stat->GetSize();
       result.modified = stat->GetModTime();
     }
+    if (protocol) result.value = protocol->GetHostInfo();
     if (buffer) {
       text = without_zeros(buffer->ToString());
       result.text = text.c_str();
@@ -108,6 +111,59 @@ Completion *handler(swx_done done, void *context) noexcept {
 }
 
 XrdCl::File *file_of(void *file) { return static_cast<XrdCl::File *>(file); }
+
+// Asks the server of a URL: `start` gets the file system of it and the handler.
+template <typename Start> void ask(const char *url, swx_done done, void *context, Start start) noexcept {
+  XrdCl::FileSystem *files = nullptr;
+  Completion *completion = nullptr;
+  try {
+    auto owned = std::make_unique<XrdCl::FileSystem>(XrdCl::URL(url), false);
+    files = owned.get();
+    completion = new Completion(done, context, files);
+    owned.release();
+  } catch (...) {
+    swx_result result{XrdCl::stError, XrdCl::errInternal, 0, 0, 0, "out of memory"};
+    done(context, &result);
+    return;
+  }
+  run(completion, [&](Completion *completion) { return start(*files, completion); });
+}
+
+void query(const char *url, XrdCl::QueryCode::Code code, const char *text, uint16_t seconds, swx_done done,
+           void *context) {
+  ask(url, done, context, [=](XrdCl::FileSystem &files, Completion *completion) {
+    XrdCl::Buffer argument;
+    argument.FromString(text);
+    return files.Query(code, argument, completion, seconds);
+  });
+}
+
+std::string places(const XrdCl::URL &url, uint16_t seconds, XRootDStatus &status) {
+  XrdCl::FileSystem files(url, false);
+  XrdCl::LocationInfo *raw = nullptr;
+  status = files.DeepLocate(url.GetPathWithParams(), XrdCl::OpenFlags::PrefName, raw, seconds);
+  std::unique_ptr<XrdCl::LocationInfo> found(raw);
+  std::string lines;
+  if (!status.IsOK() || !found) return lines;
+  for (auto place = found->Begin(); place != found->End(); ++place)
+    if (place->GetType() == XrdCl::LocationInfo::ServerOnline) lines += place->GetAddress() + "\n";
+  return lines;
+}
+
+// Completes with the lines that `find` makes of a URL, which blocks.
+template <typename Find>
+void lines_of(const char *url, uint16_t seconds, swx_done done, void *context, Find find) noexcept {
+  try {
+    XRootDStatus status;
+    std::string lines = find(XrdCl::URL(url), seconds, status);
+    std::string text = status.IsOK() ? lines : without_zeros(status.ToStr());
+    swx_result result = result_of(status, text);
+    done(context, &result);
+  } catch (...) {
+    swx_result result{XrdCl::stError, XrdCl::errInternal, 0, 0, 0, "out of memory"};
+    done(context, &result);
+  }
+}
 
 std::string listing(const XrdCl::URL &url, uint16_t seconds, XRootDStatus &status) {
   XrdCl::FileSystem files(url, false);
@@ -211,36 +267,25 @@ size_t swx_property(void *file, const char *name, char *out, size_t size) {
 }
 
 void swx_query_config(const char *url, const char *names, uint16_t seconds, swx_done done, void *context) {
-  XrdCl::FileSystem *files = nullptr;
-  XrdCl::Buffer argument;
-  Completion *completion = nullptr;
-  try {
-    auto owned = std::make_unique<XrdCl::FileSystem>(XrdCl::URL(url), false);
-    argument.FromString(names);
-    files = owned.get();
-    completion = new Completion(done, context, files);
-    owned.release();
-  } catch (...) {
-    swx_result result{XrdCl::stError, XrdCl::errInternal, 0, 0, 0, "out of memory"};
-    done(context, &result);
-    return;
-  }
-  run(completion, [&](Completion *completion) {
-    return files->Query(XrdCl::QueryCode::Config, argument, completion, seconds);
+  query(url, XrdCl::QueryCode::Config, names, seconds, done, context);
+}
+
+void swx_query_stats(const char *url, const char *which, uint16_t seconds, swx_done done, void *context) {
+  query(url, XrdCl::QueryCode::Stats, which, seconds, done, context);
+}
+
+void swx_role(const char *url, uint16_t seconds, swx_done done, void *context) {
+  ask(url, done, context, [=](XrdCl::FileSystem &files, Completion *completion) {
+    return files.Protocol(completion, seconds);
   });
 }
 
+void swx_locate(const char *url, uint16_t seconds, swx_done done, void *context) {
+  lines_of(url, seconds, done, context, places);
+}
+
 void swx_list(const char *url, uint16_t seconds, swx_done done, void *context) {
-  try {
-    XRootDStatus status;
-    std::string lines = listing(XrdCl::URL(url), seconds, status);
-    std::string text = status.IsOK() ? lines : without_zeros(status.ToStr());
-    swx_result result = result_of(status, text);
-    done(context, &result);
-  } catch (...) {
-    swx_result result{XrdCl::stError, XrdCl::errInternal, 0, 0, 0, "out of memory"};
-    done(context, &result);
-  }
+  lines_of(url, seconds, done, context, listing);
 }
 
 } // extern "C"

@@ -13,7 +13,7 @@
 #define SWX_API __attribute__((visibility("default")))
 
 // Raised with every change of this file; the loader compares it before it uses anything else.
-#define SWX_ABI 1
+#define SWX_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +67,16 @@ SWX_API size_t swx_property(void *file, const char *name, char *out, size_t size
 
 // Asks the server of `url` for settings, separated by blanks; `text` has a line for each.
 SWX_API void swx_query_config(const char *url, const char *names, uint16_t seconds, swx_done done, void *context);
+
+// Asks the server of `url` for the part of its statistics that `which` names, as XML in `text`.
+SWX_API void swx_query_stats(const char *url, const char *which, uint16_t seconds, swx_done done, void *context);
+
+// Asks the server of `url` what it is: `value` has the flags that it sends for its role (kXR_isServer, …).
+SWX_API void swx_role(const char *url, uint16_t seconds, swx_done done, void *context);
+
+// Asks where the file at `url` is; `text` has a line `host:port` for each data server that has it at hand.
+// Blocks until the answer is there.
+SWX_API void swx_locate(const char *url, uint16_t seconds, swx_done done, void *context);
 
 // Lists a directory on all servers that hold it; `text` has a line for each entry, directories end in '/'.
 // Blocks until the answer is there.

@@ -75,6 +75,9 @@ pub(super) fn library() -> &'static Library {
         close,
         property,
         query_config,
+        query_stats: query_config,
+        role: list,
+        locate: list,
         list,
     }))
 }

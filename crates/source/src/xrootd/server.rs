@@ -1,4 +1,4 @@
-//! What is remembered about each server: the limits of its vector reads.
+//! What is remembered about each server: the limits of its vector reads, and its site.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{begin, end, seconds};
@@ -10,8 +10,20 @@ use std::sync::{Mutex, PoisonError};
 
 static LIMITS: Mutex<Option<HashMap<String, Limits>>> = Mutex::new(None);
 
-/// Names of the two settings that a server is asked for.
-const SETTINGS: &str = "readv_iov_max readv_ior_max";
+static SITES: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
+
+/// Names of the settings that a server is asked for.
+const SETTINGS: &str = "readv_iov_max readv_ior_max sitename";
+
+/// The name that a server has for its site, if it was asked before and has one.
+pub(crate) fn site(server: &str) -> Option<String> {
+    SITES.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(server).cloned()
+}
+
+/// The name of the site in an answer: its third line. A server without one repeats the question.
+fn site_in(text: &str) -> Option<&str> {
+    text.lines().nth(2).map(str::trim).filter(|site| !site.is_empty() && *site != "sitename")
+}
 
 /// What fits in one vector read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +68,10 @@ impl Limits {
         let limits = Limits::parse(&answer.text);
         let mut known = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_default().insert(server.to_owned(), limits);
+        if let Some(site) = site_in(&answer.text) {
+            let mut sites = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+            sites.get_or_insert_default().insert(server.to_owned(), site.to_owned());
+        }
         limits
     }
 
@@ -84,5 +100,7 @@ mod tests {
         assert_eq!(Limits::parse("readv_iov_max\nreadv_ior_max\n"), Limits::default());
         assert_eq!(Limits::parse("0\n-1\n"), Limits::default());
         assert_eq!(Limits::parse(""), Limits::default());
+        assert_eq!(site_in("1024\n2097136\nT2_CH_CERN\n"), Some("T2_CH_CERN"));
+        assert_eq!(site_in("1024\n2097136\nsitename\n").or(site_in("1024\n")).or(site_in("1\n2\n\n")), None);
     }
 }

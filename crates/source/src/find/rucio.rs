@@ -1,0 +1,102 @@
+//! The replicas of files as JSON, in the manner of Rucio's `list_replicas`: one record, a list of them, or one a line.
+
+use super::{Described, Place};
+use sapwood_core::{Error, Result};
+use serde_json::{Deserializer, Value};
+
+/// The files that are described.
+pub(super) fn parse(document: &[u8]) -> Result<Vec<Described>> {
+    let values: Result<Vec<Value>, _> = Deserializer::from_slice(document).into_iter().collect();
+    let values = values.map_err(|error| Error::usage(format!("this is no sound JSON: {error}")))?;
+    let records = values.into_iter().flat_map(|value| match value {
+        Value::Array(records) => records,
+        record => vec![record],
+    });
+    let files: Vec<_> = records.filter_map(|record| described(&record)).collect();
+    if files.is_empty() {
+        return Err(Error::usage("this JSON names no replicas")
+            .hint("records as Rucio lists them, each with 'pfns' or 'rses'"));
+    }
+    Ok(files)
+}
+
+fn described(record: &Value) -> Option<Described> {
+    let text = |name: &str| record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (pfns, rses) = (record.get("pfns"), record.get("rses"));
+    if pfns.is_none() && rses.is_none() {
+        return None;
+    }
+    let mut places: Vec<(Order, Place)> = Vec::new();
+    for (site, urls) in rses.and_then(Value::as_object).into_iter().flatten() {
+        for url in urls.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let order = order(pfns.and_then(|pfns| pfns.get(url)));
+            places.push((order, Place { url: url.to_owned(), site: Some(site.clone()) }));
+        }
+    }
+    let alone: Vec<(&str, Option<&Value>)> = match pfns {
+        Some(Value::Object(pfns)) => pfns.iter().map(|(url, of)| (url.as_str(), Some(of))).collect(),
+        Some(Value::Array(pfns)) => pfns.iter().filter_map(|url| Some((url.as_str()?, None))).collect(),
+        _ => Vec::new(),
+    };
+    for (url, of) in alone {
+        if !places.iter().any(|(_, place)| place.url == url) {
+            let site = of.and_then(|of| of.get("rse")).and_then(Value::as_str).map(str::to_owned);
+            places.push((order(of), Place { url: url.to_owned(), site }));
+        }
+    }
+    places.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let checksums =
+        ["adler32", "md5"].iter().filter_map(|kind| Some(((*kind).to_owned(), text(kind)?.to_owned())));
+    Some(Described {
+        name: text("name").unwrap_or_default().to_owned(),
+        size: record.get("bytes").and_then(Value::as_u64),
+        checksums: checksums.collect(),
+        places: places.into_iter().map(|(_, place)| place).collect(),
+    })
+}
+
+/// Tapes last; then by the priority that is stated, 1 first.
+type Order = (bool, u64);
+
+fn order(of: Option<&Value>) -> Order {
+    let get = |name: &str| of.and_then(|of| of.get(name));
+    let tape = get("type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("tape"));
+    (tape, get("priority").and_then(Value::as_u64).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = r#"{"scope": "cms", "name": "/store/x.root", "bytes": 99, "adler32": "0cc737eb", "md5": null,
+        "pfns": {"root://tape//x.root": {"rse": "T1_X_Tape", "type": "TAPE", "priority": 1},
+                 "root://b//x.root": {"rse": "T2_B", "type": "DISK", "priority": 3},
+                 "davs://a/x.root": {"rse": "T2_A", "type": "DISK", "priority": 2}},
+        "rses": {"T2_B": ["root://b//x.root"], "T1_X_Tape": ["root://tape//x.root"]}}"#;
+
+    #[test]
+    fn a_record_of_rucio() {
+        let file = &parse(RECORD.as_bytes()).unwrap()[0];
+        let places: Vec<_> = file.places.iter().map(|place| (&*place.url, place.site.as_deref())).collect();
+        assert_eq!(
+            places,
+            [
+                ("davs://a/x.root", Some("T2_A")),
+                ("root://b//x.root", Some("T2_B")),
+                ("root://tape//x.root", Some("T1_X_Tape")),
+            ]
+        );
+        assert_eq!((&*file.name, file.size), ("/store/x.root", Some(99)));
+        assert_eq!(file.checksums, [("adler32".to_owned(), "0cc737eb".to_owned())]);
+    }
+
+    #[test]
+    fn records_in_a_list_or_one_a_line_and_short_ones() {
+        assert_eq!(parse(format!("[{RECORD}, {RECORD}]").as_bytes()).unwrap().len(), 2);
+        assert_eq!(parse(format!("{RECORD}\n{RECORD}\n").as_bytes()).unwrap().len(), 2);
+        let short = &parse(br#"{"rses": {"A": ["http://a/x"]}}"#).unwrap()[0];
+        assert_eq!(short.places, [Place { url: "http://a/x".into(), site: Some("A".into()) }]);
+        let listed = &parse(br#"{"pfns": ["http://a/x", 7]}"#).unwrap()[0];
+        assert_eq!(listed.places, [Place::of("http://a/x")]);
+    }
+}

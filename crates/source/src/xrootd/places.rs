@@ -1,0 +1,168 @@
+//! Where further copies of a file are: what redirectors and data servers say of it and of themselves.
+#![expect(unsafe_code, reason = "functions of a shared library")]
+
+use super::call::{Reply, begin, end, seconds};
+use super::library::library;
+use super::status::{Status, advise};
+use crate::server::server_of;
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use std::ffi::CString;
+use std::future::Future;
+use std::time::Duration;
+
+/// What a server may take to say what it is; one that takes longer is taken to be an ordinary one.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Role of a server that fetches from others what it sends: `kXR_attrProxy` of `XProtocol.hh`.
+const PROXY: u64 = 0x200;
+
+/// Why a redirector is asked for another server than some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// They are in use; this is about one more.
+    Further,
+    /// They failed.
+    Failed,
+}
+
+/// The URL that asks a redirector for another server than some, given as `host:port`.
+///
+/// Redirectors know hosts: `tried=` names them, `triedrc=resel` says that they are not at fault.
+pub(crate) fn avoiding(url: &str, servers: &[String], why: Why) -> String {
+    if servers.is_empty() {
+        return url.to_owned();
+    }
+    let mut hosts: Vec<&str> = Vec::new();
+    for host in servers.iter().map(|server| host_of(server)) {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    let mark = if url.contains('?') { '&' } else { '?' };
+    let reason = match why {
+        Why::Further => "&triedrc=resel",
+        Why::Failed => "",
+    };
+    format!("{url}{mark}tried={}{reason}", hosts.join(","))
+}
+
+/// The URL of the same file on the data server `host:port`.
+pub(crate) fn on_server(url: &str, server: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let (authority, path) = rest.split_once('/')?;
+    let user = authority.rsplit_once('@').map(|(user, _)| format!("{user}@")).unwrap_or_default();
+    Some(format!("{scheme}://{user}{server}/{path}"))
+}
+
+/// The data servers that have a file at hand, as `host:port`, as the server of its URL knows.
+///
+/// # Errors
+/// Those of asking; `NotFound` if there are none.
+pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>> {
+    let named = |error: Error| advise(error, url);
+    let library = library().map_err(named)?;
+    let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
+    let located = tokio::task::spawn_blocking(move || {
+        begin((), |done, context| {
+            // SAFETY: the URL is a C string.
+            unsafe { (library.locate)(place.as_ptr(), seconds(deadline), done, context) };
+        })
+    });
+    let located = async {
+        match located.await {
+            Ok(receiver) => end(receiver).await,
+            Err(_) => Err(Status::unanswered()),
+        }
+    };
+    match tokio::time::timeout_at(deadline.instant().into(), located).await {
+        Ok(Ok(answer)) => Ok(answer.text.lines().map(plain).filter(|line| !line.is_empty()).collect()),
+        Ok(Err(status)) => Err(named(status.error())),
+        Err(_) => Err(named(Error::new(
+            ErrorKind::Timeout,
+            "the deadline passed before the server said where the file is",
+        ))),
+    }
+}
+
+/// Whether the server of a URL is a cache in front of others (XCache), which gets the whole file for itself: a second
+/// one that is asked for the same file only fetches it once more.
+///
+/// A proxy that does not say whether it keeps what it fetches is taken to be one.
+pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> bool {
+    let (Ok(library), Ok(place)) = (library(), CString::new(url)) else { return false };
+    let deadline = deadline.within(PATIENCE);
+    let role = begin((), |done, context| {
+        // SAFETY: the URL is a C string.
+        unsafe { (library.role)(place.as_ptr(), seconds(deadline), done, context) };
+    });
+    match in_time(end(role), deadline).await {
+        Some(Ok(answer)) if answer.value & PROXY != 0 => {}
+        _ => return false,
+    }
+    let stats = begin((), |done, context| {
+        // SAFETY: both are C strings. `p`: of its protocol, and what lies below that.
+        unsafe { (library.query_stats)(place.as_ptr(), c"p".as_ptr(), seconds(deadline), done, context) };
+    });
+    match in_time(end(stats), deadline).await {
+        Some(Ok(answer)) => answer.text.contains("<stats id=\"cache\""),
+        _ => true,
+    }
+}
+
+async fn in_time(reply: impl Future<Output = Reply>, deadline: Deadline) -> Option<Reply> {
+    tokio::time::timeout_at(deadline.instant().into(), reply).await.ok()
+}
+
+/// Whether a file at a URL is read from another server than the URL names.
+pub(crate) fn is_redirected(url: &str, server: &str) -> bool {
+    server_of(url).is_some_and(|named| plain(&named) != plain(server))
+}
+
+/// `host:port`, with addresses of IPv4 as such: servers write them as those of IPv6, too.
+pub(crate) fn plain(server: &str) -> String {
+    let server = server.trim();
+    let mapped = server.strip_prefix("[::ffff:").or_else(|| server.strip_prefix("[::"));
+    match mapped.and_then(|mapped| mapped.split_once(']')) {
+        Some((address, port)) if address.contains('.') => format!("{address}{port}"),
+        _ => server.to_ascii_lowercase(),
+    }
+}
+
+/// The host of `host:port`.
+fn host_of(server: &str) -> &str {
+    match server.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => server,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirectors_are_told_what_to_avoid() {
+        let servers = ["a.org:1094", "a.org:1095", "[fe80::1]:1094"].map(str::to_owned);
+        assert_eq!(
+            avoiding("root://r//f.root", &servers, Why::Further),
+            "root://r//f.root?tried=a.org,[fe80::1]&triedrc=resel"
+        );
+        assert_eq!(avoiding("root://r//f?x=1", &servers[..1], Why::Failed), "root://r//f?x=1&tried=a.org");
+        assert_eq!(avoiding("root://r//f", &[], Why::Further), "root://r//f");
+    }
+
+    #[test]
+    fn servers_are_the_same_however_they_are_written() {
+        assert_eq!(plain("[::127.0.0.1]:1094"), "127.0.0.1:1094");
+        assert_eq!(plain("[::ffff:10.0.0.1]:1094\n"), "10.0.0.1:1094");
+        assert_eq!(plain("[fe80::1]:1094"), "[fe80::1]:1094");
+        assert!(is_redirected("root://r//f", "a:1094") && !is_redirected("root://R//f", "r:1094"));
+        assert!(!is_redirected("root://me@r:1094//f?x=1", "r:1094"));
+    }
+
+    #[test]
+    fn the_same_file_on_another_server() {
+        assert_eq!(on_server("root://me@r:1//a/f?x=1", "b:2").unwrap(), "root://me@b:2//a/f?x=1");
+        assert_eq!(on_server("root://r", "b:2"), None);
+    }
+}
