@@ -8,19 +8,9 @@ use crate::{Interrupt, Tree, pool};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
-use sapwood_fetch::{Ahead, Job, Link, ReadAhead, windows};
+use sapwood_fetch::{Ahead, Job, ReadAhead, cut_windows, window_bytes};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-
-/// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
-const AHEAD: usize = 2;
-
-/// Compressed bytes that are fetched together. Larger ranges are cut into windows of whole clusters, so that one
-/// is decoded while the next is on its way.
-const WINDOW: u64 = 32 << 20;
-
-/// The largest part of what may be fetched ahead that one window takes.
-const PART_OF_BUDGET: u64 = 4;
 
 /// Entry ranges of a distant source, fetched ahead. A basket that reaches from one window into the next is
 /// fetched once.
@@ -92,7 +82,7 @@ impl Windows {
             cut_ranges.push(windows);
         }
         let handle = pool::runtime()?;
-        let depth = Ahead { jobs: AHEAD, bytes: most.saturating_mul(AHEAD as u64) };
+        let depth = Ahead::of_windows(most);
         let ahead = files.into_iter().map(|(file, jobs)| {
             (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), depth))
         });
@@ -147,40 +137,9 @@ impl Windows {
     }
 }
 
-/// Compressed bytes of one window: as many as are in flight when the link is full, where those are many; fewer where
-/// little may be fetched ahead.
-fn window_bytes(link: &Link, budget: u64) -> u64 {
-    link.bytes_in_flight().unwrap_or(0).max(WINDOW).min(budget / PART_OF_BUDGET).max(1)
-}
-
 /// Windows of whole clusters whose baskets have at most `most` bytes.
 fn cut(tree: &Tree, plans: &[ColumnPlan<'_>], entries: Range<u64>, most: u64) -> Vec<Range<u64>> {
-    let baskets = || plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
-    let total: u64 = baskets().map(|basket| basket.len).sum();
-    let starts = &tree.metadata().cluster_starts;
-    if total <= most || starts.len() < 3 || entries.is_empty() {
-        return vec![entries];
-    }
-    let mut bytes = vec![0u64; starts.len()];
-    for basket in baskets() {
-        let cluster = starts.partition_point(|start| *start <= basket.first_entry).saturating_sub(1);
-        bytes[cluster] += basket.len;
-    }
-    windows(starts, |cluster| bytes.get(cluster).copied().unwrap_or_default(), most, entries)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn windows_grow_with_the_link_and_shrink_with_the_budget() {
-        let link = |bandwidth| Link { round_trip: Some(Duration::from_millis(100)), bandwidth };
-        assert_eq!(window_bytes(&Link::default(), 1 << 30), WINDOW);
-        assert_eq!(window_bytes(&link(Some(125_000_000)), 1 << 30), WINDOW);
-        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 1 << 30), 100_000_000);
-        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 64 << 20), 16 << 20);
-        assert_eq!(window_bytes(&Link::default(), 0), 1);
-    }
+    let baskets = plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
+    let costs = baskets.map(|basket| (basket.first_entry, basket.len));
+    cut_windows(&tree.metadata().cluster_starts, costs, most, entries)
 }

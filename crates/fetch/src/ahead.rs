@@ -44,6 +44,16 @@ pub struct Ahead {
     pub bytes: u64,
 }
 
+/// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
+const WINDOWS_AHEAD: usize = 2;
+
+impl Ahead {
+    /// For windows of at most so many bytes.
+    pub fn of_windows(bytes: u64) -> Ahead {
+        Ahead { jobs: WINDOWS_AHEAD, bytes: bytes.saturating_mul(WINDOWS_AHEAD as u64) }
+    }
+}
+
 /// Fetches jobs ahead of a consumer, and hands them out in order.
 ///
 /// Until the consumer asks for the first time, only the first job is fetched, if the budget allows it: so, of many

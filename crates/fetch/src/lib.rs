@@ -30,4 +30,4 @@ pub use fetcher::Fetcher;
 pub use link::Link;
 pub use plan::{Plan, plan};
 pub use wait::wait;
-pub use window::windows;
+pub use window::{cut_windows, window_bytes, windows};

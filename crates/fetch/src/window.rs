@@ -1,6 +1,40 @@
 //! Windows: the entry ranges that are fetched together, whole clusters under a budget of bytes.
 
+use crate::Link;
 use std::ops::Range;
+
+/// Compressed bytes that are fetched together. Larger ranges are cut into windows of whole clusters, so that one
+/// is decoded while the next is on its way.
+const WINDOW: u64 = 32 << 20;
+
+/// The largest part of what may be fetched ahead that one window takes.
+const PART_OF_BUDGET: u64 = 4;
+
+/// Compressed bytes of one window: as many as are in flight when the link is full, where those are many; fewer where
+/// little may be fetched ahead, `budget` being all that may.
+pub fn window_bytes(link: &Link, budget: u64) -> u64 {
+    link.bytes_in_flight().unwrap_or(0).max(WINDOW).min(budget / PART_OF_BUDGET).max(1)
+}
+
+/// Cuts `entries` into windows of whole clusters whose `baskets`, of which each begins at an entry and has so many
+/// bytes, are at most `most` bytes together; one window if they all are. See [`windows`].
+pub fn cut_windows(
+    cluster_starts: &[u64],
+    baskets: impl Iterator<Item = (u64, u64)>,
+    most: u64,
+    entries: Range<u64>,
+) -> Vec<Range<u64>> {
+    let mut bytes = vec![0_u64; cluster_starts.len().max(1)];
+    for (first_entry, len) in baskets {
+        let cluster = cluster_starts.partition_point(|start| *start <= first_entry).saturating_sub(1);
+        bytes[cluster] = bytes[cluster].saturating_add(len);
+    }
+    let total = bytes.iter().fold(0_u64, |sum, len| sum.saturating_add(*len));
+    if total <= most || cluster_starts.len() < 3 || entries.is_empty() {
+        return vec![entries];
+    }
+    windows(cluster_starts, |cluster| bytes.get(cluster).copied().unwrap_or_default(), most, entries)
+}
 
 /// Cuts `entries` into windows of whole clusters that hold at most `budget` bytes each.
 ///
@@ -47,6 +81,17 @@ pub fn windows(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
+
+    #[test]
+    fn windows_grow_with_the_link_and_shrink_with_the_budget() {
+        let link = |bandwidth| Link { round_trip: Some(Duration::from_millis(100)), bandwidth };
+        assert_eq!(window_bytes(&Link::default(), 1 << 30), WINDOW);
+        assert_eq!(window_bytes(&link(Some(125_000_000)), 1 << 30), WINDOW);
+        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 1 << 30), 100_000_000);
+        assert_eq!(window_bytes(&link(Some(1_000_000_000)), 64 << 20), 16 << 20);
+        assert_eq!(window_bytes(&Link::default(), 0), 1);
+    }
 
     /// The windows as pairs of start and stop.
     fn cut(

@@ -33,6 +33,7 @@ mod memory;
 mod open;
 mod physics;
 mod retry;
+pub mod record;
 mod server;
 mod spans;
 mod trace;

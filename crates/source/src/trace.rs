@@ -1,10 +1,10 @@
 //! A decorator that remembers what was asked for and when.
 
-use crate::{BoxFuture, Identity, Physics, Source};
+use crate::{BoxFuture, Identity, Physics, Source, record};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One range that was asked for.
@@ -27,6 +27,8 @@ pub struct TraceRecord {
 pub struct Trace {
     begin: Instant,
     log: Arc<Mutex<Log>>,
+    /// The number of the file in the recording of the job, if there is one.
+    file: Arc<OnceLock<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ struct Log {
 impl Trace {
     /// A trace without records; times count from `begin`.
     pub fn new(begin: Instant) -> Self {
-        Trace { begin, log: Arc::default() }
+        Trace { begin, log: Arc::default(), file: Arc::default() }
     }
 
     /// The moment that times count from.
@@ -51,13 +53,27 @@ impl Trace {
         self.lock().records.clone()
     }
 
-    fn asked(&self, asked: Duration, ranges: impl IntoIterator<Item = ByteRange>) -> Range<usize> {
+    /// From now on, what is asked for is [recorded](record), too, as that of the file of this number.
+    pub fn record_as(&self, file: Option<u64>) {
+        if let Some(file) = file {
+            // It is opened once.
+            let _ = self.file.set(file);
+        }
+    }
+
+    /// The number of the file in the recording, if there is one.
+    pub fn recorded(&self) -> Option<u64> {
+        self.file.get().copied()
+    }
+
+    /// Which records were added, and the number of the request.
+    fn asked(&self, asked: Duration, ranges: impl IntoIterator<Item = ByteRange>) -> (Range<usize>, u64) {
         let mut log = self.lock();
         let (first, request) = (log.records.len(), log.requests);
         log.requests += 1;
         let record = |range| TraceRecord { asked, answered: None, range, request, server: None };
         log.records.extend(ranges.into_iter().map(record));
-        first..log.records.len()
+        (first..log.records.len(), request)
     }
 
     fn answered(&self, asked: Range<usize>, server: Option<&Arc<str>>) {
@@ -115,7 +131,8 @@ impl<S: Source> TracedSource<S> {
     /// Adds the opening to the trace, which began then and brought the bytes in `known` along: one request.
     #[must_use]
     pub fn with_opening(self, began: Instant, known: &Segments) -> Self {
-        let asked = self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
+        let (asked, _) =
+            self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
         self.trace.answered(asked, self.answering().as_ref());
         self
     }
@@ -161,9 +178,13 @@ impl<S: Source> Source for TracedSource<S> {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
-            let asked = self.trace.asked(self.trace.begin.elapsed(), ranges.iter().copied());
-            let answers = self.inner.read_ranges(ranges, deadline).await?;
-            self.trace.answered(asked, self.answering().as_ref());
+            let (asked, request) = self.trace.asked(self.trace.begin.elapsed(), ranges.iter().copied());
+            record::asked(self.trace.recorded(), request, ranges);
+            let answers = self.inner.read_ranges(ranges, deadline).await;
+            let server = self.answering();
+            record::answered(self.trace.recorded(), request, server.as_deref(), answers.as_ref().err());
+            let answers = answers?;
+            self.trace.answered(asked, server.as_ref());
             Ok(answers)
         })
     }
