@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -61,7 +61,6 @@ lint: .venv/.tools
 
 layers: .venv/.tools
 	@$(PY) scripts/check_layers.py
-
 types: .venv/.tools
 	$(BIN)/mypy
 
@@ -82,7 +81,8 @@ bench: build ## measure against the peers; writes build/bench and the tables of 
 bench-objects: build ## the part of it about objects: products of MiniAOD-like and xAOD-like files
 bench-remote: build servers ## the part over root://, http:// and s3://, near and far; docs/remote-benchmarks.md
 bench-learned: build servers ## the part about columns that nobody declared; docs/learned-benchmarks.md
-bench bench-objects bench-remote bench-learned:
+bench-sources: build servers ## the part about one file from many places; docs/sources-benchmarks.md
+bench bench-objects bench-remote bench-learned bench-sources:
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md

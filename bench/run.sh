@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned): installs the peers, makes the inputs that are
-# missing, measures, writes the tables to build/bench and the documents.
+# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources): installs the peers, makes the inputs
+# that are missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote learned}
+parts=${*:-local memory objects remote learned sources}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -33,6 +33,11 @@ for part in $parts; do
         install s3fs s3fs
         install matplotlib matplotlib
         ;;
+    sources)
+        inputs=$inputs,nano_zstd5
+        install XRootD xrootd fsspec-xrootd
+        install matplotlib matplotlib
+        ;;
     learned)
         inputs=$inputs,nano_zstd5
         install XRootD xrootd fsspec-xrootd
@@ -56,6 +61,9 @@ done
 case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md; do
+case " $parts " in
+*" sources "*) "$python" bench/sources_plot.py "$results/sources.json" docs/images/sources.svg ;;
+esac
+for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md; do
     "$python" bench/paste.py "$document" "$results"
 done

@@ -1,0 +1,225 @@
+"""One file from many places: two sources against one, sources that fail, lazy download: `make bench-sources`.
+
+    python bench/sources.py --data DIR [--only pairs,faults,peers,lazy] [--markdown FILE] [--json FILE]
+
+pairs: half of a NanoAOD-like file of 450 MB; from one place, from two as fast, from a fast one and one that
+    is ten times slower.
+faults: the whole file from three places, two at once; in the middle, the one that sends most dies, hangs,
+    sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
+peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
+    file. They are stopped after a minute in which less than 1 MB came.
+lazy: a tenth of the columns, and all, at 100 ms; as usual, in large blocks, and from a shared cache.
+
+Servers are real (xrootd behind a redirector, nginx, versitygw), each behind a delay line of its own. A place
+dies as its delay line is killed; it hangs or is slow as nothing passes, or little, on connections that are
+there already; a relay before the server makes answers too short. Each run is a process of its own. Time
+starts when all is imported, before the file is opened, and ends with the last value in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Semaphore
+from typing import Any
+
+import sources_report
+from rootbuild import HERE, compiled, root_folder
+from sources_run import Fault, Run, run
+from sources_servers import Link, Servers, all_servers
+
+FILE, TREE = "nano_zstd5.root", "Events"
+HALF, EVERY = 50_000, 10
+LINK, SLOW, FAR = Link(20, 200), Link(20, 20), Link(100, 1000)
+FAULTS = ["dies", "hangs", "1 kB/s", "wrong lengths"]
+# By how much of the file it has come to a place to fail; peers are slower, and many at once.
+MIDDLE, PEERS_MIDDLE = 0.4, 0.15
+# When a run is stopped, and how long a peer may wait for hardly anything.
+LIMIT, PATIENCE = 90.0, 60.0
+# Peers that read at once; those that only wait for a place that failed do not count.
+BUSY = 3
+PROCESSES = 8
+
+Record = dict[str, Any]
+
+
+def reader(client: str, **job: Any) -> tuple[list[str], Record]:
+    """The program that reads in Python, and its job."""
+    return [sys.executable, str(HERE / "readers" / "python_sources.py")], {
+        "client": client,
+        "tree": TREE,
+        **job,
+    }
+
+
+class Setup:
+    """Places by protocol, and what is left out where a protocol has no server."""
+
+    def __init__(self, protocols: list[str], links: list[Link], redirected: bool = False) -> None:
+        self.protocols, self.links, self.redirected = protocols, links, redirected
+
+    @property
+    def name(self) -> str:
+        """As the tables call it."""
+        if self.redirected:
+            return "root://, redirector"
+        slow = " + slow" if SLOW in self.links else ""
+        kinds = list(dict.fromkeys(self.protocols))
+        number = len(self.protocols) - bool(slow)
+        names = " + ".join(f"{each}://" for each in kinds)
+        return f"{number} x {names}{slow}" if len(kinds) == 1 else names
+
+    def possible(self, servers: Servers) -> bool:
+        """Whether all its servers are there."""
+        return set(self.protocols) <= set(servers.ports)
+
+
+def three(*protocols: str, redirected: bool = False) -> Setup:
+    """Places that are equally far."""
+    return Setup(list(protocols), [LINK] * len(protocols), redirected)
+
+
+MIXED = three("http", "s3", "root")
+REDIRECTED = three("root", "root", "root", redirected=True)
+ONE = [three(each) for each in ("http", "root", "s3")]
+TWO = [three("http", "http"), REDIRECTED, MIXED]
+UNEQUAL = [Setup([each, each], [LINK, SLOW]) for each in ("http", "root")]
+FAILING = [three("http", "http", "http"), REDIRECTED, MIXED]
+
+
+def pairs(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """Half of the file, from more and more places; the setups take turns."""
+    setups = [each for each in [*ONE, *TWO, *UNEQUAL] if each.possible(servers)]
+    runs: dict[str, list[Run]] = {each.name: [] for each in setups}
+    for _ in range(options.runs):
+        for setup in setups:
+            program, job = reader("sapwood", stop=HALF)
+            with servers.federation(setup.protocols, setup.links, redirected=setup.redirected) as places:
+                job["urls"] = places.urls(FILE)
+                runs[setup.name].append(run(program, job, places, LIMIT))
+    for setup in setups:
+        yield {"part": "pairs", "setup": setup.name, "links": setup.links, "runs": runs[setup.name]}
+
+
+def faults(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """The whole file, with what happens in the middle, and without."""
+    middle = int(MIDDLE * (options.data / FILE).stat().st_size)
+    for setup in FAILING:
+        if not setup.possible(servers):
+            continue
+        for kind in [None, *FAULTS]:
+            program, job = reader("sapwood", check=True, trace=setup is MIXED and kind == "dies")
+            edited = kind == "wrong lengths"
+            with servers.federation(
+                setup.protocols, setup.links, redirected=setup.redirected, edited=edited
+            ) as places:
+                job["urls"] = places.urls(FILE)
+                found = run(program, job, places, LIMIT, Fault(kind, middle) if kind else None)
+            record = {"part": "faults", "setup": setup.name, "protocols": setup.protocols, "fault": kind}
+            yield {**record, "runs": [found]}
+
+
+def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """What ROOT and uproot do about the same."""
+    middle = int(PEERS_MIDDLE * (options.data / FILE).stat().st_size)
+    busy = Semaphore(BUSY)
+
+    def one(client: str, setup: Setup, kind: str) -> Record:
+        if client == "ROOT":
+            program, job = (
+                [str(compiled(HERE / "readers" / "root_sources.cpp", options.data / "build"))],
+                {"tree": TREE, "stop": HALF},
+            )
+        else:
+            program, job = reader("uproot", stop=HALF)
+        edited, failing = kind == "wrong lengths", Fault(kind, middle)
+        with servers.federation(
+            setup.protocols, setup.links, redirected=setup.redirected, edited=edited
+        ) as places:
+            job["urls"] = places.urls(FILE)
+            busy.acquire()
+            # Whoever waits for a place that failed takes no time from the others.
+            found = run(program, job, places, 3 * LIMIT, failing, PATIENCE, failed=busy.release)
+        return {"part": "faults", "setup": setup.name, "client": client, "fault": kind, "runs": [found]}
+
+    wanted = [("uproot", three("http")), ("uproot", REDIRECTED)]
+    if root_folder() is not None:
+        compiled(HERE / "readers" / "root_sources.cpp", options.data / "build")
+        wanted += [("ROOT", three("root")), ("ROOT", REDIRECTED)]
+    jobs = [(*each, kind) for each in wanted if each[1].possible(servers) for kind in FAULTS]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        yield from pool.map(lambda job: one(*job), jobs)
+
+
+def lazy(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """A tenth of the columns, and all, as usual and in blocks; then from a cache, in one process or more."""
+    for every, what in ((EVERY, "a tenth"), (1, "all")):
+        for way, chosen in (("as usual", {}), ("lazy_download", {"lazy_download": True})):
+            yield blocks(servers, f"{what}, {way}", every, chosen)
+    with tempfile.TemporaryDirectory(prefix="sapwood-cache-") as folder:
+        cached = {"cache": folder}
+        yield blocks(servers, "a tenth, into the cache", EVERY, cached)
+        yield blocks(servers, "a tenth, from the cache", EVERY, cached)
+    with tempfile.TemporaryDirectory(prefix="sapwood-cache-") as folder:
+        what = f"a tenth, {PROCESSES} processes with one cache"
+        yield blocks(servers, what, EVERY, {"cache": folder}, PROCESSES)
+
+
+def blocks(servers: Servers, what: str, every: int, chosen: Record, processes: int = 1) -> Record:
+    """Some processes that read the same at once, over one line."""
+    with servers.federation(["http"], [FAR]) as places, ThreadPoolExecutor(processes) as pool:
+        program, job = reader("sapwood", every=every, check=True, options=chosen, urls=places.urls(FILE))
+        runs = list(pool.map(lambda _: run(program, job, places, LIMIT), range(processes)))
+        through = places.counts()
+    return {"part": "lazy", "what": what, "every": every, "runs": runs, "through": through}
+
+
+PARTS = {"pairs": pairs, "faults": faults, "peers": peers, "lazy": lazy}
+
+
+def arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each of pairs")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    options.data = options.data.resolve()
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    begin = time.monotonic()
+    records: list[Record] = []
+    with all_servers(options.data) as servers:
+        for part in options.only:
+            for record in PARTS[part](servers, options):
+                records.append(record)
+                line = sources_report.line(record)
+                print(f"{time.monotonic() - begin:5.0f} s  {line}", file=sys.stderr, flush=True)
+    tables = sources_report.tables(records)
+    print("\n\n".join(tables.values()))
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if options.markdown:
+        for name, text in tables.items():
+            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+    if options.check and (missed := sources_report.missed(records)):
+        raise SystemExit("not reached:\n" + "\n".join(missed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Draws a read from several places: what was asked where and when, and how fast it came; a colour for each.
+
+    python bench/sources_plot.py build/bench/sources.json docs/images/sources.svg
+
+From the read over http://, s3:// and root:// of which one place dies in the middle.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.collections import PatchCollection
+from matplotlib.patches import Patch, Rectangle
+
+plt.switch_backend("svg")
+COLOURS = {"http": "#1f6fb3", "s3": "#d1892a", "root": "#2c7a3f"}
+FAILURE = "#b3401f"
+# Of the lower panel.
+STEP_SECONDS = 0.25
+# Ranges that would be thinner are drawn so high, as a share of the file.
+THINNEST = 0.0015
+
+Fetched = tuple[float, float, int, int, int, str | None]
+
+
+def rates(fetched: list[Fetched], end: float) -> list[float]:
+    """MB/s in each step of time; the bytes of a request come evenly between question and answer."""
+    steps = [0.0] * (int(end / STEP_SECONDS) + 1)
+    for asked, answered, _, nbytes, _, _ in fetched:
+        rate = nbytes / 1e6 / max(answered - asked, 1e-6)
+        for step in range(int(asked / STEP_SECONDS), min(int(answered / STEP_SECONDS) + 1, len(steps))):
+            begin = step * STEP_SECONDS
+            overlap = min(answered, begin + STEP_SECONDS) - max(asked, begin)
+            steps[step] += rate * max(overlap, 0) / STEP_SECONDS
+    return steps
+
+
+def draw(record: dict[str, Any], path: Path) -> None:
+    """Writes the picture of one run with a fault."""
+    (run,) = record["runs"]
+    fetched: list[Fetched] = [tuple(one) for one in run["told"]["trace"]]
+    names = dict(zip(map(str, run["ports"]), record["protocols"], strict=True))
+    end, failed = max(one[1] for one in fetched), run["failed"] - run["begin"]
+    size = max(one[2] + one[3] for one in fetched) / 1e6
+    # Text remains text, and the same figures give the same file.
+    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
+    figure, (upper, lower) = plt.subplots(
+        2, 1, figsize=(8.6, 5.6), sharex=True, layout="constrained", height_ratios=[3, 1]
+    )
+    handles = []
+    for port, protocol in names.items():
+        own = [one for one in fetched if (one[5] or "").rpartition(":")[2] == port]
+        boxes = [
+            Rectangle((asked, offset / 1e6), answered - asked, max(nbytes / 1e6, THINNEST * size))
+            for asked, answered, offset, nbytes, _, _ in own
+        ]
+        colour = COLOURS[protocol]
+        upper.add_collection(PatchCollection(boxes, facecolor=colour, edgecolor="none", alpha=0.75))
+        steps = rates(own, end)
+        lower.step([STEP_SECONDS * each for each in range(len(steps))], steps, where="post", color=colour)
+        moved = sum(one[3] for one in own) / 1e6
+        handles.append(Patch(color=colour, label=f"{protocol}://, {moved:.0f} MB"))
+    for axes in (upper, lower):
+        axes.axvline(failed, color=FAILURE, linewidth=1.2, linestyle="--")
+        axes.grid(True, color="#dddddd", linewidth=0.6)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    dead = names[str(run["failed_port"])]
+    upper.text(failed, size, f" {dead}:// is killed", color=FAILURE, va="bottom")
+    upper.set_ylim(0, size)
+    upper.set_xlim(0, end)
+    upper.set_ylabel("offset in the file, MB")
+    lower.set_ylabel("MB/s")
+    lower.set_ylim(0)
+    lower.set_xlabel("seconds since opening began")
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+
+
+def main() -> None:
+    source, target = map(Path, sys.argv[1:])
+    records = json.loads(source.read_text())["records"]
+    traced = [each for each in records if "trace" in each["runs"][0].get("told", {})]
+    if traced:
+        draw(traced[0], target)
+    else:
+        print("no read with a failure was traced: no picture", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""A relay before a server that edits its answers: it cuts them short once told to, and names other ports.
+
+HTTP: a long answer with status 206 says and has ten bytes fewer than the range that it claims to be. XRootD:
+a long answer has ten bytes fewer; and where clients are sent on, or told who has a file, ports are others.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+STOP_SECONDS = 5.0
+FEWER = 10
+LONG = 4096
+# XProtocol.hh: answers.
+OK, PART, REDIRECT, STATUS = 0, 4000, 4004, 4007
+FRAME = struct.Struct(">2sHi")
+# Bytes that follow an answer of kXR_status are counted in it, not in its header.
+MORE_AT = 12
+LENGTH = re.compile(rb"(content-length: *)(\d+)", re.IGNORECASE)
+METHOD = re.compile(rb"[A-Z]+ /")
+PORT = re.compile(rb":(\d{2,5})\b")
+
+
+class Relay:
+    """`named` says which ports clients are told in place of which others."""
+
+    def __init__(self, port: int, server: int, protocol: str, named: dict[int, int]) -> None:
+        self.port = port
+        self.cuts = False
+        self._server = server
+        self._answers = self._frames if protocol == "root" else self._responses
+        self._named = named
+
+    def serve(self, listener: socket.socket) -> None:
+        """Passes connections on until the listener is shut down."""
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        with suppress(OSError), client, socket.create_connection(("127.0.0.1", self._server)) as server:
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            heads: list[bool] = []
+            asking = threading.Thread(target=_ask, args=(client, server, heads), daemon=True)
+            asking.start()
+            with suppress(OSError), server.makefile("rb") as answers:
+                for piece in self._answers(answers, heads):
+                    client.sendall(piece)
+            for end in (client, server):
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            asking.join()
+
+    def _frames(self, answers: BinaryIO, _: list[bool]) -> Iterator[bytes]:
+        while len(header := answers.read(FRAME.size)) == FRAME.size:
+            stream, status, length = FRAME.unpack(header)
+            body = answers.read(length)
+            if status == REDIRECT:
+                port = int.from_bytes(body[:4], "big")
+                body = self._named.get(port, port).to_bytes(4, "big") + body[4:]
+            elif status == STATUS:
+                body += answers.read(int.from_bytes(body[MORE_AT : MORE_AT + 4], "big"))
+            elif status in (OK, PART) and length > LONG and self.cuts:
+                body = body[:-FEWER]
+            elif status == OK and length < LONG and self._named:
+                body = PORT.sub(self._other_port, body)
+            yield FRAME.pack(stream, status, length if status == STATUS else len(body)) + body
+
+    def _other_port(self, match: re.Match[bytes]) -> bytes:
+        port = int(match[1])
+        return b":%d" % self._named.get(port, port)
+
+    def _responses(self, answers: BinaryIO, heads: list[bool]) -> Iterator[bytes]:
+        while head := b"".join(iter(answers.readline, b"\r\n")):
+            found = LENGTH.search(head)
+            if found is None:
+                # As long as the connection lasts.
+                yield head + b"\r\n"
+                yield from answers
+                return
+            body = b"" if heads.pop(0) else answers.read(int(found[2]))
+            if self.cuts and len(body) > LONG and b" 206 " in head[:16]:
+                body = body[:-FEWER]
+                head = LENGTH.sub(b"\\g<1>%d" % len(body), head)
+            yield head + b"\r\n"
+            yield body
+
+
+def _ask(client: socket.socket, server: socket.socket, heads: list[bool]) -> None:
+    """Passes requests on; notes of each HTTP request whether its answer has no body."""
+    with suppress(OSError):
+        while chunk := client.recv(1 << 16):
+            if METHOD.match(chunk):
+                heads.append(chunk.startswith(b"HEAD "))
+            server.sendall(chunk)
+    with suppress(OSError):
+        server.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def relay(server: int, protocol: str, named: dict[int, int] | None = None) -> Iterator[Relay]:
+    """A relay before the server on a port of this machine."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(512)
+        editing = Relay(listener.getsockname()[1], server, protocol, named or {})
+        serving = threading.Thread(target=editing.serve, args=(listener,), daemon=True)
+        serving.start()
+        try:
+            yield editing
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            serving.join(STOP_SECONDS)

@@ -1,0 +1,239 @@
+"""Tables of what `sources.py` measured: throughput, faults, extra traffic, lazy download, requirements."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from report import table
+
+Record = dict[str, Any]
+Run = dict[str, Any]
+Check = tuple[str, str, str, bool | None]
+
+# What is asked of sapwood.
+TWICE, ONE_TENTH, SECONDS_LOST, PROBES, DUPLICATES = 1.8, 0.95, 5.0, 0.02, 0.03
+# Of 100,000 entries of a NanoAOD-like file.
+ENTRIES = 100_000
+
+
+def seconds(record: Record) -> float | None:
+    """The median of runs that came to the end."""
+    if any("error" in run or "stopped" in run for run in record["runs"]):
+        return None
+    return median([float(run["seconds"]) for run in record["runs"]])
+
+
+def megabytes(record: Record) -> float:
+    """What went through all lines of a run."""
+    return median([float(sum(run["bytes"])) for run in record["runs"]]) / 1e6
+
+
+def outcome(record: Record) -> str:
+    """Seconds, or what came instead."""
+    run = record["runs"][0]
+    if "stopped" in run:
+        return f"stopped after {run['stopped']:.0f} s"
+    if "error" in run:
+        return f"fails: {run['error']}"
+    return f"{seconds(record):.2f}"
+
+
+def line(record: Record) -> str:
+    """A record in a line, for whoever waits."""
+    what = [record[name] for name in ("setup", "what", "client", "fault") if record.get(name)]
+    moved = f"{megabytes(record):.0f} MB by {[round(each / 1e6) for each in record['runs'][0]['bytes']]}"
+    return f"{record['part']} {', '.join(what)}: {outcome(record)}; {moved}"
+
+
+def chosen(records: list[Record], part: str, **wanted: Any) -> list[Record]:
+    """Those of a part."""
+    return [
+        each
+        for each in records
+        if each["part"] == part and all(each.get(name) == value for name, value in wanted.items())
+    ]
+
+
+def baseline(records: list[Record], setup: str) -> float | None:
+    """Seconds from one place: the fastest of those that the setup has."""
+    found = [
+        taken
+        for each in chosen(records, "pairs")
+        if each["setup"].startswith("1 x ")
+        and len(each["links"]) == 1
+        and each["setup"].removeprefix("1 x ") in setup
+        and (taken := seconds(each)) is not None
+    ]
+    return min(found, default=None)
+
+
+def pair_checks(records: list[Record]) -> list[Check]:
+    """Throughput against one place."""
+    found: list[Check] = []
+    for each in chosen(records, "pairs"):
+        if len(each["links"]) == 1:
+            continue
+        one, taken = baseline(records, each["setup"]), seconds(each)
+        required = ONE_TENTH if each["setup"].endswith("slow") else TWICE
+        what = f"{each['setup']}: times the throughput of one place"
+        if one is None or taken is None:
+            found.append((what, outcome(each)[:60], f"at least {required}", False))
+        else:
+            found.append((what, f"{one / taken:.2f}", f"at least {required}", one / taken >= required))
+    return found
+
+
+def fault_checks(records: list[Record]) -> list[Check]:
+    """What faults cost, and whether the data are right."""
+    found: list[Check] = []
+    for each in chosen(records, "faults", client=None):
+        calm = next(iter(chosen(records, "faults", client=None, setup=each["setup"], fault=None)), None)
+        if each is calm or calm is None:
+            continue
+        what, allowed = f"{each['setup']}, {each['fault']}", f"at most {SECONDS_LOST:g} s"
+        taken, undisturbed = seconds(each), seconds(calm)
+        if taken is None or undisturbed is None:
+            found.append((f"{what}: completes", outcome(each)[:60], "yes", False))
+            continue
+        run = each["runs"][0]
+        same = (run["checksum"], run["entries"]) == (calm["runs"][0]["checksum"], ENTRIES)
+        holds = same and taken - undisturbed <= SECONDS_LOST
+        lost = f"{taken - undisturbed:.1f} s" if same else "other values"
+        found.append((f"{what}: lost, with equal values", lost, allowed, holds))
+    return found
+
+
+def told(record: Record, name: str) -> float | None:
+    """The median of a counter."""
+    values = [run["told"][name] for run in record["runs"] if name in run.get("told", {})]
+    return median(values) if values else None
+
+
+def traffic_checks(records: list[Record]) -> list[Check]:
+    """Bytes that only find out how fast a place is, and bytes that came twice."""
+    found: list[Check] = []
+    several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
+    for what, name, most in (("probes", "probe_bytes", PROBES), ("twice", "duplicated_bytes", DUPLICATES)):
+        for each in several:
+            extra, wanted = told(each, name), told(each, "wanted_bytes")
+            if extra is not None and wanted:
+                label = f"{each['setup']}: bytes that are {what}, of those wanted"
+                measured = f"{extra / wanted:.2%}"
+                found.append((label, measured, f"less than {most:.0%}", extra / wanted < most))
+    return found
+
+
+def lazy_checks(records: list[Record]) -> list[Check]:
+    """What a cache saves."""
+    found: list[Check] = []
+    for each in chosen(records, "lazy"):
+        if "from the cache" in each["what"]:
+            moved = each["through"]["bytes_sent"]
+            found.append((f"{each['what']}: bytes through the line", f"{moved:,}", "0", moved == 0))
+        elif "processes" in each["what"]:
+            right = len({run.get("checksum", id(run)) for run in each["runs"]}) == 1
+            found.append((f"{each['what']}: equal values", "yes" if right else "no", "yes", right))
+    return found
+
+
+def checks(records: list[Record]) -> list[Check]:
+    """The figures that are asked of sapwood: what, measured, required, whether it holds."""
+    parts = (pair_checks, fault_checks, traffic_checks, lazy_checks)
+    return [check for part in parts for check in part(records)]
+
+
+def missed(records: list[Record]) -> list[str]:
+    """The figures that were not reached."""
+    found = checks(records)
+    return [f"{what}: {measured}, {required}" for what, measured, required, holds in found if holds is False]
+
+
+def pairs_table(records: list[Record]) -> str:
+    rows = []
+    for each in chosen(records, "pairs"):
+        one, taken = baseline(records, each["setup"]), seconds(each)
+        ratio = f"{one / taken:.2f}" if one and taken else "-"
+        shares = each["runs"][0]["bytes"]
+        parts = " + ".join(f"{number / 1e6:.0f}" for number in shares)
+        rates = "-" if taken is None else f"{megabytes(each) / taken:.1f}"
+        extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
+        extra = ["-" if number is None else f"{number / 1e6:.1f}" for number in extras]
+        rows.append([each["setup"], outcome(each)[:60], rates, ratio, parts, *extra])
+    head = ["places", "seconds", "MB/s", "x one place", "MB from each", "MB of probes", "MB twice"]
+    return "\n".join(table(head, rows))
+
+
+def faults_table(records: list[Record]) -> str:
+    """A row for each reader and its places, a column for each fault."""
+    every = chosen(records, "faults")
+    kinds = [kind for kind in dict.fromkeys(each["fault"] for each in every) if kind]
+    rows = []
+    for client, setup in dict.fromkeys((each.get("client"), each["setup"]) for each in every):
+        cells = []
+        for kind in [None, *kinds]:
+            found = chosen(every, "faults", client=client, setup=setup, fault=kind)
+            cells.append(after_fault(found[0]) if found else "-")
+        rows.append([client or "sapwood", setup, *cells])
+    return "\n".join(table(["reader", "places", "undisturbed", *kinds], rows))
+
+
+def after_fault(record: Record) -> str:
+    """All seconds of sapwood; of a peer, how it ends, and how long after the fault."""
+    run = record["runs"][0]
+    if "client" not in record:
+        return f"{seconds(record):.1f} s" if seconds(record) is not None else shortened(run)
+    if "stopped" in run:
+        return "> 60 s" if "failed" in run else "too slow"
+    if "failed" not in run:
+        return shortened(run) if "error" in run else "done before"
+    after = run["begin"] + run["seconds"] - run["failed"]
+    how = shortened(run) if "error" in run else "completes"
+    return f"{how} after {after:.0f} s"
+
+
+def shortened(run: Run) -> str:
+    """How a run ended badly."""
+    if "stopped" in run:
+        return f"stopped after {run['stopped']:.0f} s"
+    return "fails"
+
+
+def answers_table(records: list[Record]) -> str:
+    """What readers say when they fail."""
+    rows = [
+        [each.get("client", "sapwood"), each["setup"], each["fault"] or "-", said(each["runs"][0]["error"])]
+        for each in chosen(records, "faults")
+        if "error" in each["runs"][0]
+    ]
+    return "\n".join(table(["reader", "places", "fault", "what it says"], rows))
+
+
+def said(error: str) -> str:
+    """An error in one cell."""
+    text = " ".join(error.split()).replace("|", "\\|")
+    return f"`{text[:160]}{'…' if len(text) > 160 else ''}`"
+
+
+def lazy_table(records: list[Record]) -> str:
+    rows = []
+    for each in chosen(records, "lazy"):
+        through = each["through"]
+        cells = [outcome(each)[:60], f"{through['bytes_sent'] / 1e6:.1f}", str(through["turnarounds"])]
+        cells.append("-" if (number := told(each, "requests")) is None else f"{number:.0f}")
+        rows.append([each["what"], *cells])
+    return "\n".join(table(["read", "seconds", "MB through the line", "turnarounds", "requests"], rows))
+
+
+def tables(records: list[Record]) -> dict[str, str]:
+    """All tables, by name."""
+    found: dict[str, str] = {}
+    marks = {True: "yes", False: "no", None: "-"}
+    if asked := checks(records):
+        rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
+        found["required"] = "\n".join(table(["asked for", "measured", "required", "holds"], rows))
+    parts = {"pairs": pairs_table, "faults": faults_table, "lazy": lazy_table}
+    found |= {name: make(records) for name, make in parts.items() if chosen(records, name)}
+    if any("error" in run for each in chosen(records, "faults") for run in each["runs"]):
+        found["answers"] = answers_table(records)
+    return found

@@ -1,0 +1,117 @@
+"""One run of a reader, in its own process: what it says, what its lines counted, what happens to them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sources_servers import Federation, Place
+
+SAMPLE_SECONDS = 0.1
+# What a line sent in the last samples says how much it is used.
+RECENT = 10
+# Bytes that are more than hardly anything.
+SOME = 1_000_000
+
+Run = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to the place that sends most, after so many bytes from all."""
+
+    kind: str
+    after_bytes: int
+
+
+class Watch:
+    """Looks at the lines while a reader reads."""
+
+    def __init__(self, places: Federation, fault: Fault | None) -> None:
+        self.places, self.fault = places, fault
+        self.samples: deque[list[int]] = deque(maxlen=RECENT)
+        self.failed: tuple[float, Place] | None = None
+        self.moved = (time.monotonic(), 0)
+
+    def look(self) -> bool:
+        """Whether the fault happens now."""
+        self.samples.append([each["bytes_sent"] for each in self.places.counts()])
+        if sum(self.samples[-1]) > self.moved[1] + SOME:
+            self.moved = (time.monotonic(), sum(self.samples[-1]))
+        if self.fault is None or self.failed or sum(self.samples[-1]) < self.fault.after_bytes:
+            return False
+        recent = [new - old for new, old in zip(self.samples[-1], self.samples[0], strict=True)]
+        place = self.places.places[recent.index(max(recent))]
+        place.suffer(self.fault.kind)
+        self.failed = (time.monotonic(), place)
+        return True
+
+    def is_over(self, begin: float, limit: float, patience: float) -> bool:
+        """Whether the reader has had its time."""
+        now = time.monotonic()
+        return now > begin + limit or (self.failed is not None and now > self.moved[0] + patience)
+
+
+def run(
+    program: list[str],
+    job: dict[str, Any],
+    places: Federation,
+    limit: float,
+    fault: Fault | None = None,
+    patience: float = math.inf,
+    failed: Callable[[], object] = lambda: None,
+) -> Run:
+    """What the reader says. It is stopped at its limit, or where hardly anything comes for longer than its
+    patience after the fault. `failed` is called after the fault, or at the end.
+    """
+    is_python = "client" in job
+    arguments = [json.dumps(job)] if is_python else [job["urls"][0], job["tree"], str(job["stop"])]
+    pipe, environment = subprocess.PIPE, {**os.environ, **places.variables}
+    watch = Watch(places, fault)
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        subprocess.Popen(
+            [*program, *arguments], stdin=pipe, stdout=pipe, stderr=complaints, text=True, env=environment
+        ) as process,
+    ):
+        said: list[str] = []
+        begin = time.monotonic()
+        listening = threading.Thread(target=_listen, args=(process, said))
+        listening.start()
+        stopped = False
+        while not said and not (stopped := watch.is_over(begin, limit, patience)):
+            if watch.look():
+                failed()
+            listening.join(SAMPLE_SECONDS)
+        watch.look()
+        if stopped:
+            process.kill()
+        process.communicate()
+        listening.join()
+        complaints.seek(0)
+        told = complaints.read()
+    if watch.failed is None:
+        failed()
+    found: Run = {"bytes": list(watch.samples[-1]), "ports": [each.line.port for each in places.places]}
+    if watch.failed is not None:
+        moment, place = watch.failed
+        found |= {"failed": moment, "failed_port": place.line.port}
+    if stopped:
+        return {**found, "stopped": time.monotonic() - begin}
+    if not said[0].startswith("{"):
+        return {**found, "error": (told.strip().splitlines() or ["it failed silently"])[-1][:300]}
+    return {**found, **json.loads(said[0]), "log": told.splitlines()[-20:]}
+
+
+def _listen(process: subprocess.Popen[str], said: list[str]) -> None:
+    assert process.stdout is not None
+    said.append(process.stdout.readline())

@@ -1,0 +1,175 @@
+"""The places of one file: real servers, each at the end of a line, which gets worse as it is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import sources_relay
+from remote_servers import HERE, missing, serve, testkit
+
+sys.path.append(str(HERE.parent / "scripts"))
+import xrootd_server
+
+# Data servers behind the redirector.
+DATA_SERVERS = 3
+NOTHING = {"connections": 0, "turnarounds": 0, "bytes_sent": 0}
+
+
+class Link(NamedTuple):
+    """Distance in milliseconds of round trip, bandwidth in 10⁶ bits per second (0: no limit)."""
+
+    rtt_ms: float
+    megabits: float
+
+
+class Line:
+    """A delay line before a server: a program, so that it can be killed."""
+
+    def __init__(self, server: int, link: Link) -> None:
+        command = [str(testkit()), "proxy", "--server", f"127.0.0.1:{server}"]
+        command += ["--rtt-ms", str(link.rtt_ms), "--mbit", str(link.megabits)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        ready = json.loads(self._process.stdout.readline())
+        self.address: str = ready["address"]
+        self.port = int(self.address.rpartition(":")[2])
+        self._control: str = ready["control"]
+        self._last: dict[str, Any] = dict(NOTHING)
+
+    def counts(self) -> dict[str, Any]:
+        """What went through; after its end, what was known last."""
+        with suppress(URLError, OSError):
+            self._last = self._ask("__stats__")
+        return self._last
+
+    def throttle(self, bytes_per_second: int) -> None:
+        """Lets no more than that pass to clients from now on, on connections that are there, too."""
+        self._ask(f"__throttle__/{bytes_per_second}")
+
+    def kill(self) -> None:
+        """Ends it as the crash of a server would: connections break, and nobody listens."""
+        self.counts()
+        self._process.kill()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _ask(self, path: str) -> dict[str, Any]:
+        with urlopen(f"{self._control}/{path}", timeout=10) as answer:
+            counted: dict[str, Any] = json.load(answer)
+        return counted
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server that has the file; `relay` stands behind the line, if answers are to be edited."""
+
+    protocol: str
+    line: Line
+    relay: sources_relay.Relay | None = None
+
+    def url(self, name: str) -> str:
+        """The URL of a file of the folder that is served."""
+        path = {"root": f"{self.line.address}//{name}", "http": f"{self.line.address}/{name}"}
+        return f"{self.protocol}://{path.get(self.protocol, f'data/{name}')}"
+
+    def suffer(self, fault: str) -> None:
+        """From now on."""
+        if fault == "dies":
+            self.line.kill()
+        elif fault == "hangs":
+            self.line.throttle(0)
+        elif fault == "1 kB/s":
+            self.line.throttle(1000)
+        elif self.relay is not None:
+            self.relay.cuts = True
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Places of one file, perhaps behind a redirector, as one client sees them."""
+
+    places: list[Place]
+    variables: dict[str, str]
+    head: Line | None = None
+
+    def urls(self, name: str) -> list[str]:
+        """What a client is told: the redirector, or all places."""
+        if self.head is not None:
+            return [f"root://{self.head.address}//{name}"]
+        return [place.url(name) for place in self.places]
+
+    def counts(self) -> list[dict[str, Any]]:
+        """What went through each line."""
+        return [place.line.counts() for place in self.places]
+
+
+@dataclass
+class Servers:
+    """The ports of the real servers, by protocol; `head` is the redirector before those of root://."""
+
+    ports: dict[str, list[int]] = field(default_factory=dict)
+    head: int | None = None
+    s3: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def federation(
+        self, protocols: list[str], links: list[Link], *, redirected: bool = False, edited: bool = False
+    ) -> Iterator[Federation]:
+        """Places at the ends of links. Those of root:// are different servers."""
+        with ExitStack() as stack:
+            used = dict.fromkeys(self.ports, 0)
+            places, named = [], {}
+            for protocol, link in zip(protocols, links, strict=True):
+                ports = self.ports[protocol]
+                server = ports[used[protocol] % len(ports)]
+                used[protocol] += 1
+                relay = stack.enter_context(sources_relay.relay(server, protocol)) if edited else None
+                line = _line(stack, relay.port if relay else server, link)
+                places.append(Place(protocol, line, relay))
+                named[server] = line.port
+            variables = {"NO_PROXY": "127.0.0.1,localhost"}
+            for place in places:
+                if place.protocol == "s3":
+                    variables |= {**self.s3, "AWS_ENDPOINT_URL": f"http://{place.line.address}"}
+            head = None
+            if redirected and self.head is not None:
+                # Clients are sent to the lines, not to the servers.
+                leader = stack.enter_context(sources_relay.relay(self.head, "root", named))
+                head = _line(stack, leader.port, links[0])
+            yield Federation(places, variables, head)
+
+
+def _line(stack: ExitStack, server: int, link: Link) -> Line:
+    line = Line(server, link)
+    stack.callback(line.close)
+    return line
+
+
+@contextmanager
+def all_servers(data: Path) -> Iterator[Servers]:
+    """One server of a folder for each protocol that there is a server for; several for root://."""
+    with ExitStack() as stack:
+        servers = Servers()
+        for protocol in ("http", "s3", "root"):
+            if (lack := missing(protocol)) is not None:
+                print(f"left out, {protocol}://: {lack}", file=sys.stderr)
+            elif protocol == "root":
+                head = stack.enter_context(xrootd_server.redirector([data] * DATA_SERVERS))
+                servers.head, servers.ports["root"] = head.port, [one.port for one in head.servers]
+            else:
+                server = stack.enter_context(serve(protocol, data))
+                servers.ports[protocol] = [server.port]
+                servers.s3 |= server.variables
+        yield servers
