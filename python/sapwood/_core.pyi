@@ -23,7 +23,8 @@ def diagnose(
 class CoreError(Exception):
     """Raised by the core for every failure; `sapwood` turns it into the public exceptions.
 
-    args = (kind code, full message, url | None, offset | None, branch | None, hint | None)
+    args = (kind code, full message, url | None, offset | None, branch | None, hint | None,
+    story: see `File.story`)
     """
 
 def beside(origin: str, name: str) -> str:
@@ -71,6 +72,9 @@ class File:
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""
+    def story(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
+        """What happened at the sources: (seconds since opening began, server, what, in words, times in a row);
+        and how many events are not kept. As `counters`, also when it is closed."""
     def close(self) -> None: ...
 
 class Object:

@@ -31,6 +31,8 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+from .story import SourceEvent, story_lines
+
 __all__ = [
     "BranchSkippedWarning",
     "CancelledError",
@@ -66,7 +68,9 @@ class SapwoodError(Exception):
     - ``url``: the file, without passwords, tokens and query values, or None;
     - ``offset``: the byte offset in the file, or None;
     - ``branch``: the branch, or None;
-    - ``hint``: what to do about it, or None.
+    - ``hint``: what to do about it, or None;
+    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.story.SourceEvent`; empty
+      if nothing did. It stands below the traceback, too.
     """
 
     code: ClassVar[str] = "error"
@@ -86,6 +90,14 @@ class SapwoodError(Exception):
         self.offset = offset
         self.branch = branch
         self.hint = hint
+        self.story: tuple[SourceEvent, ...] = ()
+
+    def tell(self, story: Iterable[SourceEvent]) -> None:
+        """Adds what happened at the sources before, also as a note."""
+        self.story = tuple(story)
+        if self.story:
+            lines = "\n  ".join(["What happened at the sources:", *story_lines(self.story)])
+            self.__notes__ = [*getattr(self, "__notes__", ()), lines]
 
     def __str__(self) -> str:
         return self.message

@@ -49,6 +49,8 @@ counters! {
     wanted_bytes,
     /// Bytes that came from the source.
     fetched_bytes,
+    /// Bytes that were answered from blocks that lay on the local disk: lazy download, or a cache.
+    block_bytes,
     /// Bytes fetched and not asked for: the price of merging neighbours.
     overread_bytes,
     /// Reads that went around the planner; always 0.
@@ -75,8 +77,9 @@ impl Counters {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// The error, with what failed last if it says that time was up: that may be why.
+    /// The error with the story of the sources, and with what failed last if it says that time was up: that may be why.
     pub fn explain(&self, error: Error) -> Error {
+        let error = error.told(&self.story);
         let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last.filter(|_| error.kind() == ErrorKind::Timeout) {
             Some((when, failure)) => {

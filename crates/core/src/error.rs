@@ -1,5 +1,6 @@
 //! The one error type: a kind that programs can match, and where it happened.
 
+use crate::{Event, Story, Told};
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -120,6 +121,7 @@ struct Inner {
     offset: Option<u64>,
     branch: Option<String>,
     hint: Option<String>,
+    story: Vec<Told>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -133,6 +135,7 @@ impl Error {
             offset: None,
             branch: None,
             hint: None,
+            story: Vec::new(),
             source: None,
         }))
     }
@@ -188,6 +191,17 @@ impl Error {
         self
     }
 
+    /// Adds what happened at the sources before, unless that is only that they were found and opened. The last
+    /// statement stands.
+    #[must_use]
+    pub fn told(mut self, story: &Story) -> Self {
+        let told = story.told();
+        if told.iter().any(|one| !matches!(one.event, Event::Opened | Event::Redirected)) {
+            self.0.story = told;
+        }
+        self
+    }
+
     /// The error with another sentence.
     #[must_use]
     pub(crate) fn with_message(mut self, message: String) -> Self {
@@ -225,6 +239,29 @@ impl Error {
     /// The branch, if known.
     pub fn branch_name(&self) -> Option<&str> {
         self.0.branch.as_deref()
+    }
+
+    /// What happened at the sources before, in the order in which it did; empty if nothing did.
+    pub fn story(&self) -> &[Told] {
+        &self.0.story
+    }
+
+    /// The same error without the library's error that caused it: that can be told only once.
+    #[must_use]
+    pub fn copy(&self) -> Error {
+        let Inner { kind, message, url, offset, branch, hint, story, source: _ } = &*self.0;
+        let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
+        let story = story.clone();
+        Error(Box::new(Inner {
+            kind: *kind,
+            message,
+            url,
+            offset: *offset,
+            branch,
+            hint,
+            story,
+            source: None,
+        }))
     }
 
     /// What the user can do about it, if known.
@@ -282,6 +319,17 @@ mod tests {
         let error = Error::corrupt("x").at(1).at(2).url("a").url("b");
         assert_eq!(error.offset(), Some(1));
         assert_eq!(error.url_str(), Some("a"));
+    }
+
+    #[test]
+    fn what_happened_before_is_told_unless_it_is_only_that_sources_were_opened() {
+        let story = Story::default();
+        story.tell(Some("a:1"), Event::Opened, "");
+        assert!(Error::corrupt("x").told(&story).story().is_empty());
+        story.tell(Some("a:1"), Event::Left, "it is silent");
+        let told = Error::corrupt("x").told(&story);
+        assert_eq!(told.copy().story(), story.told());
+        assert_eq!(told.copy().to_string(), "x");
     }
 
     #[test]

@@ -46,8 +46,9 @@ impl File {
         let begin = Instant::now();
         let advise = |error: Error| {
             let doctor = format!("'sapwood doctor {}' shows which step takes the time", redact(url));
+            let error = counters.explain(error);
             match error.kind() {
-                ErrorKind::Timeout => counters.explain(error).url(redact(url)).hint(doctor),
+                ErrorKind::Timeout => error.url(redact(url)).hint(doctor),
                 _ => error,
             }
         };

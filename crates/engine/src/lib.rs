@@ -47,7 +47,8 @@ pub use object::Object;
 pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{
-    Buffer, Column, Counters, Deadline, Error, ErrorKind, Form, Primitive, Result, Snapshot,
+    Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
+    Told,
 };
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
 pub use sapwood_source::{Entry, OpenOptions, Source, Trace, TraceRecord};

@@ -4,13 +4,13 @@ use crate::logging;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use sapwood::{Error, ErrorKind, Interrupt, Result};
+use sapwood::{Error, ErrorKind, Interrupt, Result, Told};
 
 create_exception!(
     sapwood._core,
     CoreError,
     PyException,
-    "Raised by the core for every failure: (code, message, url, offset, branch, hint)."
+    "Raised by the core for every failure: (code, message, url, offset, branch, hint, story)."
 );
 
 /// The codes of all kinds of errors.
@@ -27,7 +27,16 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         error.offset(),
         error.branch_name().map(str::to_owned),
         error.hint_text().map(str::to_owned),
+        error.story().iter().map(happening).collect::<Vec<_>>(),
     ))
+}
+
+/// An event at a source: seconds since the story began, server, what happened, in words, times in a row.
+pub(crate) type Happening = (f64, Option<String>, &'static str, String, u64);
+
+/// An event as Python gets it.
+pub(crate) fn happening(told: &Told) -> Happening {
+    (told.when.as_secs_f64(), told.server.clone(), told.event.name(), told.text.clone(), told.times)
 }
 
 /// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.

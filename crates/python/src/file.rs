@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, open_options};
 use crate::column::columns;
-use crate::error::{detached, exception};
+use crate::error::{Happening, detached, exception, happening};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
 use bytes::Bytes;
@@ -212,6 +212,11 @@ impl File {
                 Some((asked.as_secs_f64(), answered, range.start, range.len, request, server))
             })
             .collect()
+    }
+
+    /// What happened at the sources so far; and how many events are not kept.
+    fn story(&self) -> (Vec<Happening>, u64) {
+        (self.counters.story.told().iter().map(happening).collect(), self.counters.story.dropped())
     }
 
     /// Lets go of the file. Trees that are in use stay readable.

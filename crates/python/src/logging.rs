@@ -1,4 +1,5 @@
-//! What the core logs, for Python's `logging`: kept until a call of Python can hand it on.
+//! What the core logs, for Python's `logging`: kept until it can be handed on. That is while the main thread waits
+//! for bytes, for whatever thread the message came from, and at the end of every call of any thread.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
@@ -31,8 +32,14 @@ impl Log for Keeper {
     fn flush(&self) {}
 }
 
+/// The variable of the environment by which nothing is logged: `off`.
+const SWITCH: &str = "SAPWOOD_LOG";
+
 /// Keeps what is logged from now on.
 pub(crate) fn install() {
+    if std::env::var(SWITCH).is_ok_and(|value| value.eq_ignore_ascii_case("off")) {
+        return;
+    }
     // It fails if it was done before.
     if log::set_logger(&Keeper).is_ok() {
         log::set_max_level(LevelFilter::Info);

@@ -1,10 +1,11 @@
 //! Opening: from a path or URL to a source, with the head and the tail of the file in hand.
 
+use crate::server::server_of;
 #[cfg(unix)]
 use crate::xrootd;
 use crate::{CountingSource, Environment, LocalSource, Opened, Source, StorageOptions, cloud, http};
 use percent_encoding::percent_decode_str;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, Result, Segments};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, Event, Result, Segments};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,6 +82,18 @@ impl fmt::Debug for OpenOptions {
 /// makes no sense; `Unsupported` for any other scheme, for a server that cannot send parts of a
 /// large file, and for `root://` where XRootD's client is not there.
 pub async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+    let opened = open_by_scheme(url, options).await?;
+    if let Some(server) = opened.source.server() {
+        let story = &options.counters.story;
+        if let Some(first) = server_of(url).filter(|first| *first != server) {
+            story.tell(Some(&first), Event::Redirected, format!("to {server}"));
+        }
+        story.tell(Some(&server), Event::Opened, "");
+    }
+    Ok(opened)
+}
+
+async fn open_by_scheme(url: &str, options: &OpenOptions) -> Result<Opened> {
     match scheme(url) {
         None => open_local(PathBuf::from(url), options).await,
         Some(scheme) => match scheme.to_ascii_lowercase().as_str() {

@@ -49,7 +49,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
                 raise
             if kwargs.get("as_json"):
                 print(json.dumps({"error": describe(error)}))
-            print(f"sapwood: {error}", file=sys.stderr)
+            print(f"sapwood: {error}", *_story(error), sep="\n  ", file=sys.stderr)
             raise typer.Exit(code) from None
 
     return run
@@ -80,4 +80,12 @@ def exit_code(error: Exception) -> int | None:
 def describe(error: Exception) -> dict[str, Any]:
     """A failure as JSON."""
     names = ("code", "url", "offset", "branch", "hint")
-    return {"message": str(error)} | {name: getattr(error, name, None) for name in names}
+    told = {"message": str(error)} | {name: getattr(error, name, None) for name in names}
+    story = getattr(error, "story", ())
+    return told | ({"story": [event.to_dict() for event in story]} if story else {})
+
+
+def _story(error: Exception) -> list[str]:
+    from ..story import story_lines
+
+    return story_lines(getattr(error, "story", ()))

@@ -56,7 +56,7 @@ impl Flight {
 
     /// Its error, if it failed.
     pub(super) fn failure(&self) -> Option<Error> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(copy)
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Error::copy)
     }
 
     /// Returns when it is over.
@@ -65,22 +65,4 @@ impl Flight {
         let _ = self.done.subscribe().wait_for(|done| *done).await;
         Ok(())
     }
-}
-
-/// The same error for another who waits; the library's error that caused it stays with the first.
-fn copy(error: &Error) -> Error {
-    let mut copy = Error::new(error.kind(), error.message());
-    if let Some(url) = error.url_str() {
-        copy = copy.url(url);
-    }
-    if let Some(offset) = error.offset() {
-        copy = copy.at(offset);
-    }
-    if let Some(branch) = error.branch_name() {
-        copy = copy.branch(branch);
-    }
-    if let Some(hint) = error.hint_text() {
-        copy = copy.hint(hint);
-    }
-    copy
 }

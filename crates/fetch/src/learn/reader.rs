@@ -412,7 +412,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 flight.end(Some(Error::new(ErrorKind::Cancelled, "the fetch was given up")));
             }
         }
-        result.map_err(|error| error.url(&*fetcher.source().identity().url))
+        result.map_err(|error| fetcher.counters().explain(error).url(&*fetcher.source().identity().url))
     }
 }
 
