@@ -20,23 +20,24 @@ plt.switch_backend("svg")
 COLOURS = {"http": "#1f6fb3", "s3": "#d1892a", "root": "#2c7a3f"}
 FAILURE = "#b3401f"
 # Of the lower panel.
-STEP_SECONDS = 0.25
+STEP_SECONDS = 0.3
 # Ranges that would be thinner are drawn so high, as a share of the file.
 THINNEST = 0.0015
 
 Fetched = tuple[float, float, int, int, int, str | None]
+Steps = tuple[list[float], list[float]]
 
 
-def rates(fetched: list[Fetched], end: float) -> list[float]:
-    """MB/s in each step of time; the bytes of a request come evenly between question and answer."""
-    steps = [0.0] * (int(end / STEP_SECONDS) + 1)
-    for asked, answered, _, nbytes, _, _ in fetched:
-        rate = nbytes / 1e6 / max(answered - asked, 1e-6)
-        for step in range(int(asked / STEP_SECONDS), min(int(answered / STEP_SECONDS) + 1, len(steps))):
-            begin = step * STEP_SECONDS
-            overlap = min(answered, begin + STEP_SECONDS) - max(asked, begin)
-            steps[step] += rate * max(overlap, 0) / STEP_SECONDS
-    return steps
+def rates(samples: list[tuple[float, list[int]]], begin: float, place: int) -> Steps:
+    """When, and how many MB/s a line has passed from then to the next moment."""
+    moments, speeds, passed = [], [], 0
+    last = begin
+    for moment, counts in samples:
+        if moment - last >= STEP_SECONDS:
+            moments.append(last - begin)
+            speeds.append((counts[place] - passed) / 1e6 / (moment - last))
+            last, passed = moment, counts[place]
+    return moments, speeds
 
 
 def draw(record: dict[str, Any], path: Path) -> None:
@@ -52,7 +53,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
         2, 1, figsize=(8.6, 5.6), sharex=True, layout="constrained", height_ratios=[3, 1]
     )
     handles = []
-    for port, protocol in names.items():
+    for place, (port, protocol) in enumerate(names.items()):
         own = [one for one in fetched if (one[5] or "").rpartition(":")[2] == port]
         boxes = [
             Rectangle((asked, offset / 1e6), answered - asked, max(nbytes / 1e6, THINNEST * size))
@@ -60,8 +61,8 @@ def draw(record: dict[str, Any], path: Path) -> None:
         ]
         colour = COLOURS[protocol]
         upper.add_collection(PatchCollection(boxes, facecolor=colour, edgecolor="none", alpha=0.75))
-        steps = rates(own, end)
-        lower.step([STEP_SECONDS * each for each in range(len(steps))], steps, where="post", color=colour)
+        moments, speeds = rates(run["samples"], run["begin"], place)
+        lower.step(moments, speeds, where="post", color=colour)
         moved = sum(one[3] for one in own) / 1e6
         handles.append(Patch(color=colour, label=f"{protocol}://, {moved:.0f} MB"))
     for axes in (upper, lower):

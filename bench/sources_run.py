@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,8 @@ SAMPLE_SECONDS = 0.1
 RECENT = 10
 # Bytes that are more than hardly anything.
 SOME = 1_000_000
+# Of what a reader complains about.
+LINES = 20
 
 Run = dict[str, Any]
 
@@ -38,18 +39,20 @@ class Watch:
 
     def __init__(self, places: Federation, fault: Fault | None) -> None:
         self.places, self.fault = places, fault
-        self.samples: deque[list[int]] = deque(maxlen=RECENT)
+        self.moments: list[float] = []
+        self.samples: list[list[int]] = []
         self.failed: tuple[float, Place] | None = None
         self.moved = (time.monotonic(), 0)
 
     def look(self) -> bool:
         """Whether the fault happens now."""
+        self.moments.append(time.monotonic())
         self.samples.append([each["bytes_sent"] for each in self.places.counts()])
         if sum(self.samples[-1]) > self.moved[1] + SOME:
             self.moved = (time.monotonic(), sum(self.samples[-1]))
         if self.fault is None or self.failed or sum(self.samples[-1]) < self.fault.after_bytes:
             return False
-        recent = [new - old for new, old in zip(self.samples[-1], self.samples[0], strict=True)]
+        recent = [new - old for new, old in zip(self.samples[-1], self.samples[-RECENT:][0], strict=True)]
         place = self.places.places[recent.index(max(recent))]
         place.suffer(self.fault.kind)
         self.failed = (time.monotonic(), place)
@@ -105,11 +108,14 @@ def run(
     if watch.failed is not None:
         moment, place = watch.failed
         found |= {"failed": moment, "failed_port": place.line.port}
+    if job.get("trace"):
+        found["samples"] = list(zip(watch.moments, watch.samples, strict=True))
+    found["log"] = told.splitlines()[-LINES:]
     if stopped:
         return {**found, "stopped": time.monotonic() - begin}
     if not said[0].startswith("{"):
-        return {**found, "error": (told.strip().splitlines() or ["it failed silently"])[-1][:300]}
-    return {**found, **json.loads(said[0]), "log": told.splitlines()[-20:]}
+        return {**found, "error": (found["log"] or ["it failed silently"])[-1][:300]}
+    return {**found, **json.loads(said[0])}
 
 
 def _listen(process: subprocess.Popen[str], said: list[str]) -> None:
