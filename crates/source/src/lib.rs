@@ -26,14 +26,15 @@ mod credentials;
 mod delay;
 mod doctor;
 mod fault;
+mod find;
 mod http;
 mod listing;
 mod local;
 mod memory;
 mod open;
 mod physics;
-mod retry;
 pub mod record;
+mod retry;
 mod server;
 mod spans;
 mod trace;
@@ -48,6 +49,9 @@ pub use credentials::{Environment, Finding, Secret, State};
 pub use delay::DelayedSource;
 pub use doctor::{Diagnosis, Outcome, Step, diagnose};
 pub use fault::{Fault, FaultySource};
+pub use find::{
+    Described, Place, Redirector, choose, comparable, is_document, parse_document, place_of, read_document, site_of,
+};
 pub use http::HttpSource;
 pub use listing::{Entry, list};
 pub use local::LocalSource;

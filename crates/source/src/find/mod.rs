@@ -1,7 +1,12 @@
-//! Documents that say where a file is: metalinks, and lists of replicas as Rucio writes them.
+//! Where a file is: documents that say so (metalinks, lists of replicas as Rucio writes them), redirectors, sites.
 
 mod metalink;
+mod redirector;
 mod rucio;
+mod site;
+
+pub use redirector::Redirector;
+pub use site::{comparable, place_of, site_of};
 
 use crate::open::scheme;
 use crate::{OpenOptions, open, redact};

@@ -91,6 +91,6 @@ unsafe fn read(result: &RawResult) -> Reply {
     let text = unsafe { CStr::from_ptr(result.text) }.to_string_lossy().into_owned();
     match result.status {
         0 => Ok(Answer { value: result.value, modified: result.modified, text }),
-        _ => Err(Status { code: result.code, number: result.server_number, text }),
+        _ => Err(Status { code: result.code, number: result.server_number, text, server: String::new() }),
     }
 }

@@ -1,6 +1,7 @@
 //! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
 
 use super::XrootdSource;
+use super::places::without_tried;
 use super::reading::Reading;
 use super::remote::Remote;
 use super::server::Limits;
@@ -10,13 +11,13 @@ use crate::open::{head_and_tail, tail_at};
 use crate::retry::Retries;
 use crate::{Identity, OpenOptions, Opened, redact};
 use futures::future::join;
-use sapwood_core::{Error, ErrorKind, Result, Segments};
+use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Opens a URL.
 pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
-    let name = redact(url);
+    let name = redact(without_tried(url));
     let accounting = Accounting::new(Arc::clone(&options.counters));
     let opened = async {
         let remote = Remote::new(url, name.clone(), accounting)?;
@@ -27,7 +28,7 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     opened.unwrap_or_else(late).map_err(|error| advise(error, url))
 }
 
-async fn open_remote(remote: Remote, options: &OpenOptions) -> Result<Opened> {
+async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened> {
     let deadline = options.deadline;
     let mut retries = Retries::new(&options.counters, &remote.name, deadline);
     let (connected, ranges, answers, limits) = loop {
@@ -46,6 +47,11 @@ async fn open_remote(remote: Remote, options: &OpenOptions) -> Result<Opened> {
         };
         match attempt {
             Ok((connected, answers, ranges, limits)) => break (connected, ranges, answers, limits),
+            Err(status) if remote.avoid(&status) => {
+                let error = status.error();
+                options.counters.retry(&error);
+                options.counters.story.tell(Some(&status.server), Event::Left, error.message());
+            }
             Err(status) => retries.pause(status.passing()?, None).await?,
         }
     };

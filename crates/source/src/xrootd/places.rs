@@ -46,6 +46,11 @@ pub(crate) fn avoiding(url: &str, servers: &[String], why: Why) -> String {
     format!("{url}{mark}tried={}{reason}", hosts.join(","))
 }
 
+/// The same without this question.
+pub(super) fn without_tried(url: &str) -> &str {
+    url.find("tried=").and_then(|at| url.get(..at)).map_or(url, |url| url.trim_end_matches(['?', '&']))
+}
+
 /// The URL of the same file on the data server `host:port`.
 pub(crate) fn on_server(url: &str, server: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
@@ -149,6 +154,9 @@ mod tests {
         );
         assert_eq!(avoiding("root://r//f?x=1", &servers[..1], Why::Failed), "root://r//f?x=1&tried=a.org");
         assert_eq!(avoiding("root://r//f", &[], Why::Further), "root://r//f");
+        for url in ["root://r//f.root", "root://r//f.root?x=1"] {
+            assert_eq!(without_tried(&avoiding(url, &servers, Why::Further)), url);
+        }
     }
 
     #[test]

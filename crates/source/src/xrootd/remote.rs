@@ -2,6 +2,7 @@
 
 use super::file::File;
 use super::library::{Library, library};
+use super::places::{Why, avoiding, is_redirected};
 use super::server::Limits;
 use super::status::Status;
 use crate::accounting::Accounting;
@@ -17,7 +18,11 @@ pub(super) struct Remote {
     /// Without secrets.
     pub(super) name: String,
     pub(super) accounting: Accounting,
-    url: CString,
+    url: String,
+    /// The same, or what asks the redirector there for another server than those that failed.
+    asked: CString,
+    /// Servers that it redirected to, and that failed.
+    failed: Vec<String>,
 }
 
 impl fmt::Debug for Remote {
@@ -40,6 +45,9 @@ pub(super) struct Connected {
     pub(super) round_trip: Duration,
 }
 
+/// Servers that a redirector is asked for, one after the other, before opening fails.
+const TRIES: usize = 5;
+
 /// Turnarounds of opening a file on a server that is not connected yet: connection, protocol, login, open.
 const FIRST_CONTACT: u32 = 4;
 
@@ -59,14 +67,32 @@ impl Remote {
     /// `Unsupported` without XRootD's client; `Usage` if the URL makes no sense.
     pub(super) fn new(url: &str, name: String, accounting: Accounting) -> Result<Remote> {
         let library = library()?;
-        let url = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
-        Ok(Remote { library, name, accounting, url })
+        let asked = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
+        Ok(Remote { library, name, accounting, url: url.to_owned(), asked, failed: Vec::new() })
+    }
+
+    /// After a failure of a server that the one of the URL redirected to: from now on, that one is asked for another.
+    /// False if nothing was to be done of the kind, or enough was.
+    pub(super) fn avoid(&mut self, status: &Status) -> bool {
+        let server = &status.server;
+        if server.is_empty() || !status.may_pass_elsewhere() || !is_redirected(&self.url, server) {
+            return false;
+        }
+        // Redirectors know hosts; a server that comes again is the only one that there is.
+        if self.failed.contains(server) || self.failed.len() + 1 >= TRIES {
+            return false;
+        }
+        self.failed.push(server.clone());
+        let Ok(asked) = CString::new(avoiding(&self.url, &self.failed, Why::Failed)) else { return false };
+        self.asked = asked;
+        true
     }
 
     /// A file of any library.
     #[cfg(test)]
     pub(super) fn of(library: &'static Library, name: &str, accounting: Accounting) -> Remote {
-        Remote { library, name: name.to_owned(), accounting, url: CString::default() }
+        let (url, asked, failed) = (String::new(), CString::default(), Vec::new());
+        Remote { library, name: name.to_owned(), accounting, url, asked, failed }
     }
 
     /// Opens the file.
@@ -74,7 +100,7 @@ impl Remote {
         let file = File::new(self.library)?;
         let wait = self.accounting.request(0);
         let begin = Instant::now();
-        let opened = file.open(self.url.clone(), deadline).await;
+        let opened = file.open(self.asked.clone(), deadline).await;
         let time = begin.elapsed();
         self.accounting.answered(wait);
         let stat = match opened {
@@ -82,8 +108,12 @@ impl Remote {
             Ok(_) => file.stat(deadline).await,
             refused => refused,
         };
+        let server = file.property(c"DataServer");
+        let stat = stat.map_err(|status| match status.server.is_empty() {
+            true => Status { server: server.clone(), ..status },
+            false => status,
+        });
         Ok(stat.map(|stat| {
-            let server = file.property(c"DataServer");
             let round_trip = if Limits::known(&server).is_some() { time } else { time / FIRST_CONTACT };
             Connected { file, server, size: stat.value, modified: stat.modified, round_trip }
         }))

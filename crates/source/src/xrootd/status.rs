@@ -50,24 +50,33 @@ pub(super) struct Status {
     pub(super) number: u32,
     /// In words; may hold secrets.
     pub(super) text: String,
+    /// The server that failed, as `host:port`; empty if it is not known.
+    pub(super) server: String,
 }
 
 impl Status {
     /// XrdCl let go of an operation without an answer.
     pub(super) fn unanswered() -> Status {
-        Status { code: code::INTERNAL, number: 0, text: "XRootD's client did not answer".to_owned() }
+        let text = "XRootD's client did not answer".to_owned();
+        Status { code: code::INTERNAL, number: 0, text, server: String::new() }
     }
 
     /// Another number of bytes came than was asked for.
     pub(super) fn short(came: u64, wanted: u64) -> Status {
         let text = format!("{came} bytes came where {wanted} were asked for");
-        Status { code: code::DATA, number: 0, text }
+        Status { code: code::DATA, number: 0, text, server: String::new() }
     }
 
     /// States the server; it need not be that of the URL.
     pub(super) fn of(mut self, server: &str) -> Status {
         self.text = format!("{} (server {server})", self.text.trim_end());
+        server.clone_into(&mut self.server);
         self
+    }
+
+    /// True if another server that has the file may do better.
+    pub(super) fn may_pass_elsewhere(&self) -> bool {
+        !matches!(self.error().kind(), ErrorKind::NotFound | ErrorKind::Usage)
     }
 
     /// True if it may succeed when the file is opened anew.
@@ -173,7 +182,7 @@ mod tests {
     use super::*;
 
     fn status(code: u16, number: u32, text: &str) -> Status {
-        Status { code, number, text: text.to_owned() }
+        Status { code, number, text: text.to_owned(), server: String::new() }
     }
 
     #[test]
