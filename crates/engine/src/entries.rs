@@ -3,12 +3,13 @@
 use crate::elsewhere::{FileIndex, Located};
 use crate::plan::{ColumnPlan, check_range, counted, interpretation, plan, prepare};
 use crate::request::{Request, Requests, Wanted};
-use crate::{Interrupt, ReadOptions, Tree, pool};
+use crate::{Interrupt, ReadOptions, Tree, pool, recorded};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead, windows};
+use sapwood_source::record::Read;
 use sapwood_ttree::Layout;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,6 +38,7 @@ pub struct EntryRead {
     threads: Option<usize>,
     /// Nothing of a source that never waits.
     ahead: Option<OnTheirWay>,
+    recorded: Option<Read>,
 }
 
 /// Which entries of what.
@@ -85,7 +87,7 @@ impl Tree {
     /// As [`Tree::read_entries`]; those of fetching and decoding come when it is [finished](EntryRead::finish).
     pub fn start_entries<R: Into<Request> + Clone>(
         &self,
-        requests: &[R],
+        asked: &[R],
         entries: &[u64],
         within: Range<u64>,
         options: &ReadOptions,
@@ -96,13 +98,14 @@ impl Tree {
             let message = format!("entry {outside} is not among the entries {within:?}");
             return Err(Error::usage(message).url(self.file().url()));
         }
-        let requests = Requests::new(self, requests);
+        let requests = Requests::new(self, asked);
         prepare(self, &requests.wanted, options.deadline, interrupt)?;
         let (entries, order) = in_order(entries);
         let windows = vec![(0..entries.len(), Vec::new())];
         let mut chosen = Chosen { tree: self.clone(), requests, entries, order, windows };
-        let ahead = chosen.start(&within).map_err(|error| error.url(self.file().url()))?;
-        Ok(EntryRead { chosen, threads: options.threads, ahead })
+        let recorded = recorded::begin("entries", self, asked);
+        let ahead = chosen.start(&within, recorded.as_ref()).map_err(|error| error.url(self.file().url()))?;
+        Ok(EntryRead { chosen, threads: options.threads, ahead, recorded })
     }
 }
 
@@ -114,7 +117,10 @@ impl EntryRead {
     pub fn finish(mut self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<Column>> {
         let chosen = &self.chosen;
         pool::computing(self.threads)
-            .and_then(|pool| chosen.columns(&mut self.ahead, &pool, deadline, interrupt))
+            .and_then(|pool| {
+                let columns = || chosen.columns(&mut self.ahead, &pool, deadline, interrupt);
+                Read::deliver(self.recorded.as_ref(), chosen.tree.file().counters(), columns)
+            })
             .and_then(|columns| chosen.requests.split(&chosen.tree, &columns))
             .map_err(|error| error.url(chosen.tree.file().url()))
     }
@@ -122,10 +128,13 @@ impl EntryRead {
 
 impl Chosen {
     /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
-    fn start(&mut self, within: &Range<u64>) -> Result<Option<OnTheirWay>> {
+    fn start(&mut self, within: &Range<u64>, read: Option<&Read>) -> Result<Option<OnTheirWay>> {
         let all = needed(plan(&self.tree, &self.requests.wanted, within)?.iter());
         let runs = self.runs(&(0..self.entries.len()))?;
         let wanted = needed(runs.iter().flatten().map(|run| &run.plan));
+        let span =
+            self.entries.first().map_or(0..0, |first| *first..self.entries.last().map_or(0, |last| last + 1));
+        recorded::range(read, &self.tree, runs.iter().flatten().map(|run| &run.plan), &span);
         let bytes = |needed: &Needed| needed.iter().map(|(_, range)| range.len).sum::<u64>();
         let skipped = bytes(&all).saturating_sub(bytes(&wanted));
         self.tree.file().counters().skipped_bytes.add(skipped);

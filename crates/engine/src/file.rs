@@ -5,7 +5,7 @@ use crate::keys::Keys;
 use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
-use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open, redact};
+use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open, record, redact};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
@@ -97,10 +97,14 @@ impl File {
         let (url, size) = (source.identity().url.clone(), source.identity().size);
         let traced = TracedSource::opened(source, begin, &known);
         let trace = traced.trace();
+        let recorded = record::opened(&traced, begin, &known, &counters);
+        trace.record_as(recorded);
         let fetcher = Fetcher::new(Arc::new(traced), counters).with_budget(pool::budget()?);
+        let fetcher = fetcher.with_recording(recorded);
         let (keys, header) =
             Keys::open(&fetcher, &mut known, size, deadline, interrupt).map_err(|error| error.url(&url))?;
         let fetcher = fetcher.with_known(known.clone());
+        record::known(recorded, &known);
         let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
         Ok(File(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
     }

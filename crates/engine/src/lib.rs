@@ -32,6 +32,7 @@ mod object;
 mod plan;
 mod pool;
 mod read;
+mod recorded;
 mod request;
 mod scan;
 mod tree;

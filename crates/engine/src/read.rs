@@ -4,9 +4,10 @@ use crate::elsewhere::Located;
 use crate::plan::{check_range, counted, in_parallel, plan, prepare};
 use crate::request::{Request, Requests, Wanted};
 use crate::windows::Windows;
-use crate::{Interrupt, Tree, pool};
+use crate::{Interrupt, Tree, pool, recorded};
 use rayon::ThreadPool;
 use sapwood_core::{Column, Deadline, Result};
+use sapwood_source::record::Read;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -21,15 +22,18 @@ pub struct ReadOptions {
 
 pub(crate) fn read<R: Into<Request> + Clone>(
     tree: &Tree,
-    requests: &[R],
+    asked: &[R],
     entries: Range<u64>,
     options: &ReadOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     check_range(tree, &entries)?;
-    let requests = Requests::new(tree, requests);
+    let requests = Requests::new(tree, asked);
     prepare(tree, &requests.wanted, options.deadline, interrupt)?;
-    let columns = read_wanted(tree, &requests.wanted, entries, options, interrupt)?;
+    let read = recorded::begin("read", tree, asked);
+    let columns = Read::deliver(read.as_ref(), tree.file().counters(), || {
+        read_wanted(tree, &requests.wanted, entries, options, read.as_ref(), interrupt)
+    })?;
     requests.split(tree, &columns)
 }
 
@@ -38,13 +42,14 @@ fn read_wanted(
     wanted: &[Wanted],
     entries: Range<u64>,
     options: &ReadOptions,
+    read: Option<&Read>,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     let pool = pool::computing(options.threads)?;
     if tree.file().0.fetcher.source().physics().immediate {
-        return read_here(tree, wanted, &entries, &pool, options.deadline, interrupt);
+        return read_here(tree, wanted, &entries, &pool, options.deadline, read, interrupt);
     }
-    let mut windows = Windows::new(tree.clone(), wanted, vec![entries])?;
+    let mut windows = Windows::new(tree.clone(), wanted, vec![entries], read)?;
     windows.next(&pool, options.deadline, interrupt).unwrap_or_else(|| Ok(Vec::new()))
 }
 
@@ -56,9 +61,11 @@ pub(crate) fn read_here(
     entries: &Range<u64>,
     pool: &ThreadPool,
     deadline: Deadline,
+    read: Option<&Read>,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     let plans = plan(tree, wanted, entries)?;
+    recorded::range(read, tree, &plans, entries);
     pool::compute(pool, interrupt, |cancelled| {
         in_parallel(&plans, cancelled, |plan, likely| {
             let mut fetched = HashMap::new();

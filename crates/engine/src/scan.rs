@@ -4,8 +4,9 @@ use crate::plan::{check_range, plan, prepare};
 use crate::read::{ReadOptions, read_here};
 use crate::request::{Request, Requests};
 use crate::windows::Windows;
-use crate::{Interrupt, Tree, pool};
+use crate::{Interrupt, Tree, pool, recorded};
 use sapwood_core::{Column, Deadline, Result};
+use sapwood_source::record::Read;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ pub struct Scan {
     reader: Reader,
     threads: Option<usize>,
     patience: Duration,
+    recorded: Option<Read>,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,7 @@ enum Reader {
 impl Scan {
     pub(crate) fn new<R: Into<Request> + Clone>(
         tree: Tree,
-        requests: &[R],
+        asked: &[R],
         ranges: Vec<Range<u64>>,
         options: ReadOptions,
         interrupt: Interrupt<'_>,
@@ -38,17 +40,18 @@ impl Scan {
         for range in &ranges {
             check_range(&tree, range)?;
         }
-        let requests = Requests::new(&tree, requests);
+        let requests = Requests::new(&tree, asked);
         prepare(&tree, &requests.wanted, options.deadline, interrupt)?;
         // What can be said against a request is said before anything is read.
         plan(&tree, &requests.wanted, &(0..0))?;
         let patience = options.deadline.remaining();
+        let recorded = recorded::begin("scan", &tree, asked);
         let reader = if tree.file().0.fetcher.source().physics().immediate {
             Reader::Here(ranges.into_iter())
         } else {
-            Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges)?))
+            Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges, recorded.as_ref())?))
         };
-        Ok(Scan { tree, requests, reader, threads: options.threads, patience })
+        Ok(Scan { tree, requests, reader, threads: options.threads, patience, recorded })
     }
 
     /// The columns of the next range; `None` after the last.
@@ -61,18 +64,18 @@ impl Scan {
             Err(error) => return Some(Err(error)),
         };
         let deadline = Deadline::after(self.patience);
-        let columns = match &mut self.reader {
-            Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt)?,
-            Reader::Here(ranges) => {
-                let range = ranges.next()?;
-                let columns =
-                    read_here(&self.tree, &self.requests.wanted, &range, &pool, deadline, interrupt);
-                if columns.is_err() {
-                    *ranges = Vec::new().into_iter();
-                }
-                columns
-            }
-        };
-        Some(columns.and_then(|columns| self.requests.split(&self.tree, &columns)))
+        let Scan { tree, requests, reader, recorded, .. } = self;
+        let read = recorded.as_ref();
+        let columns = Read::deliver(read, tree.file().counters(), || {
+            let columns = match reader {
+                Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt),
+                Reader::Here(ranges) => ranges.next().map(|range| {
+                    read_here(tree, &requests.wanted, &range, &pool, deadline, read, interrupt)
+                        .inspect_err(|_| *ranges = Vec::new().into_iter())
+                }),
+            };
+            columns.transpose()
+        });
+        Some(columns.transpose()?.and_then(|columns| self.requests.split(&self.tree, &columns)))
     }
 }

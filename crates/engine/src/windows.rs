@@ -4,11 +4,12 @@ use crate::elsewhere::FileIndex;
 use crate::join::join;
 use crate::plan::{ColumnPlan, counted, in_parallel, plan};
 use crate::request::Wanted;
-use crate::{Interrupt, Tree, pool};
+use crate::{Interrupt, Tree, pool, recorded};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead, cut_windows, window_bytes};
+use sapwood_source::record::Read;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
@@ -57,7 +58,12 @@ impl Jobs {
 
 impl Windows {
     /// Starts with the first window at once.
-    pub(crate) fn new(tree: Tree, wanted: &[Wanted], ranges: Vec<Range<u64>>) -> Result<Windows> {
+    pub(crate) fn new(
+        tree: Tree,
+        wanted: &[Wanted],
+        ranges: Vec<Range<u64>>,
+        read: Option<&Read>,
+    ) -> Result<Windows> {
         let mut files: BTreeMap<FileIndex, Jobs> = BTreeMap::new();
         for plan in plan(&tree, wanted, &(0..0))? {
             files.extend(plan.files().map(|file| (file, Jobs::default())));
@@ -72,6 +78,7 @@ impl Windows {
         let mut cut_ranges = Vec::with_capacity(ranges.len());
         for entries in ranges {
             let plans = plan(&tree, wanted, &entries)?;
+            recorded::range(read, &tree, &plans, &entries);
             let windows = cut(&tree, &plans, entries, most);
             match windows.as_slice() {
                 [_] => add(&plans),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
-use sapwood_source::Source;
+use sapwood_source::{Source, record};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -37,6 +37,8 @@ pub struct Fetcher {
     budget: Arc<Budget>,
     /// Measures what comes from no server that has a name.
     nameless: Arc<Meter>,
+    /// The number of the file in the recording of the job.
+    recorded: Option<u64>,
 }
 
 impl Fetcher {
@@ -45,7 +47,7 @@ impl Fetcher {
         let planned = Arc::clone(&source);
         let source = Arc::new(Unplanned { inner: source, counters: Arc::clone(&counters) });
         let (known, nameless, budget) = (Arc::default(), Arc::default(), Budget::new(u64::MAX));
-        Fetcher { planned, source, counters, known, most_bytes: u64::MAX, budget, nameless }
+        Fetcher { planned, source, counters, known, most_bytes: u64::MAX, budget, nameless, recorded: None }
     }
 
     /// Answers ranges that lie in one of the `known` segments from there, without a request.
@@ -64,6 +66,17 @@ impl Fetcher {
     #[must_use]
     pub fn with_budget(self, budget: Arc<Budget>) -> Self {
         Fetcher { budget, ..self }
+    }
+
+    /// Records what of the file's structure is read as that of the file of this number.
+    #[must_use]
+    pub fn with_recording(self, file: Option<u64>) -> Self {
+        Fetcher { recorded: file, ..self }
+    }
+
+    /// The number of the file in the recording of the job, if there is one.
+    pub fn recorded(&self) -> Option<u64> {
+        self.recorded
     }
 
     /// What may be fetched ahead.
@@ -142,7 +155,8 @@ impl Fetcher {
             if missing.is_empty() {
                 return Err(self.error(ErrorKind::Corrupt, "reading the file's structure makes no progress"));
             }
-            let answers = self.fetch(&missing, deadline).await?;
+            let fetch = self.fetch(&missing, deadline);
+            let answers = record::structure(self.recorded, &missing, fetch).await?;
             for (range, bytes) in missing.iter().zip(answers) {
                 known.insert(range.start, bytes);
             }

@@ -3,11 +3,12 @@
 use crate::plan::{counted, in_parallel, interpretation, plan};
 use crate::read::read_here;
 use crate::request::{Requests, Wanted};
-use crate::{Interrupt, Request, Tree, pool};
+use crate::{Interrupt, Request, Tree, pool, recorded};
 use bytes::Bytes;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{Fetched, Layout, Piece};
+use sapwood_source::record::Read;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ pub(super) struct Baskets {
     pub(super) tree: Tree,
     pub(super) windows: Vec<Range<u64>>,
     requests: Vec<One>,
+    recorded: Option<Read>,
 }
 
 /// One request, on its own.
@@ -41,12 +43,13 @@ impl Baskets {
                 && tree.branches().get(branch).is_some_and(|branch| branch.io_bits != 0)
                 || known.is_some_and(|known| known.counts_objects())
         };
+        let recorded = recorded::begin("lazy", &tree, &requests);
         let one = |request: Request| {
             let shares = often.contains(&request.branch) || counted(request.branch);
             One { requests: Requests::new(&tree, std::slice::from_ref(&request)), shares }
         };
         let requests = requests.into_iter().map(one).collect();
-        Baskets { tree, windows, requests }
+        Baskets { tree, windows, requests, recorded }
     }
 
     /// The columns that were fetched, decoded on all threads, and the bytes of each.
@@ -64,7 +67,7 @@ impl Baskets {
         let wanted: Vec<Wanted> = requests().flat_map(|one| one.requests.wanted.iter().cloned()).collect();
         let pool = pool::computing(threads)?;
         let columns = if tree.file().0.fetcher.source().physics().immediate {
-            read_here(tree, &wanted, &entries, &pool, deadline, interrupt)?
+            read_here(tree, &wanted, &entries, &pool, deadline, None, interrupt)?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);
             let bytes: HashMap<(usize, u64), &Bytes> =
@@ -117,5 +120,9 @@ impl Layout for Baskets {
 
     fn fetcher(&self, object: usize) -> Fetcher {
         self.tree.fetcher_at(object)
+    }
+
+    fn recorded(&self) -> Option<&Read> {
+        self.recorded.as_ref()
     }
 }

@@ -9,7 +9,8 @@ use crate::request::{Request, Requests};
 use crate::{Interrupt, Tree, pool};
 use layout::Baskets;
 use sapwood_core::{Column, Deadline, Error, Result};
-use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Limits, Reader, Rules};
+use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Layout, Limits, Reader, Rules};
+use sapwood_source::record::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -148,9 +149,9 @@ impl Lazy {
         let work = |fetched: &[Fetched], interrupt: Interrupt<'_>| {
             self.baskets.decode(fetched, window, self.threads, deadline, interrupt)
         };
-        self.reader
-            .touch(requests, window, declared, deadline, interrupt, &work)
-            .map_err(|error| error.url(self.baskets.tree.file().url()))
+        let (file, read) = (self.baskets.tree.file(), self.baskets.recorded());
+        let touch = || self.reader.touch(requests, window, declared, deadline, interrupt, &work);
+        Read::touch(read, requests, window, file.counters(), touch).map_err(|error| error.url(file.url()))
     }
 }
 

@@ -22,6 +22,7 @@ pub use reader::{Fetched, Limits, Reader};
 
 use crate::Fetcher;
 use sapwood_core::ByteRange;
+use sapwood_source::record;
 use std::fmt;
 
 /// Where the bytes of columns lie.
@@ -37,6 +38,11 @@ pub trait Layout: fmt::Debug + Send + Sync + 'static {
 
     /// What fetches from an object.
     fn fetcher(&self, object: usize) -> Fetcher;
+
+    /// The read, if the job is recorded.
+    fn recorded(&self) -> Option<&record::Read> {
+        None
+    }
 }
 
 /// A range of bytes that a column needs in a window.

@@ -10,6 +10,7 @@ use crate::plan;
 use crate::wait::wait;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::record::Basket;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
@@ -333,6 +334,9 @@ impl<V: Clone + Send + 'static> Shared<V> {
         if places.is_empty() {
             return;
         }
+        if let Some(read) = self.layout.recorded() {
+            read.fetch(decision.kind.name(), &decision.columns, window, recorded(&*self.layout, &places));
+        }
         let number = state.ledger.asked(decision.kind, window, decision.columns, places.clone());
         if self.immediate {
             // Read where it is worked on, while it is still in the processor's cache.
@@ -441,6 +445,12 @@ async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>
         answers.into_iter().map(|(_, bytes)| bytes).collect()
     });
     (requests, answers)
+}
+
+/// The places, as they are recorded.
+fn recorded(layout: &dyn Layout, places: &[Place]) -> Vec<Basket> {
+    let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
+    places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
 }
 
 /// A fetch is over.
