@@ -1,0 +1,42 @@
+//! What can be chosen about reading one file from several places.
+
+use std::time::Duration;
+
+/// How a file is read from several places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Most sources that are read from at once; at least 1. Default: 2.
+    pub sources: usize,
+    /// Whether a further source is looked for as soon as the file is open, and not only when much of it is read.
+    /// Default: no.
+    pub early: bool,
+    /// Bytes of the file that are wanted before further sources are looked for; of a smaller file, there is one source
+    /// as long as it does not fail. Default: 8 MiB.
+    pub large: u64,
+    /// A request that takes so many times longer than was expected is sent to another source, too. Default: 4.
+    pub straggler: f64,
+    /// The same, but for sources that are silent for so long; it is this time that a source that dies costs.
+    /// Default: 3 s.
+    pub stall: Duration,
+    /// How long a source is left alone after its first error; doubled with each that follows. Default: 1 s.
+    pub rest: Duration,
+    /// The longest time that a source is left alone. Default: 2 min.
+    pub longest_rest: Duration,
+    /// Part of the bytes that are read to keep knowing what sources can do that are not used. Default: 0.01.
+    pub probes: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            sources: 2,
+            early: false,
+            large: 8 << 20,
+            straggler: 4.0,
+            stall: Duration::from_secs(3),
+            rest: Duration::from_secs(1),
+            longest_rest: Duration::from_secs(120),
+            probes: 0.01,
+        }
+    }
+}
