@@ -1,0 +1,100 @@
+//! What is in a cache, for whoever looks after it: listing, verifying, removing.
+
+use super::evict::stored_in;
+use super::record::Latest;
+use super::shelf::{BLOCK, KNOWN, range_of};
+use super::{Cache, block_file};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What a cache has of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its URL, without secrets; empty if the record of it was lost.
+    pub url: String,
+    /// Its size when it was opened last, in bytes.
+    pub size: u64,
+    /// Number of blocks that are kept, of all versions.
+    pub blocks: u64,
+    /// Bytes on the disk, of all versions.
+    pub bytes: u64,
+    /// When any of it was used last.
+    pub used: Option<SystemTime>,
+}
+
+/// What verifying all blocks has shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Number of sound blocks.
+    pub sound: u64,
+    /// Bytes of sound blocks.
+    pub bytes: u64,
+    /// Those that were not, and were removed.
+    pub damaged: Vec<PathBuf>,
+}
+
+impl Cache {
+    /// What is kept, the file used last first.
+    pub fn contents(&self) -> Vec<Kept> {
+        let mut contents: Vec<_> = self.folders().iter().map(|folder| kept_in(folder)).collect();
+        contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
+        contents
+    }
+
+    /// Reads all blocks, and removes those that are damaged.
+    pub fn verify(&self) -> Verified {
+        let mut verified = Verified::default();
+        let files = self.folders().into_iter().flat_map(|folder| stored_in(&folder));
+        for file in files {
+            let Some(range) = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN)) else {
+                continue;
+            };
+            match block_file::open(&file.path) {
+                Ok(Some((label, _))) if label.block == range => {
+                    verified.sound += 1;
+                    verified.bytes += file.bytes;
+                }
+                // Somebody made room meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                _ => {
+                    let _ = fs::remove_file(&file.path);
+                    verified.damaged.push(file.path);
+                }
+            }
+        }
+        verified
+    }
+
+    /// Removes what is kept of one file, or of all. Returns the bytes that this freed.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn clear(&self, url: Option<&str>) -> io::Result<u64> {
+        let mut freed = 0;
+        for folder in self.folders() {
+            let kept = kept_in(&folder);
+            if url.is_none_or(|url| url == kept.url) {
+                match fs::remove_dir_all(&folder) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => freed += kept.bytes,
+                }
+            }
+        }
+        Ok(freed)
+    }
+}
+
+fn kept_in(folder: &Path) -> Kept {
+    let (url, size) =
+        Latest::read(folder).map(|latest| (latest.identity.url, latest.identity.size)).unwrap_or_default();
+    let files = stored_in(folder);
+    Kept {
+        url,
+        size,
+        blocks: files.iter().filter(|file| range_of(&file.path, BLOCK).is_some()).count() as u64,
+        bytes: files.iter().map(|file| file.bytes).sum(),
+        used: files.iter().map(|file| file.used).max(),
+    }
+}

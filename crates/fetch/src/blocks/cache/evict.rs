@@ -1,0 +1,143 @@
+//! Keeping the cache under its size: what was used least recently goes first.
+
+use super::lock::Locked;
+use super::shelf::PART;
+use super::{Cache, record};
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// What a dead process left is removed after this time.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+
+/// How much of its size a cache is left with when room was made, in tenths.
+const LEFT: u64 = 9;
+
+/// How full the cache is. Other processes fill it, too: so it is counted again and again.
+#[derive(Debug)]
+pub(super) struct Usage {
+    most: u64,
+    counted: Mutex<Option<Counted>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    bytes: u64,
+    /// What was added by us since.
+    since: u64,
+}
+
+impl Usage {
+    pub(super) fn new(most: u64) -> Self {
+        Usage { most, counted: Mutex::default() }
+    }
+
+    /// Counts what was added; true if it is time to look at the directory.
+    fn add(&self, bytes: u64) -> bool {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        match counted.as_mut() {
+            None => true,
+            Some(counted) => {
+                counted.since = counted.since.saturating_add(bytes);
+                // Eight processes that see only what they add themselves go a tenth beyond the size.
+                counted.since >= self.most / 64 || counted.bytes.saturating_add(counted.since) > self.most
+            }
+        }
+    }
+
+    fn set(&self, bytes: u64) {
+        let counted = Counted { bytes, since: 0 };
+        *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
+    }
+}
+
+/// A file in the cache.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) used: SystemTime,
+}
+
+impl Cache {
+    /// A file was added: makes room if there is too much.
+    pub(super) fn grown(&self, bytes: u64) {
+        if self.usage.add(bytes)
+            && let Err(error) = self.make_room()
+        {
+            let directory = self.directory.display();
+            log::warn!(target: "sapwood.source", "no room can be made in the cache {directory}: {error}");
+        }
+    }
+
+    fn make_room(&self) -> io::Result<()> {
+        // Whoever makes room just now makes it for all.
+        let Some(_lock) = Locked::try_new(&self.directory.join("room.lock"))? else { return Ok(()) };
+        let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
+        let mut total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+        if total > self.usage.most {
+            files.sort_unstable_by_key(|file| file.used);
+            for file in &files {
+                if total <= self.usage.most / 10 * LEFT {
+                    break;
+                }
+                if !is_part(&file.path) && fs::remove_file(&file.path).is_ok() {
+                    total = total.saturating_sub(file.bytes);
+                }
+            }
+        }
+        files.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
+            // Who can lock it knows that nobody writes it; letting it go removes it.
+            drop(Locked::try_new(&file.path));
+        });
+        self.folders().iter().for_each(|folder| remove_empty(folder));
+        self.usage.set(total);
+        Ok(())
+    }
+
+    /// The folders of all files.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let is_ours = |entry: &DirEntry| {
+            let name = entry.file_name();
+            name.len() == 32 && name.to_str().is_some_and(|name| name.bytes().all(|c| c.is_ascii_hexdigit()))
+        };
+        entries(&self.directory).filter(is_ours).map(|entry| entry.path()).collect()
+    }
+}
+
+/// What is kept in the folder of a file, of all its versions.
+pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
+    let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
+    let stored = |entry: DirEntry| {
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(Stored { path: entry.path(), bytes: metadata.len(), used: metadata.modified().ok()? })
+    };
+    files.filter_map(stored).collect()
+}
+
+/// What is in a folder; nothing if it cannot be read, as when somebody just removed it.
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn is_part(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == PART)
+}
+
+fn is_old(file: &Stored) -> bool {
+    file.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
+}
+
+/// Removes the folder of a file of which no version is kept.
+fn remove_empty(folder: &Path) {
+    for version in entries(folder) {
+        // Fails, as it should, if there is something in it.
+        let _ = fs::remove_dir(version.path());
+    }
+    if entries(folder).all(|entry| entry.file_name() == record::FILE) {
+        let _ = fs::remove_file(folder.join(record::FILE));
+        let _ = fs::remove_dir(folder);
+    }
+}

@@ -1,0 +1,104 @@
+//! Locks on files, kept by the operating system: they end with the process that holds them, however it ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that is locked by us, and its path; both end when this is dropped.
+#[derive(Debug)]
+pub(super) struct Locked {
+    pub(super) file: File,
+    path: PathBuf,
+}
+
+impl Locked {
+    /// Makes the file, or takes one that a dead process left; `None` if somebody else has it.
+    pub(super) fn try_new(path: &Path) -> io::Result<Option<Locked>> {
+        loop {
+            let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+            if !try_lock(&file)? {
+                return Ok(None);
+            }
+            // Whoever had it may have renamed or removed it meanwhile: then it is another file that is there now.
+            if is_at(&file, path)? {
+                file.set_len(0)?;
+                return Ok(Some(Locked { file, path: path.to_owned() }));
+            }
+        }
+    }
+
+    /// Gives the file its name; what was there is replaced.
+    pub(super) fn rename(self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.path, to)
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // While it is locked: nobody else has begun with it. After a rename, there is nothing of ours to remove.
+        if is_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = fs::remove_file(&self.path);
+        }
+        unlock(&self.file);
+    }
+}
+
+#[cfg(unix)]
+fn try_lock(file: &File) -> io::Result<bool> {
+    use rustix::fs::{FlockOperation, flock};
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A process that was forked may hold the file open, too: closing it would not be enough.
+#[cfg(unix)]
+fn unlock(file: &File) {
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn try_lock(_: &File) -> io::Result<bool> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "files cannot be locked on this system"))
+}
+
+#[cfg(not(unix))]
+fn unlock(_: &File) {}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.part");
+        fs::write(&path, "what a dead process left").unwrap();
+        let first = Locked::try_new(&path).unwrap().unwrap();
+        assert_eq!(first.file.metadata().unwrap().len(), 0);
+        assert!(Locked::try_new(&path).unwrap().is_none());
+        drop(first);
+        assert!(!path.exists());
+        let second = Locked::try_new(&path).unwrap().unwrap();
+        second.rename(&folder.path().join("x.block")).unwrap();
+        assert!(folder.path().join("x.block").exists() && !path.exists());
+    }
+}

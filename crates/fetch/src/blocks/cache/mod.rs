@@ -1,0 +1,120 @@
+//! A directory of blocks that processes share, and that outlives them.
+//!
+//! ```text
+//! <directory>/<of the name>/latest                the version that was seen last, and when
+//! <directory>/<of the name>/<of the version>/     one version of a file:
+//!         <start>-<length>.block                  a block, with its checksum
+//!         <start>-<length>.known                  the same of what came with opening: head and tail
+//!         ….part                                  what is being fetched; locked by whoever does
+//! ```
+//!
+//! Nothing is ever changed in place: a block is written beside, and renamed when it is whole. What is damaged is
+//! removed when it is read, and fetched again. A lock ends with the process that holds it.
+
+mod block_file;
+mod contents;
+mod evict;
+mod lock;
+mod record;
+mod shelf;
+
+pub use contents::{Kept, Verified};
+pub(super) use shelf::Shelf;
+
+use evict::Usage;
+use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_source::Identity;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use xxhash_rust::xxh64::xxh64;
+
+/// What marks a directory that backups may leave out (<https://bford.info/cachedir/>).
+const TAG: (&str, &str) = (
+    "CACHEDIR.TAG",
+    "Signature: 8a477f597d28d172789f06886806bc55\n# Blocks of files that sapwood read; all of it may be deleted.\n",
+);
+
+/// Where blocks outlive the file, and how they are found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// The directory; made if it is not there.
+    pub directory: PathBuf,
+    /// Most bytes in it. What was used least recently makes room.
+    pub size: u64,
+    /// For how long the version that was seen last is believed to be the current one, so that the server is not
+    /// asked. Default: no time.
+    pub max_age: Duration,
+    /// What the file is found by: its URL without secrets, but with all that tells it from other files.
+    pub name: String,
+}
+
+impl CacheSettings {
+    /// 20 GB.
+    pub const SIZE: u64 = 20_000_000_000;
+}
+
+/// A directory of blocks.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    directory: PathBuf,
+    usage: Arc<Usage>,
+}
+
+impl Cache {
+    /// The cache in a directory that is made if it is not there; for the user alone, because others may not be
+    /// allowed to read what lies in it.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be made.
+    pub fn open(directory: impl Into<PathBuf>, size: u64) -> Result<Cache> {
+        let directory = directory.into();
+        let failed = |error: io::Error| {
+            Error::new(ErrorKind::Io, format!("the cache {} cannot be used: {error}", directory.display()))
+                .caused_by(error)
+        };
+        make_private(&directory).map_err(failed)?;
+        let tag = directory.join(TAG.0);
+        if !tag.exists() {
+            fs::write(tag, TAG.1).map_err(failed)?;
+        }
+        Ok(Cache { usage: Arc::new(Usage::new(size)), directory })
+    }
+
+    /// The blocks of one version of a file; `None` if nothing tells its versions apart.
+    pub(super) fn shelf(&self, name: &str, identity: &Identity) -> Option<Shelf> {
+        let version = identity.version.as_deref()?;
+        let key = hashed(&format!("{}\n{version}", identity.size));
+        let directory = self.of_name(name).join(&key);
+        Some(Shelf::new(
+            directory,
+            xxh64(format!("{name}\n{key}").as_bytes(), 0),
+            self.clone(),
+            &identity.url,
+        ))
+    }
+
+    /// The folder of a file.
+    fn of_name(&self, name: &str) -> PathBuf {
+        self.directory.join(hashed(name))
+    }
+}
+
+/// 32 characters that stand for a text.
+fn hashed(text: &str) -> String {
+    let half = |seed| xxh64(text.as_bytes(), seed);
+    format!("{:016x}{:016x}", half(0), half(1))
+}
+
+#[cfg(unix)]
+fn make_private(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+#[cfg(not(unix))]
+fn make_private(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)
+}

@@ -1,0 +1,99 @@
+//! Which version of a file was seen last, and when.
+
+use super::{Cache, hashed};
+use sapwood_source::Identity;
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The name of the record in the folder of a file.
+pub(super) const FILE: &str = "latest";
+
+/// What the server said of a file when it was asked last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Latest {
+    /// The version that it had.
+    pub(crate) identity: Identity,
+    /// Seconds since 1970 when the server was asked.
+    pub(super) asked: u64,
+}
+
+impl Latest {
+    /// The time since the server was asked; the longest if that lies in the future.
+    pub(crate) fn age(&self) -> Duration {
+        Duration::from_secs(now().checked_sub(self.asked).unwrap_or(u64::MAX))
+    }
+
+    /// Reads the record in the folder of a file; `None` if it is not there, or damaged.
+    pub(super) fn read(folder: &Path) -> Option<Latest> {
+        let text = fs::read_to_string(folder.join(FILE)).ok()?;
+        let (sum, text) = text.split_once('\n')?;
+        let record: Value = serde_json::from_str(text).ok().filter(|_| sum == hashed(text))?;
+        let identity = Identity {
+            url: record.get("url")?.as_str()?.to_owned(),
+            size: record.get("size")?.as_u64()?,
+            version: Some(record.get("version")?.as_str()?.to_owned()),
+        };
+        Some(Latest { identity, asked: record.get("asked")?.as_u64()? })
+    }
+}
+
+impl Cache {
+    /// The version of a file that was seen last.
+    pub(crate) fn latest(&self, name: &str) -> Option<Latest> {
+        Latest::read(&self.of_name(name))
+    }
+
+    /// Remembers that the server was asked just now.
+    pub(crate) fn remember(&self, name: &str, identity: &Identity) -> io::Result<()> {
+        let folder = self.of_name(name);
+        fs::create_dir_all(&folder)?;
+        let Identity { url, size, version } = identity;
+        let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
+        let mut file = tempfile::Builder::new().prefix(".latest").tempfile_in(&folder)?;
+        io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
+        file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
+    }
+}
+
+/// Forgets which version of a file was seen last.
+pub(super) fn forget(folder: &Path) {
+    let _ = fs::remove_file(folder.join(FILE));
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_is_damaged_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path(), 1000).unwrap();
+        let identity = Identity { url: "http://h/f".into(), size: 1234, version: Some("v".into()) };
+        assert_eq!(cache.latest("n"), None);
+        cache.remember("n", &identity).unwrap();
+        let latest = cache.latest("n").unwrap();
+        assert_eq!(latest.identity, identity);
+        assert!(latest.age() < Duration::from_secs(60));
+        let path = cache.of_name("n").join(FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("1234", "1235")).unwrap();
+        assert_eq!(cache.latest("n"), None);
+        fs::write(&path, &text[..text.len() - 1]).unwrap();
+        assert_eq!(cache.latest("n"), None);
+        forget(&cache.of_name("n"));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_record_young() {
+        let identity = Identity { url: String::new(), size: 0, version: None };
+        assert_eq!(Latest { identity, asked: now() + 1000 }.age(), Duration::from_secs(u64::MAX));
+    }
+}

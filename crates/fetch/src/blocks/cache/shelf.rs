@@ -1,0 +1,241 @@
+//! The blocks of one version of a file in the cache.
+
+use super::block_file::{self, HEADER, Label};
+use super::lock::Locked;
+use super::{Cache, record};
+use crate::blocks::store::{Held, Place, Reserved, Store};
+use crate::blocks::trouble::Trouble;
+use sapwood_core::{ByteRange, Segments};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Blocks that are held open: what was verified once need not be verified again.
+const MOST_OPEN: usize = 32;
+
+/// The ends of the names of blocks, of what came with opening, and of what is being fetched.
+pub(super) const BLOCK: &str = "block";
+pub(super) const KNOWN: &str = "known";
+pub(super) const PART: &str = "part";
+
+/// The folder of one version.
+#[derive(Debug)]
+pub(crate) struct Shelf(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    key: u64,
+    cache: Cache,
+    trouble: Trouble,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// The starts of blocks that were there when they were looked for last.
+    kept: HashSet<u64>,
+    /// Blocks that were verified, by their starts, and when they were used last.
+    open: HashMap<u64, (u64, Held)>,
+    clock: u64,
+}
+
+impl Seen {
+    fn open(&mut self, start: u64) -> Option<Held> {
+        self.clock += 1;
+        let (used, held) = self.open.get_mut(&start)?;
+        *used = self.clock;
+        Some(held.clone())
+    }
+
+    fn keep_open(&mut self, start: u64, held: Held) {
+        if self.open.len() >= MOST_OPEN {
+            let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(&start, _)| start);
+            oldest.and_then(|start| self.open.remove(&start));
+        }
+        self.clock += 1;
+        self.open.insert(start, (self.clock, held));
+    }
+}
+
+impl Shelf {
+    pub(super) fn new(folder: PathBuf, key: u64, cache: Cache, url: &str) -> Self {
+        Shelf(Arc::new(Inner { folder, key, cache, trouble: Trouble::new(url), seen: Mutex::default() }))
+    }
+
+    /// Keeps the bytes that came with opening.
+    pub(crate) fn keep_known(&self, known: &Segments) {
+        for range in known.ranges() {
+            let path = self.0.path(range, KNOWN);
+            let Some(bytes) = known.get(range).filter(|_| !self.is_broken()) else { continue };
+            if self.0.verified(&path, range).is_none()
+                && let Reserved::Ours(place) = self.0.room(path, range)
+            {
+                place.keep(&bytes);
+            }
+        }
+    }
+
+    /// What came with opening before: head and tail of a file of `size` bytes; `None` unless both are there.
+    pub(crate) fn known(&self, size: u64) -> Option<Segments> {
+        let mut known = Segments::default();
+        for entry in fs::read_dir(&self.0.folder).ok()?.flatten() {
+            let path = entry.path();
+            if let Some(range) = range_of(&path, KNOWN)
+                && let Some(held) = self.0.verified(&path, range)
+            {
+                known.insert(range.start, held.read(ByteRange { start: 0, ..range }).ok()?);
+            }
+        }
+        let whole = |edge: fn(ByteRange) -> u64, at| known.ranges().any(|range| edge(range) == at);
+        (whole(|range| range.start, 0) && whole(ByteRange::end, size)).then_some(known)
+    }
+
+    /// Something cannot be written: from now on nothing is kept.
+    pub(crate) fn fail(&self, error: &io::Error) {
+        self.0.trouble.report("the cache cannot be written", error);
+    }
+
+    /// True if nothing can be kept.
+    fn is_broken(&self) -> bool {
+        self.0.trouble.is_known()
+    }
+}
+
+impl Store for Shelf {
+    fn find(&self, block: ByteRange) -> Option<Held> {
+        if let Some(held) = self.0.lock().open(block.start).filter(|held| held.len() == block.len) {
+            return Some(held);
+        }
+        let found = self.0.verified(&self.0.path(block, BLOCK), block);
+        let mut seen = self.0.lock();
+        match &found {
+            Some(held) => {
+                seen.kept.insert(block.start);
+                seen.keep_open(block.start, held.clone());
+            }
+            None => drop(seen.kept.remove(&block.start)),
+        }
+        found
+    }
+
+    fn reserve(&self, block: ByteRange) -> Reserved {
+        if self.is_broken() {
+            return self.find(block).map_or(Reserved::Nowhere, Reserved::Here);
+        }
+        match self.0.room(self.0.path(block, BLOCK), block) {
+            // Whoever had the lock may have written it just before.
+            Reserved::Ours(place) => self.find(block).map_or(Reserved::Ours(place), Reserved::Here),
+            other => other,
+        }
+    }
+
+    fn kept(&self) -> u64 {
+        self.0.lock().kept.len() as u64
+    }
+
+    /// The next time that the file is opened, the server is asked.
+    fn outdated(&self) {
+        if let Some(folder) = self.0.folder.parent() {
+            record::forget(folder);
+        }
+    }
+}
+
+impl Inner {
+    fn path(&self, block: ByteRange, end: &str) -> PathBuf {
+        self.folder.join(format!("{:x}-{:x}.{end}", block.start, block.len))
+    }
+
+    /// A place for a file in the folder.
+    fn room(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reserved {
+        match self.part(&path) {
+            Ok(None) => Reserved::Elsewhere,
+            Ok(Some(part)) => Reserved::Ours(Box::new(Room { shelf: Arc::clone(self), part, path, block })),
+            Err(error) => {
+                self.trouble.report("the cache cannot be written", &error);
+                Reserved::Nowhere
+            }
+        }
+    }
+
+    fn part(&self, path: &Path) -> io::Result<Option<Locked>> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(format!(".{PART}"));
+        let part = PathBuf::from(part);
+        match Locked::try_new(&part) {
+            // It is the first file of this version; or all of them were removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(&self.folder)?;
+                Locked::try_new(&part)
+            }
+            lock => lock,
+        }
+    }
+
+    /// What is in a file, if it is there and sound; one that is not is removed.
+    fn verified(&self, path: &Path, block: ByteRange) -> Option<Held> {
+        match block_file::open(path) {
+            Ok(Some((found, held))) if found == (Label { key: self.key, block }) => {
+                touch(path);
+                Some(held)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            damaged => {
+                let why = damaged.err().map(|error| format!(": {error}")).unwrap_or_default();
+                let name = path.display();
+                log::warn!(target: "sapwood.source", "the cache's {name} is damaged{why}; it is fetched again");
+                let _ = fs::remove_file(path);
+                None
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Marks a block as used now; if that is not allowed, it will make room sooner.
+fn touch(path: &Path) {
+    let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// The range that the name of a file with this end says.
+pub(super) fn range_of(path: &Path, end: &str) -> Option<ByteRange> {
+    let name = path.file_name()?.to_str()?.strip_suffix(end)?.strip_suffix('.')?;
+    let (start, len) = name.split_once('-')?;
+    ByteRange::new(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(len, 16).ok()?).ok()
+}
+
+/// Where a file of the cache is to be written.
+#[derive(Debug)]
+struct Room {
+    shelf: Arc<Inner>,
+    part: Locked,
+    path: PathBuf,
+    block: ByteRange,
+}
+
+impl Place for Room {
+    fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
+        let Room { shelf, part, path, block } = *self;
+        let label = Label { key: shelf.key, block };
+        match block_file::write(&part.file, label, bytes).and_then(|()| part.rename(&path)) {
+            Ok(()) => {
+                if range_of(&path, BLOCK).is_some() {
+                    shelf.lock().kept.insert(block.start);
+                }
+                shelf.cache.grown(HEADER + block.len);
+                true
+            }
+            Err(error) => {
+                shelf.trouble.report("the cache cannot be written", &error);
+                false
+            }
+        }
+    }
+}

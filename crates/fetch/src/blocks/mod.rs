@@ -1,0 +1,103 @@
+//! Lazy download: a file in large blocks, each fetched when it is touched first, kept on the local disk, and read
+//! from there after that. Scattered reads of a distant file so become few large ones.
+//!
+//! Blocks are kept in a temporary file ([`Settings::scratch`]), or in a directory that processes share and that
+//! outlives them ([`Settings::cache`]). In either case reading goes on without them when the disk is full.
+
+mod cache;
+mod claims;
+mod grid;
+mod opening;
+mod origin;
+mod reading;
+mod scratch;
+mod store;
+mod trouble;
+
+pub use cache::{Cache, CacheSettings, Kept, Verified};
+pub use opening::open;
+pub use origin::Reopen;
+
+use claims::Claims;
+use grid::Grid;
+use origin::Origin;
+use sapwood_core::{ByteRange, Counters, Deadline, Result};
+use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use std::sync::Arc;
+use store::Store;
+
+/// How blocks are fetched and kept.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Bytes of a block. Default: [`BLOCK`](Settings::BLOCK).
+    pub block: u64,
+    /// Most bytes of the temporary file, where there is no cache; at least one block is kept.
+    /// Default: [`SCRATCH`](Settings::SCRATCH).
+    pub scratch: u64,
+    /// Where blocks outlive the file. Default: nowhere.
+    pub cache: Option<CacheSettings>,
+}
+
+impl Settings {
+    /// 16 MiB: a few times what a link carries in a round trip.
+    pub const BLOCK: u64 = 16 << 20;
+    /// 4 GiB.
+    pub const SCRATCH: u64 = 4 << 30;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { block: Self::BLOCK, scratch: Self::SCRATCH, cache: None }
+    }
+}
+
+/// A source that reads another one in blocks, and keeps these.
+///
+/// A range that lies in blocks that are kept costs nothing; of others, all missing blocks are fetched, neighbours
+/// together, several at a time. A block is fetched once, however many want it. When the file is complete, the source
+/// is let go. The requests are counted by that source; what is answered from blocks that were there, in `block_bytes`.
+#[derive(Debug)]
+pub struct Blocks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    origin: Origin,
+    grid: Grid,
+    store: Box<dyn Store>,
+    claims: Claims,
+    counters: Arc<Counters>,
+    /// Bytes that one fetch brings at most, if a block is not larger.
+    batch: u64,
+}
+
+impl Blocks {
+    fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
+        let grid = Grid::new(origin.identity().size, block);
+        let claims = Claims::default();
+        Blocks(Arc::new(Inner { origin, grid, store, claims, counters, batch: reading::BATCH }))
+    }
+}
+
+impl Source for Blocks {
+    fn identity(&self) -> &Identity {
+        self.0.origin.identity()
+    }
+
+    /// Any ranges, all at once: which blocks they need is seen here, and how these are asked for is planned below.
+    fn physics(&self) -> Physics {
+        Physics { immediate: false, ..Physics::MEMORY }
+    }
+
+    /// None: an answer is as quick as the disk or as the server.
+    fn server(&self) -> Option<String> {
+        None
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<bytes::Bytes>>> {
+        Box::pin(self.0.read(ranges, deadline))
+    }
+}

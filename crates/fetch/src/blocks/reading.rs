@@ -1,0 +1,287 @@
+//! Reading through blocks: what is kept is read from the disk, what is not is fetched, and kept.
+
+use super::Inner;
+use super::claims::Claim;
+use super::grid::{Gather, Part};
+use super::store::{Held, Place, Reserved};
+use crate::wait::late;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::spawn_blocking;
+
+/// Blocks are fetched together up to so many bytes: while some are written, others are under way.
+pub(super) const BATCH: u64 = 32 << 20;
+
+/// Batches that are in flight together.
+const IN_FLIGHT: usize = 2;
+
+/// How often it is looked whether another process has fetched a block.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long another process may take to fetch one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A block that is missing, and what is wanted of it.
+struct Missing {
+    block: u64,
+    range: ByteRange,
+    parts: Vec<Part>,
+}
+
+/// A missing block that is ours to fetch.
+struct Ours {
+    missing: Missing,
+    claim: Claim,
+    place: Box<dyn Place>,
+}
+
+/// What became of blocks that were looked for.
+#[derive(Default)]
+struct Looked {
+    found: Vec<(u64, Vec<Bytes>)>,
+    missing: Vec<Missing>,
+}
+
+/// What became of blocks that were to be reserved.
+#[derive(Default)]
+struct Turn {
+    found: Vec<(u64, Vec<Bytes>)>,
+    ours: Vec<Ours>,
+    nowhere: Vec<(Missing, Claim)>,
+    /// True if another process fetches some.
+    elsewhere: bool,
+}
+
+impl Inner {
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        ranges: &[ByteRange],
+        deadline: Deadline,
+    ) -> Result<Vec<Bytes>> {
+        self.check(ranges)?;
+        let read = self.gather(ranges, deadline);
+        let late = |_| Err(late().url(&self.origin.identity().url));
+        let read = tokio::time::timeout_at(deadline.instant().into(), read).await.unwrap_or_else(late);
+        if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Changed) {
+            self.store.outdated();
+        }
+        read
+    }
+
+    fn check(&self, ranges: &[ByteRange]) -> Result<()> {
+        let identity = self.origin.identity();
+        let beyond =
+            |range: &&ByteRange| range.start.checked_add(range.len).is_none_or(|end| end > identity.size);
+        match ranges.iter().find(beyond) {
+            None => Ok(()),
+            Some(range) => {
+                let message =
+                    format!("{} bytes are wanted, but the file ends at byte {}", range.len, identity.size);
+                Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&identity.url))
+            }
+        }
+    }
+
+    async fn gather(self: &Arc<Self>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+        let mut gather = Gather::new(self.grid, ranges);
+        let looked = self.look(gather.missing()).await?;
+        self.add(&mut gather, looked.found);
+        let mut waited: Option<Instant> = None;
+        while !gather.is_done() {
+            // Listened for before it is looked: what is freed in between is not missed.
+            let mut freed = std::pin::pin!(self.claims.freed().notified());
+            freed.as_mut().enable();
+            let turn = self.turn(gather.missing()).await?;
+            let progress = !turn.found.is_empty() || !turn.ours.is_empty() || !turn.nowhere.is_empty();
+            self.add(&mut gather, turn.found);
+            if !turn.nowhere.is_empty() {
+                self.fetch_parts(turn.nowhere, &mut gather, deadline).await?;
+            }
+            self.fetch_blocks(turn.ours, &mut gather, deadline).await?;
+            if progress {
+                waited = None;
+            } else if !turn.elsewhere {
+                freed.await;
+            } else if waited.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+                let _ = tokio::time::timeout(LOOK, freed).await;
+            } else {
+                self.fetch_around(&mut gather, deadline).await?;
+            }
+        }
+        if self.store.kept() >= self.grid.count() {
+            self.origin.let_go().await;
+        }
+        Ok(gather.finish())
+    }
+
+    /// Looks for blocks that are kept.
+    async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Looked> {
+        let this = Arc::clone(self);
+        self.blocking(move || {
+            let mut looked = Looked::default();
+            for (block, parts) in wanted {
+                let range = this.grid.range(block);
+                match this.store.find(range).and_then(|held| this.read_held(block, &held, &parts)) {
+                    Some(bytes) => looked.found.push((block, bytes)),
+                    None => looked.missing.push(Missing { block, range, parts }),
+                }
+            }
+            looked
+        })
+        .await
+    }
+
+    /// Claims and reserves missing blocks: as many as are fetched at once.
+    async fn turn(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Turn> {
+        let this = Arc::clone(self);
+        self.blocking(move || {
+            let (mut turn, mut bytes) = (Turn::default(), 0_u64);
+            for (block, parts) in wanted {
+                if bytes >= this.batch.saturating_mul(IN_FLIGHT as u64) {
+                    break;
+                }
+                let Some(claim) = this.claims.take(block) else { continue };
+                let missing = Missing { block, range: this.grid.range(block), parts };
+                match this.store.reserve(missing.range) {
+                    Reserved::Here(held) => match this.read_held(block, &held, &missing.parts) {
+                        Some(found) => turn.found.push((block, found)),
+                        None => turn.nowhere.push((missing, claim)),
+                    },
+                    Reserved::Ours(place) => {
+                        bytes = bytes.saturating_add(missing.range.len);
+                        turn.ours.push(Ours { missing, claim, place });
+                    }
+                    Reserved::Elsewhere => turn.elsewhere = true,
+                    Reserved::Nowhere => turn.nowhere.push((missing, claim)),
+                }
+            }
+            turn
+        })
+        .await
+    }
+
+    /// The wanted parts of a block that is kept; `None` if the disk fails.
+    fn read_held(&self, block: u64, held: &Held, parts: &[Part]) -> Option<Vec<Bytes>> {
+        let start = self.grid.range(block).start;
+        let read = |part: &Part| held.read(ByteRange { start: part.range.start - start, ..part.range });
+        let read: Result<Vec<Bytes>, _> = parts.iter().map(read).collect();
+        match read {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                let url = &self.origin.identity().url;
+                log::warn!(target: "sapwood.source", "{url}: a block that was kept cannot be read: {error}");
+                None
+            }
+        }
+    }
+
+    fn add(&self, gather: &mut Gather, found: Vec<(u64, Vec<Bytes>)>) {
+        for (block, parts) in found {
+            self.counters.block_bytes.add(parts.iter().map(|part| part.len() as u64).sum());
+            gather.add(block, parts);
+        }
+    }
+
+    /// Fetches blocks, hands out what is wanted of them, and keeps them.
+    async fn fetch_blocks(
+        self: &Arc<Self>,
+        ours: Vec<Ours>,
+        gather: &mut Gather,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let batches = self.batches(ours);
+        let fetch = |batch: Vec<Ours>| async move {
+            let ranges: Vec<_> = batch.iter().map(|one| one.missing.range).collect();
+            let fetcher = self.origin.fetcher(deadline).await?;
+            let blocks = fetcher.fetch_unwaited(&ranges, deadline).await?;
+            Ok::<_, Error>((batch, blocks))
+        };
+        let mut fetched = stream::iter(batches).map(fetch).buffer_unordered(IN_FLIGHT);
+        while let Some(one) = fetched.next().await {
+            let (batch, blocks) = one?;
+            for (one, block) in batch.iter().zip(&blocks) {
+                gather.add(one.missing.block, cut(block, &one.missing));
+            }
+            self.keep(batch, blocks).await?;
+        }
+        Ok(())
+    }
+
+    fn batches(&self, ours: Vec<Ours>) -> Vec<Vec<Ours>> {
+        let mut batches: Vec<Vec<Ours>> = Vec::new();
+        let mut bytes = u64::MAX;
+        for one in ours {
+            bytes = bytes.saturating_add(one.missing.range.len);
+            match batches.last_mut() {
+                Some(batch) if bytes <= self.batch => batch.push(one),
+                _ => {
+                    bytes = one.missing.range.len;
+                    batches.push(vec![one]);
+                }
+            }
+        }
+        batches
+    }
+
+    async fn keep(&self, batch: Vec<Ours>, blocks: Vec<Bytes>) -> Result<()> {
+        self.blocking(move || {
+            for (Ours { claim, place, .. }, bytes) in batch.into_iter().zip(blocks) {
+                place.keep(&bytes);
+                drop(claim);
+            }
+        })
+        .await
+    }
+
+    /// Fetches the wanted parts only, of blocks that cannot be kept.
+    async fn fetch_parts(
+        &self,
+        missing: Vec<(Missing, Claim)>,
+        gather: &mut Gather,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let (missing, claims): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
+        // Others may want other parts.
+        drop(claims);
+        let ranges: Vec<_> = missing.iter().flat_map(|one| &one.parts).map(|part| part.range).collect();
+        let fetcher = self.origin.fetcher(deadline).await?;
+        let mut answers = fetcher.fetch_unwaited(&ranges, deadline).await?.into_iter();
+        for one in missing {
+            gather.add(one.block, answers.by_ref().take(one.parts.len()));
+        }
+        Ok(())
+    }
+
+    /// Fetches all that is wanted still, of blocks that another process does not get ready.
+    async fn fetch_around(&self, gather: &mut Gather, deadline: Deadline) -> Result<()> {
+        let missing = gather.missing();
+        let ranges: Vec<_> = missing.iter().flat_map(|(_, parts)| parts).map(|part| part.range).collect();
+        let fetcher = self.origin.fetcher(deadline).await?;
+        let mut answers = fetcher.fetch_unwaited(&ranges, deadline).await?.into_iter();
+        for (block, parts) in missing {
+            gather.add(block, answers.by_ref().take(parts.len()));
+        }
+        Ok(())
+    }
+
+    /// Runs what waits for the disk where that keeps nobody from waiting for the network.
+    async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        spawn_blocking(work).await.map_err(|error| {
+            let message = "the task that reads and writes blocks broke down";
+            Error::new(ErrorKind::Io, message).url(&self.origin.identity().url).caused_by(error)
+        })
+    }
+}
+
+/// What is wanted of a block that was fetched. Copied: a slice would keep all of the block in memory.
+fn cut(block: &Bytes, missing: &Missing) -> Vec<Bytes> {
+    let cut = |part: &Part| {
+        let start = part.range.start - missing.range.start;
+        // Both fit: the block has its length, and lies in memory.
+        Bytes::copy_from_slice(&block[start as usize..(start + part.range.len) as usize])
+    };
+    missing.parts.iter().map(cut).collect()
+}

@@ -1,0 +1,255 @@
+//! Blocks in a temporary file that has no name and ends with the process, under a budget of bytes.
+
+use super::store::{Held, Place, Reserved, Store, write_all_at};
+use super::trouble::Trouble;
+use sapwood_core::ByteRange;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A temporary file of slots, one for each block that is kept. It is made when the first block is kept, and grows up
+/// to the budget; then the block that was used least recently gives its slot away.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    state: Arc<Mutex<State>>,
+    block: u64,
+    /// Most slots.
+    most: u64,
+    trouble: Arc<Trouble>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The process that made the file: after a fork, its slots are the parent's.
+    owner: u32,
+    file: Option<Arc<File>>,
+    /// By the start of the block.
+    kept: HashMap<u64, Kept>,
+    /// Number of slots in the file.
+    slots: u64,
+    free: Arc<Mutex<Vec<u64>>>,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    slot: Arc<Slot>,
+    used: u64,
+    len: u64,
+}
+
+/// A slot that holds a block; free again when nobody reads it any more.
+#[derive(Debug)]
+struct Slot {
+    number: u64,
+    free: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+    }
+}
+
+impl State {
+    fn new() -> Self {
+        State {
+            owner: std::process::id(),
+            file: None,
+            kept: HashMap::new(),
+            slots: 0,
+            free: Arc::default(),
+            clock: 0,
+        }
+    }
+
+    fn file(&mut self) -> io::Result<Arc<File>> {
+        match &self.file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => Ok(Arc::clone(self.file.insert(Arc::new(tempfile::tempfile()?)))),
+        }
+    }
+
+    /// A slot that nobody uses; `None` if all are being read.
+    fn slot(&mut self, most: u64) -> Option<Arc<Slot>> {
+        if let Some(number) = self.free_number() {
+            return Some(self.numbered(number));
+        }
+        if self.slots < most {
+            self.slots += 1;
+            return Some(self.numbered(self.slots - 1));
+        }
+        let idle = self.kept.iter().filter(|(_, kept)| Arc::strong_count(&kept.slot) == 1);
+        let oldest = idle.min_by_key(|(_, kept)| kept.used).map(|(&start, _)| start)?;
+        self.kept.remove(&oldest);
+        self.free_number().map(|number| self.numbered(number))
+    }
+
+    fn free_number(&self) -> Option<u64> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn numbered(&self, number: u64) -> Arc<Slot> {
+        Arc::new(Slot { number, free: Arc::clone(&self.free) })
+    }
+}
+
+impl Scratch {
+    /// Keeps blocks of `block` bytes, `budget` bytes in all, but at least one block.
+    pub(super) fn new(block: u64, budget: u64, trouble: Trouble) -> Self {
+        let block = block.max(1);
+        let state = Arc::new(Mutex::new(State::new()));
+        Scratch { state, block, most: (budget / block).max(1), trouble: Arc::new(trouble) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.owner != std::process::id() {
+            *state = State::new();
+        }
+        state
+    }
+
+    fn room(&self, block: ByteRange) -> io::Result<Option<Room>> {
+        let mut state = self.lock();
+        let file = state.file()?;
+        let Some(slot) = state.slot(self.most) else { return Ok(None) };
+        let at = slot.number.saturating_mul(self.block);
+        let (state, trouble) = (Arc::clone(&self.state), Arc::clone(&self.trouble));
+        Ok(Some(Room { state, trouble, file, slot, at, start: block.start }))
+    }
+}
+
+impl Store for Scratch {
+    fn find(&self, block: ByteRange) -> Option<Held> {
+        let mut state = self.lock();
+        state.clock += 1;
+        let now = state.clock;
+        let file = Arc::clone(state.file.as_ref()?);
+        let kept = state.kept.get_mut(&block.start)?;
+        kept.used = now;
+        let at = kept.slot.number.saturating_mul(self.block);
+        let slot = Arc::clone(&kept.slot);
+        Some(Held::new(file, ByteRange { start: at, len: kept.len }).with_lease(slot))
+    }
+
+    fn reserve(&self, block: ByteRange) -> Reserved {
+        if let Some(held) = self.find(block) {
+            return Reserved::Here(held);
+        }
+        if self.trouble.is_known() {
+            return Reserved::Nowhere;
+        }
+        match self.room(block) {
+            Ok(Some(room)) => Reserved::Ours(Box::new(room)),
+            Ok(None) => Reserved::Nowhere,
+            Err(error) => {
+                self.trouble.report("no temporary file can be made", &error);
+                Reserved::Nowhere
+            }
+        }
+    }
+
+    fn kept(&self) -> u64 {
+        self.lock().kept.len() as u64
+    }
+
+    /// Its blocks end with the source that has the old version.
+    fn outdated(&self) {}
+}
+
+/// A slot that a block is to be written to.
+#[derive(Debug)]
+struct Room {
+    state: Arc<Mutex<State>>,
+    trouble: Arc<Trouble>,
+    file: Arc<File>,
+    slot: Arc<Slot>,
+    at: u64,
+    start: u64,
+}
+
+impl Place for Room {
+    fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
+        if let Err(error) = write_all_at(&self.file, bytes, self.at) {
+            self.trouble.report("the temporary file cannot be written", &error);
+            return false;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The slot belongs to another file if the process was forked meanwhile.
+        if !Arc::ptr_eq(&state.free, &self.slot.free) {
+            return false;
+        }
+        state.clock += 1;
+        let kept = Kept { slot: self.slot, used: state.clock, len: bytes.len() as u64 };
+        state.kept.insert(self.start, kept);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(index: u64) -> ByteRange {
+        ByteRange { start: index * 4, len: 4 }
+    }
+
+    fn keep(scratch: &Scratch, index: u64) -> bool {
+        match scratch.reserve(block(index)) {
+            Reserved::Ours(place) => place.keep(&[index as u8; 4]),
+            _ => false,
+        }
+    }
+
+    fn read(scratch: &Scratch, index: u64) -> Option<Vec<u8>> {
+        let held = scratch.find(block(index))?;
+        Some(held.read(ByteRange { start: 1, len: 3 }).unwrap().to_vec())
+    }
+
+    fn scratch(budget: u64) -> Scratch {
+        Scratch::new(4, budget, Trouble::new("f"))
+    }
+
+    #[test]
+    fn the_block_used_least_recently_makes_room() {
+        let scratch = scratch(8);
+        assert!(keep(&scratch, 0) && keep(&scratch, 1));
+        assert_eq!(read(&scratch, 0), Some(vec![0; 3]));
+        assert!(keep(&scratch, 2));
+        assert_eq!([0, 1, 2].map(|i| read(&scratch, i).is_some()), [true, false, true]);
+        assert_eq!(scratch.lock().file.as_ref().unwrap().metadata().unwrap().len(), 8);
+    }
+
+    #[test]
+    fn a_block_that_is_being_read_stays() {
+        let scratch = scratch(4);
+        assert!(keep(&scratch, 0));
+        let held = scratch.find(block(0)).unwrap();
+        assert!(matches!(scratch.reserve(block(1)), Reserved::Nowhere));
+        assert_eq!(held.read(ByteRange { start: 0, len: 4 }).unwrap(), [0; 4].as_slice());
+        drop(held);
+        assert!(keep(&scratch, 1));
+        assert_eq!(read(&scratch, 1), Some(vec![1; 3]));
+    }
+
+    #[test]
+    fn a_place_that_is_given_up_is_used_again() {
+        let scratch = scratch(4);
+        drop(scratch.reserve(block(0)));
+        assert!(keep(&scratch, 1));
+        assert_eq!(scratch.lock().slots, 1);
+    }
+
+    #[test]
+    fn after_a_fork_the_slots_are_the_parents() {
+        let scratch = scratch(8);
+        assert!(keep(&scratch, 0));
+        let Reserved::Ours(place) = scratch.reserve(block(1)) else { panic!("there is room") };
+        scratch.lock().owner += 1;
+        assert!(scratch.find(block(0)).is_none());
+        assert!(!place.keep(&[1; 4]), "it was reserved in the file of the parent");
+        assert!(keep(&scratch, 0));
+    }
+}
