@@ -19,6 +19,7 @@
 //! | [`FaultySource`] | fails as its script says |
 
 mod accounting;
+mod blocks;
 mod check;
 mod cloud;
 mod counting;
@@ -43,6 +44,7 @@ mod traits;
 mod xrootd;
 
 pub use accounting::{Turnarounds, Wait};
+pub use blocks::{BlockOptions, CacheOptions};
 pub use cloud::StorageOptions;
 pub use counting::CountingSource;
 pub use credentials::{Environment, Finding, Secret, State};
@@ -50,13 +52,14 @@ pub use delay::DelayedSource;
 pub use doctor::{Diagnosis, Outcome, Step, diagnose};
 pub use fault::{Fault, FaultySource};
 pub use find::{
-    Described, Place, Redirector, choose, comparable, is_document, parse_document, place_of, read_document, site_of,
+    Described, Place, Redirector, choose, comparable, is_document, parse_document, place_of, read_document,
+    site_of,
 };
 pub use http::HttpSource;
 pub use listing::{Entry, list};
 pub use local::LocalSource;
 pub use memory::MemorySource;
-pub use open::{FAR_TAIL, HEAD, OpenOptions, TAIL, open, redact};
+pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
 pub use physics::Physics;
 pub use retry::LOG;
 pub use trace::{Trace, TraceRecord, TracedSource};

@@ -3,7 +3,9 @@
 use crate::server::server_of;
 #[cfg(unix)]
 use crate::xrootd;
-use crate::{CountingSource, Environment, LocalSource, Opened, Source, StorageOptions, cloud, http};
+use crate::{
+    BlockOptions, CountingSource, Environment, LocalSource, Opened, Source, StorageOptions, cloud, http,
+};
 use percent_encoding::percent_decode_str;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, Event, Result, Segments};
 use std::fmt;
@@ -43,6 +45,39 @@ pub struct OpenOptions {
     pub environment: Environment,
     /// How long a server may be silent before a request is given up and tried again. Default: 30 s.
     pub stall: Duration,
+    /// How the file is read in blocks that are kept. [`open`] does not do so; who does looks here. Default: not at all.
+    pub blocks: Option<BlockOptions>,
+    /// Where else the file is. [`open`] reads one place only; who reads several at once looks here. Default: none.
+    pub replicas: Replicas,
+}
+
+/// Where else a file is, and how many places are read at once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Replicas {
+    /// Paths and URLs of the file, and of documents that say where it is; the best first.
+    pub urls: Vec<String>,
+    /// Such documents themselves: see [`parse_document`](crate::parse_document).
+    pub documents: Vec<String>,
+    /// Most places that are read at once; 1 also means that no redirector is asked for a second one. Default: 2.
+    pub sources: usize,
+}
+
+impl Default for Replicas {
+    fn default() -> Self {
+        Replicas { urls: Vec::new(), documents: Vec::new(), sources: 2 }
+    }
+}
+
+impl fmt::Debug for Replicas {
+    /// URLs may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let urls: Vec<_> = self.urls.iter().map(|url| redact(url)).collect();
+        f.debug_struct("Replicas")
+            .field("urls", &urls)
+            .field("documents", &self.documents.len())
+            .field("sources", &self.sources)
+            .finish()
+    }
 }
 
 impl Default for OpenOptions {
@@ -55,6 +90,8 @@ impl Default for OpenOptions {
             storage: StorageOptions::default(),
             environment: Environment::default(),
             stall: Duration::from_secs(30),
+            blocks: None,
+            replicas: Replicas::default(),
         }
     }
 }
@@ -69,6 +106,8 @@ impl fmt::Debug for OpenOptions {
             .field("header_names", &header_names)
             .field("storage", &self.storage)
             .field("stall", &self.stall)
+            .field("blocks", &self.blocks)
+            .field("replicas", &self.replicas)
             .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
 //! Lazy download: a file in large blocks, each fetched when it is touched first, kept on the local disk, and read
 //! from there after that. Scattered reads of a distant file so become few large ones.
 //!
-//! Blocks are kept in a temporary file ([`Settings::scratch`]), or in a directory that processes share and that
-//! outlives them ([`Settings::cache`]). In either case reading goes on without them when the disk is full.
+//! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as the
+//! [`BlockOptions`](sapwood_source::BlockOptions) say. In either case reading goes on without them when the disk is full.
 
 mod cache;
 mod claims;
@@ -14,8 +14,8 @@ mod scratch;
 mod store;
 mod trouble;
 
-pub use cache::{Cache, CacheSettings, Kept, Verified};
-pub use opening::open;
+pub use cache::{Cache, Kept, Verified};
+pub use opening::{name_of, open};
 pub use origin::Reopen;
 
 use claims::Claims;
@@ -25,31 +25,6 @@ use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
 use store::Store;
-
-/// How blocks are fetched and kept.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Bytes of a block. Default: [`BLOCK`](Settings::BLOCK).
-    pub block: u64,
-    /// Most bytes of the temporary file, where there is no cache; at least one block is kept.
-    /// Default: [`SCRATCH`](Settings::SCRATCH).
-    pub scratch: u64,
-    /// Where blocks outlive the file. Default: nowhere.
-    pub cache: Option<CacheSettings>,
-}
-
-impl Settings {
-    /// 16 MiB: a few times what a link carries in a round trip.
-    pub const BLOCK: u64 = 16 << 20;
-    /// 4 GiB.
-    pub const SCRATCH: u64 = 4 << 30;
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings { block: Self::BLOCK, scratch: Self::SCRATCH, cache: None }
-    }
-}
 
 /// A source that reads another one in blocks, and keeps these.
 ///

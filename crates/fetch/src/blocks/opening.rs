@@ -1,16 +1,17 @@
 //! Opening a file in blocks: with the bytes of a cache, if it has those of the current version.
 
-use super::cache::{Cache, CacheSettings, Shelf};
+use super::Blocks;
+use super::cache::{Cache, Shelf};
 use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
 use super::store::Store;
 use super::trouble::Trouble;
-use super::{Blocks, Settings};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_source::{Identity, Opened};
+use sapwood_source::{BlockOptions, CacheOptions, Identity, Opened, redact};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
+use xxhash_rust::xxh64::xxh64;
 
 /// What a cache has of a file, of the version that was seen last.
 struct Kept {
@@ -21,26 +22,31 @@ struct Kept {
     is_young: bool,
 }
 
-/// Opens a file that is read in blocks.
+/// Opens a file that is read in blocks; `name` is what a cache finds it by: see [`name_of`].
 ///
-/// `reopen` opens its source: now, unless the cache may be [believed](CacheSettings::max_age) without asking, and
+/// `reopen` opens its source: now, unless the cache may be [believed](CacheOptions::max_age) without asking, and
 /// whenever blocks are missing after it was let go. A file that is read without waiting (a local one) is returned as
 /// it is. What is answered from blocks is added to the `block_bytes` of `counters`.
 ///
 /// # Errors
 /// Those of `reopen`. What goes wrong with the cache is no error: it is logged, once, and done without.
 pub async fn open(
-    settings: &Settings,
+    options: &BlockOptions,
+    name: &str,
     reopen: Arc<dyn Reopen>,
     counters: Arc<Counters>,
     deadline: Deadline,
 ) -> Result<Opened> {
-    let wish = settings.cache.clone();
-    let (cache, kept) = blocking(move || wish.and_then(found).unzip()).await?;
-    let kept = kept.flatten();
+    let (cache, kept) = match options.cache.clone() {
+        Some(wish) => {
+            let name = name.to_owned();
+            blocking(move || found(&wish, &name)).await?
+        }
+        None => (None, None),
+    };
     if let Some(Kept { identity, shelf, known, is_young: true }) = kept {
         let origin = Origin::new(identity, reopen, None);
-        return Ok(wrapped(origin, settings, Some(shelf), counters, known));
+        return Ok(wrapped(origin, options, Some(shelf), counters, known));
     }
     let mut opened = reopen.open(kept.is_none(), deadline).await?;
     let current = kept.is_some();
@@ -54,50 +60,50 @@ pub async fn open(
     }
     let identity = opened.source.identity().clone();
     let mut known = opened.known.clone();
-    let shelf = match (cache, settings.cache.clone()) {
-        (Some(cache), Some(wish)) => {
+    let shelf = match cache {
+        Some(cache) => {
             let (shelf, all) = kept.map(|kept| (kept.shelf, kept.known)).unzip();
             all.iter().for_each(|all| add(&mut known, all));
-            let (identity, known) = (identity.clone(), known.clone());
-            blocking(move || remembered(&cache, &wish.name, &identity, shelf, &known)).await?
+            let (name, identity, known) = (name.to_owned(), identity.clone(), known.clone());
+            blocking(move || remembered(&cache, &name, &identity, shelf, &known)).await?
         }
-        _ => None,
+        None => None,
     };
     let origin = Origin::new(identity, reopen, Some(fetcher_of(opened)));
-    Ok(wrapped(origin, settings, shelf, counters, known))
+    Ok(wrapped(origin, options, shelf, counters, known))
 }
 
 fn wrapped(
     origin: Origin,
-    settings: &Settings,
+    options: &BlockOptions,
     shelf: Option<Shelf>,
     counters: Arc<Counters>,
     known: Segments,
 ) -> Opened {
-    let block = settings.block.max(1);
+    let block = options.block.max(1);
     let url = origin.identity().url.clone();
     let store: Box<dyn Store> = match shelf {
         Some(shelf) => Box::new(shelf),
-        None => Box::new(Scratch::new(block, settings.scratch, Trouble::new(url))),
+        None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
     };
     Opened { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
 }
 
 /// The cache that is wished for, and what it has of the file.
-fn found(wish: CacheSettings) -> Option<(Cache, Option<Kept>)> {
+fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<Kept>) {
     let cache = match Cache::open(&wish.directory, wish.size) {
         Ok(cache) => cache,
         Err(error) => {
             log::warn!(target: "sapwood.source", "{error}; it is read on without it");
-            return None;
+            return (None, None);
         }
     };
-    let kept = cache.latest(&wish.name).and_then(|latest| {
-        let shelf = cache.shelf(&wish.name, &latest.identity)?;
+    let kept = cache.latest(name).and_then(|latest| {
+        let shelf = cache.shelf(name, &latest.identity)?;
         let known = shelf.known(latest.identity.size)?;
         Some(Kept { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
     });
-    Some((cache, kept))
+    (Some(cache), kept)
 }
 
 /// Remembers the version that the server has, and what came with opening.
@@ -141,6 +147,50 @@ fn add(known: &mut Segments, more: &Segments) {
             known.insert(range.start, bytes);
         }
     }
+}
+
+/// What a file is found by in a cache: its URL without secrets, and a number that stands for what a query says beside
+/// them, since it may be what tells one file from another.
+///
+/// ```
+/// use sapwood_fetch::blocks::name_of;
+/// assert_eq!(name_of("https://me:pw@h/f.root?X-Amz-Signature=1&authz=2"), "https://h/f.root");
+/// assert_ne!(name_of("https://h/get?file=1"), name_of("https://h/get?file=2"));
+/// assert_eq!(name_of("https://h/get?file=1"), name_of("https://h/get?file=1&X-Amz-Date=3"));
+/// ```
+pub fn name_of(url: &str) -> String {
+    let redacted = redact(url);
+    let place = redacted.split_once('?').map_or(&*redacted, |(place, _)| place);
+    // A path of this machine has no query: it is what it is.
+    let query =
+        url.split_once("://").and_then(|(_, rest)| rest.split_once('?')).map_or("", |(_, query)| query);
+    let query = query.split_once('#').map_or(query, |(query, _)| query);
+    let telling: Vec<_> = query.split('&').filter(|pair| !pair.is_empty() && !is_credential(pair)).collect();
+    match telling.as_slice() {
+        [] => place.to_owned(),
+        telling => format!("{place}?{:016x}", xxh64(telling.join("&").as_bytes(), 0)),
+    }
+}
+
+/// Whether a part of a query only says that, until when and for whom the rest may be read: it differs each time.
+fn is_credential(pair: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "access_token",
+        "authz",
+        "token",
+        "signature",
+        "expires",
+        "awsaccesskeyid",
+        "googleaccessid",
+        "key-pair-id",
+        "policy",
+        "sig",
+        "se",
+        "st",
+    ];
+    const BEGINNINGS: [&str; 3] = ["x-amz-", "x-goog-", "xrd."];
+    let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    NAMES.contains(&&*name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {

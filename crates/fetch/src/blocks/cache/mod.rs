@@ -28,7 +28,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use xxhash_rust::xxh64::xxh64;
 
 /// What marks a directory that backups may leave out (<https://bford.info/cachedir/>).
@@ -36,25 +35,6 @@ const TAG: (&str, &str) = (
     "CACHEDIR.TAG",
     "Signature: 8a477f597d28d172789f06886806bc55\n# Blocks of files that sapwood read; all of it may be deleted.\n",
 );
-
-/// Where blocks outlive the file, and how they are found again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CacheSettings {
-    /// The directory; made if it is not there.
-    pub directory: PathBuf,
-    /// Most bytes in it. What was used least recently makes room.
-    pub size: u64,
-    /// For how long the version that was seen last is believed to be the current one, so that the server is not
-    /// asked. Default: no time.
-    pub max_age: Duration,
-    /// What the file is found by: its URL without secrets, but with all that tells it from other files.
-    pub name: String,
-}
-
-impl CacheSettings {
-    /// 20 GB.
-    pub const SIZE: u64 = 20_000_000_000;
-}
 
 /// A directory of blocks.
 #[derive(Debug, Clone)]
