@@ -6,12 +6,14 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import UsageError
 from .layout import human_bytes
 from .lazy_use import LazyUse
+from .sources import FAILURES, LOCAL, SourceUse, as_json, events_by_server
+from .story import SourceEvent, story_lines
 
 if TYPE_CHECKING:
     from .file import File
@@ -91,23 +93,6 @@ class FetchedRange(NamedTuple):
     """``host:port``; None if there is no server."""
 
 
-@dataclass(frozen=True)
-class ServerUse:
-    """What one server sent.
-
-    Attributes:
-        requests: requests that it answered.
-        ranges: byte ranges in them.
-        fetched_bytes: bytes that it sent.
-        busy_seconds: time in which at least one request to it was in flight.
-    """
-
-    requests: int
-    ranges: int
-    fetched_bytes: int
-    busy_seconds: float
-
-
 @dataclass(frozen=True, repr=False)
 class ReadReport:
     """What reading a file has cost since it was opened. Reports of several files add up: ``sum(reports)``.
@@ -121,6 +106,7 @@ class ReadReport:
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read and not needed: the price of fewer requests.
+        block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
         unplanned_reads: reads that went around the planner; always 0.
         skipped_bytes: bytes of baskets that a cut or an entry list saved: no wanted entry lies in them.
         baskets: baskets decoded.
@@ -133,6 +119,7 @@ class ReadReport:
         timeline: the ranges that were fetched; of several files, see ``files``.
         files: the reports that were added; none for a report of one file.
         lazy: what each lazy reader did: what was asked for, what was there, what was fetched for nothing.
+        story: what happened at the sources; of much, the first and the last events. Of several files, see ``files``.
     """
 
     file_path: str
@@ -149,12 +136,14 @@ class ReadReport:
     decompress_seconds: float
     decode_seconds: float
     skipped_bytes: int = 0
+    block_bytes: int = 0
     size: int = 0
     opened: float = 0.0
     retries: int = 0
     timeline: tuple[FetchedRange, ...] = ()
     files: tuple[ReadReport, ...] = ()
     lazy: tuple[LazyUse, ...] = ()
+    story: tuple[SourceEvent, ...] = ()
 
     @classmethod
     def from_counters(
@@ -166,6 +155,7 @@ class ReadReport:
         opened: float = 0.0,
         timeline: Iterable[tuple[float, float, int, int, int, str | None]] = (),
         lazy: Iterable[LazyUse] = (),
+        story: Iterable[tuple[float, str | None, str, str, int]] = (),
     ) -> ReadReport:
         """The report of the core's counters, and of its trace."""
         whole: dict[str, Any] = {name: int(counters.get(name, 0)) for name in _WHOLE}
@@ -177,6 +167,7 @@ class ReadReport:
             opened=opened,
             timeline=fetched,
             lazy=tuple(lazy),
+            story=tuple(SourceEvent(*event) for event in story),
             **whole,
             **times,
         )
@@ -206,9 +197,19 @@ class ReadReport:
         return self.files or (self,)
 
     @property
-    def by_server(self) -> dict[str, ServerUse]:
-        """What each server sent; what came from no server is called ``local``."""
-        return {name: _use(fetched) for name, fetched in _by_server(self).items()}
+    def sources(self) -> list[SourceUse]:
+        """What each server sent and did, in the order in which they were met; no server is called ``local``."""
+        servers: dict[str, list[FetchedRequest]] = {}
+        for request in requests_of(self):
+            servers.setdefault(request.server, []).append(request)
+        happened = events_by_server(event for one in self.by_file for event in one.story)
+        names = [*servers, *(name for name in happened if name not in servers)]
+        return [_use(name, servers.get(name, ()), happened.get(name, {})) for name in names]
+
+    @property
+    def by_server(self) -> dict[str, SourceUse]:
+        """Those of the ``sources`` that sent something, by their names."""
+        return {use.server: use for use in self.sources if use.requests}
 
     @property
     def elapsed_seconds(self) -> float:
@@ -228,7 +229,9 @@ class ReadReport:
     def to_dict(self) -> dict[str, Any]:
         """The numbers by name, fit for JSON; also by server and, if there are several, by file."""
         numbers: dict[str, Any] = {"file_path": self.file_path, **self._numbers()}
-        numbers["servers"] = {name: asdict(use) for name, use in self.by_server.items()}
+        numbers["servers"] = {use.server: as_json(use) for use in self.sources}
+        if self.story:
+            numbers["story"] = [event.to_dict() for event in self.story]
         if self.lazy:
             numbers["lazy"] = [use.to_dict() for use in self.lazy]
         if self.files:
@@ -272,8 +275,12 @@ class ReadReport:
         for name, value in self._numbers().items():
             number = f"{value:,}" if isinstance(value, int) else f"{value:,.{3 if value >= 1 else 6}f}"
             yield f"  {name.replace('_', ' '):<19} {number:>15}"
-        for name, use in self.by_server.items():
-            yield f"  from {name}: {_sent(use.requests, use.ranges, use.fetched_bytes)}"
+        for use in self.sources:
+            sent = _sent(use.requests, use.ranges, use.fetched_bytes)
+            happened = "".join(f", {name} {count}×" for name, count in use.events.items() if name in FAILURES)
+            yield f"  from {use.server}: {sent}{happened}"
+        if any(event.event in FAILURES for event in self.story):
+            yield from (f"  {line}" for line in story_lines(self.story))
         for reader in self.lazy:
             yield from (f"  {line}" for line in reader.lines())
         for report in self.files:
@@ -322,22 +329,10 @@ def human_seconds(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} µs"
 
 
-def _by_server(report: ReadReport) -> dict[str, list[FetchedRequest]]:
-    servers: dict[str, list[FetchedRequest]] = {}
-    for request in requests_of(report):
-        servers.setdefault(request.server, []).append(request)
-    return servers
-
-
-def _use(requests: Sequence[FetchedRequest]) -> ServerUse:
-    ranges = [one for request in requests for one in request.ranges]
+def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]) -> SourceUse:
+    sizes = [[nbytes for _, nbytes in request.ranges] for request in requests]
     busy = _union((request.asked, request.answered) for request in requests)
-    return ServerUse(
-        requests=len(requests),
-        ranges=len(ranges),
-        fetched_bytes=sum(nbytes for _, nbytes in ranges),
-        busy_seconds=sum(stop - start for start, stop in busy),
-    )
+    return SourceUse.of(server, sizes, sum(stop - start for start, stop in busy), events)
 
 
 def _as_json(request: FetchedRequest) -> dict[str, Any]:
@@ -363,9 +358,6 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-LOCAL = "local"
-"""What is called a server where there is none."""
-
 _WHOLE = (
     "requests",
     "ranges",
@@ -374,6 +366,7 @@ _WHOLE = (
     "wanted_bytes",
     "fetched_bytes",
     "overread_bytes",
+    "block_bytes",
     "unplanned_reads",
     "skipped_bytes",
     "baskets",
