@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import edm, errors, xaod
+    from . import edm, errors, monitoring, xaod
     from ._core import __version__
     from ._lazy_reader import Caching
     from ._nanoevents import nanoevents
@@ -43,6 +43,7 @@ _HOMES = {
     "edm": "edm",
     "errors": "errors",
     "iterate": "multi",
+    "monitoring": "monitoring",
     "nanoevents": "_nanoevents",
     "num_entries": "multi",
     "open": "opening",
@@ -65,6 +66,7 @@ __all__ = [
     "edm",
     "errors",
     "iterate",
+    "monitoring",
     "nanoevents",
     "num_entries",
     "open",

@@ -69,8 +69,8 @@ class SapwoodError(Exception):
     - ``offset``: the byte offset in the file, or None;
     - ``branch``: the branch, or None;
     - ``hint``: what to do about it, or None;
-    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.story.SourceEvent`; empty
-      if nothing did. It stands below the traceback, too.
+    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.story.SourceEvent`;
+      empty if nothing did. It stands below the traceback, too.
     """
 
     code: ClassVar[str] = "error"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._border import core_errors
 from ._paths import check_exists, is_url
+from ._watching import watch
 from .compression import Compression
 from .directory import Directory, SubDirectory
 from .errors import ClosedFileError, UnsupportedTypeError, UsageError
@@ -47,6 +48,7 @@ class File(Directory):
                 self._core = _core.File.open(where, deadline=options.deadline, options=extra)
             else:
                 self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
+        self._tell_closed = watch(self, self._core, self._opened)
 
     @property
     def file(self) -> File:
@@ -170,6 +172,7 @@ class File(Directory):
             opened=self._opened,
             timeline=self._core.trace(),
             lazy=[ledger.use() for ledger in self._ledgers],
+            story=self._core.story()[0],
         )
 
     def add_ledger(self, ledger: Ledger) -> None:
@@ -191,6 +194,7 @@ class File(Directory):
             ledger.save()
         self._closed = True
         self._core.close()
+        self._tell_closed()
 
     def __enter__(self) -> File:
         return self

@@ -119,7 +119,8 @@ class ReadReport:
         timeline: the ranges that were fetched; of several files, see ``files``.
         files: the reports that were added; none for a report of one file.
         lazy: what each lazy reader did: what was asked for, what was there, what was fetched for nothing.
-        story: what happened at the sources; of much, the first and the last events. Of several files, see ``files``.
+        story: what happened at the sources; of much, the first and the last events. Of several files, see
+            ``files``.
     """
 
     file_path: str
@@ -198,7 +199,10 @@ class ReadReport:
 
     @property
     def sources(self) -> list[SourceUse]:
-        """What each server sent and did, in the order in which they were met; no server is called ``local``."""
+        """What each server sent and did, in the order in which they were met.
+
+        What came from no server is told of as that of ``local``.
+        """
         servers: dict[str, list[FetchedRequest]] = {}
         for request in requests_of(self):
             servers.setdefault(request.server, []).append(request)
@@ -277,7 +281,9 @@ class ReadReport:
             yield f"  {name.replace('_', ' '):<19} {number:>15}"
         for use in self.sources:
             sent = _sent(use.requests, use.ranges, use.fetched_bytes)
-            happened = "".join(f", {name} {count}×" for name, count in use.events.items() if name in FAILURES)
+            happened = "".join(
+                f", {name} {count} times" for name, count in use.events.items() if name in FAILURES
+            )
             yield f"  from {use.server}: {sent}{happened}"
         if any(event.event in FAILURES for event in self.story):
             yield from (f"  {line}" for line in story_lines(self.story))

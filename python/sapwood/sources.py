@@ -75,7 +75,7 @@ class SourceUse:
 
     @property
     def failures(self) -> int:
-        """Times that something failed there: it could not be opened, was asked again, was left, or was refused."""
+        """Times that something failed there: see ``FAILURES``."""
         return sum(self.events.get(name, 0) for name in FAILURES)
 
     def since(self, before: SourceUse | None) -> SourceUse:
@@ -90,7 +90,9 @@ class SourceUse:
     def __add__(self, other: SourceUse) -> SourceUse:
         """Both as one. Time in which both were busy counts twice."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
-        events = {name: self.events.get(name, 0) + other.events.get(name, 0) for name in self.events | other.events}
+        events = {
+            name: self.events.get(name, 0) + other.events.get(name, 0) for name in self.events | other.events
+        }
         return SourceUse(self.server, **sums, events=events)
 
 

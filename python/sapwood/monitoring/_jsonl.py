@@ -1,0 +1,30 @@
+"""Lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import IO
+
+from ._exporter import Exporter
+from ._record import FileRecord
+
+
+class JsonLines(Exporter):
+    """Writes each record as a line."""
+
+    def __init__(self, path: str | os.PathLike[str] | IO[str]) -> None:
+        self._path = path
+
+    def tell(self, record: FileRecord) -> None:
+        line = json.dumps(record.to_dict(), allow_nan=False) + "\n"
+        if isinstance(self._path, (str, os.PathLike)):
+            # One write to a file that is opened for appending: lines of several processes do not mix.
+            with open(self._path, "ab", buffering=0) as file:
+                file.write(line.encode())
+        else:
+            self._path.write(line)
+            self._path.flush()
+
+    def __str__(self) -> str:
+        return f"jsonl:{self._path if isinstance(self._path, (str, os.PathLike)) else 'file object'}"
