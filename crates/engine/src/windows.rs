@@ -8,10 +8,11 @@ use crate::{Interrupt, Tree, pool, recorded};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead, cut_windows, window_bytes};
+use sapwood_fetch::{Ahead, Job, ReadAhead, cut_windows, near_window_bytes, window_bytes};
 use sapwood_source::record::Read;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::time::Duration;
 
 /// Entry ranges of a distant source, fetched ahead. A basket that reaches from one window into the next is
 /// fetched once.
@@ -75,11 +76,13 @@ impl Windows {
                 jobs.add(plans.iter().flat_map(|plan| plan.ranges(*file)).collect());
             }
         };
+        // Of steps, one is decoded while the next is on its way; a read in one step is cut for that.
+        let near = if ranges.len() == 1 { fetcher.round_trip() } else { None };
         let mut cut_ranges = Vec::with_capacity(ranges.len());
         for entries in ranges {
             let plans = plan(&tree, wanted, &entries)?;
             recorded::range(read, &tree, &plans, &entries);
-            let windows = cut(&tree, &plans, entries, most);
+            let windows = cut(&tree, &plans, entries, most, near);
             match windows.as_slice() {
                 [_] => add(&plans),
                 windows => {
@@ -144,9 +147,16 @@ impl Windows {
     }
 }
 
-/// Windows of whole clusters whose baskets have at most `most` bytes.
-fn cut(tree: &Tree, plans: &[ColumnPlan<'_>], entries: Range<u64>, most: u64) -> Vec<Range<u64>> {
-    let baskets = plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
-    let costs = baskets.map(|basket| (basket.first_entry, basket.len));
+/// Windows of whole clusters whose baskets have at most `most` bytes, or fewer if the server is so `near`.
+fn cut(
+    tree: &Tree,
+    plans: &[ColumnPlan<'_>],
+    entries: Range<u64>,
+    most: u64,
+    near: Option<Duration>,
+) -> Vec<Range<u64>> {
+    let baskets = || plans.iter().flat_map(|plan| plan.baskets()).map(|located| located.basket);
+    let most = near_window_bytes(baskets().map(|basket| basket.len).sum(), near).min(most);
+    let costs = baskets().map(|basket| (basket.first_entry, basket.len));
     cut_windows(&tree.metadata().cluster_starts, costs, most, entries)
 }

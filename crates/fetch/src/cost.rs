@@ -7,7 +7,7 @@ use sapwood_core::ByteRange;
 use sapwood_source::Physics;
 
 /// The bandwidth that the gap of a source is stated for, in bytes per second: 1 Gbit/s.
-const NOMINAL: u64 = 125_000_000;
+pub(crate) const NOMINAL: u64 = 125_000_000;
 
 /// Bytes that are read in vain at most to save round trips, for each byte that is wanted.
 const MOST_IN_VAIN: u64 = 4;

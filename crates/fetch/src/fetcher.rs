@@ -11,7 +11,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_source::{Source, record};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A parser that is not satisfied after this many rounds goes round in circles: each round is a
 /// pointer in the file that leads to the next.
@@ -92,6 +92,11 @@ impl Fetcher {
     /// What is known of the way to the server, by the requests of all files that came from there.
     pub fn link(&self) -> Link {
         self.meter().link()
+    }
+
+    /// How far the server is, at most: as measured, or else as it looked while the file was opened.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.link().round_trip.or_else(|| self.planned.round_trip())
     }
 
     fn meter(&self) -> Arc<Meter> {

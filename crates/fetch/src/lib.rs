@@ -32,4 +32,4 @@ pub use fetcher::Fetcher;
 pub use link::Link;
 pub use plan::{Plan, plan};
 pub use wait::wait;
-pub use window::{cut_windows, window_bytes, windows};
+pub use window::{cut_windows, near_window_bytes, window_bytes, windows};

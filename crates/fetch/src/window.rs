@@ -1,11 +1,22 @@
 //! Windows: the entry ranges that are fetched together, whole clusters under a budget of bytes.
 
 use crate::Link;
+use crate::cost::NOMINAL;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Compressed bytes that are fetched together. Larger ranges are cut into windows of whole clusters, so that one
 /// is decoded while the next is on its way.
 const WINDOW: u64 = 32 << 20;
+
+/// The same at the least, where the server is near.
+const NEAR_WINDOW: u64 = 1 << 20;
+
+/// What a window is worth at the least, in round trips of the nominal bandwidth: it must not cost much to wait for one.
+const ROUND_TRIPS: u64 = 8;
+
+/// Windows that are small because the server is near: at most so many, as each costs some work.
+const MOST_NEAR_WINDOWS: u64 = 16;
 
 /// The largest part of what may be fetched ahead that one window takes.
 const PART_OF_BUDGET: u64 = 4;
@@ -14,6 +25,14 @@ const PART_OF_BUDGET: u64 = 4;
 /// little may be fetched ahead, `budget` being all that may.
 pub fn window_bytes(link: &Link, budget: u64) -> u64 {
     link.bytes_in_flight().unwrap_or(0).max(WINDOW).min(budget / PART_OF_BUDGET).max(1)
+}
+
+/// Compressed bytes of one window where all of `total` bytes are wanted at once: near a server, a round trip more costs
+/// little, and what has come is decoded while the rest is on its way. `u64::MAX` if the server is not near.
+pub fn near_window_bytes(total: u64, round_trip: Option<Duration>) -> u64 {
+    let in_flight = Link { round_trip, bandwidth: Some(NOMINAL) }.bytes_in_flight();
+    let worth = in_flight.unwrap_or(WINDOW).saturating_mul(ROUND_TRIPS).max(total / MOST_NEAR_WINDOWS);
+    if worth < WINDOW { worth.max(NEAR_WINDOW) } else { u64::MAX }
 }
 
 /// Cuts `entries` into windows of whole clusters whose `baskets`, of which each begins at an entry and has so many
@@ -81,7 +100,6 @@ pub fn windows(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::time::Duration;
 
     #[test]
     fn windows_grow_with_the_link_and_shrink_with_the_budget() {
@@ -91,6 +109,14 @@ mod tests {
         assert_eq!(window_bytes(&link(Some(1_000_000_000)), 1 << 30), 100_000_000);
         assert_eq!(window_bytes(&link(Some(1_000_000_000)), 64 << 20), 16 << 20);
         assert_eq!(window_bytes(&Link::default(), 0), 1);
+    }
+
+    #[test]
+    fn windows_are_small_where_the_server_is_near() {
+        let at = |total, millis| near_window_bytes(total, Some(Duration::from_millis(millis)));
+        assert_eq!(near_window_bytes(7 << 20, None), u64::MAX);
+        assert_eq!([at(7 << 20, 0), at(7 << 20, 2), at(7 << 20, 100)], [NEAR_WINDOW, 2_000_000, u64::MAX]);
+        assert_eq!([at(7 << 20, 11), at(1 << 40, 0)], [11_000_000, u64::MAX]);
     }
 
     /// The windows as pairs of start and stop.
