@@ -14,6 +14,15 @@ def list_directory(
 ) -> list[tuple[str, bool]]:
     """Name, and whether it is a directory, of all that is in the directory at a URL, sorted."""
 
+def cache_contents(directory: str) -> list[tuple[str, int, int, int, float | None]]:
+    """What is in a cache: URL, size, blocks, bytes on the disk, last use in seconds since 1970."""
+
+def cache_verify(directory: str) -> tuple[int, int, list[str]]:
+    """Reads all blocks of a cache: number and bytes of sound ones, paths of damaged ones (removed)."""
+
+def cache_clear(directory: str, url: str | None = None) -> int:
+    """Removes what a cache has of one file, or of all; the bytes that this freed."""
+
 def diagnose(
     url: str, *, longest: float, deadline: float | None = None, options: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
@@ -29,6 +38,9 @@ class CoreError(Exception):
 
 def beside(origin: str, name: str) -> str:
     """The place of a file that another one, at ``origin``, calls ``name``: beside it, or a local path."""
+
+def redact(url: str) -> str:
+    """A URL without user name, password, query values and fragment."""
 
 class Key:
     """One key of a directory."""
@@ -49,7 +61,9 @@ class File:
 
     @staticmethod
     def open(url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None) -> File:
-        """Open a path or URL. Options: headers {name: value}, tail (bytes), stall (seconds)."""
+        """Open a path or URL. Options: headers {name: value}, tail (bytes), stall (seconds),
+        replicas [URL], documents [text], sources (number), blocks {block, scratch, cache,
+        cache_size: bytes or a directory, cache_max_age: seconds}, and those of object stores."""
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
         """Open a Python object that has `read` and `seek`, or that is bytes."""
@@ -68,13 +82,13 @@ class File:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
-        unplanned_reads, skipped_bytes, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
+        block_bytes, unplanned_reads, skipped_bytes, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""
     def story(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
-        """What happened at the sources: (seconds since opening began, server, what, in words, times in a row);
-        and how many events are not kept. As `counters`, also when it is closed."""
+        """What happened at the sources: (seconds since opening began, server, what, in words, times in a
+        row); and how many events are not kept. As `counters`, also when it is closed."""
     def close(self) -> None: ...
 
 class Object:

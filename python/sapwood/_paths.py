@@ -17,8 +17,8 @@ from .errors import FileNotFoundError, UsageError
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
 """A path or URL, or an object that has ``read`` and ``seek``, or bytes."""
 
-# The rule that this field is used to: only ".root:" or ".root.1:" ends a file's name.
-_FILE_AND_OBJECT = re.compile(r"(.+\.root(?:\.[0-9]+)?):(.*)", re.IGNORECASE | re.DOTALL)
+# The rule that this field is used to: only ".root:" or ".root.1:" ends a file's name; so do metalinks here.
+_FILE_AND_OBJECT = re.compile(r"(.+\.(?:root(?:\.[0-9]+)?|meta4|metalink)):(.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # pathlib folds the two slashes of a URL into one.
 _FOLDED_URL = re.compile(r"((?:https?|file|root|s3|gs|az|davs?):/)(?=[^/])", re.IGNORECASE)

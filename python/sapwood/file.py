@@ -43,9 +43,13 @@ class File(Directory):
         self._ledgers: list[Ledger] = []
         with core_errors():
             if isinstance(where, str):
-                check_exists(where)
-                extra = options.for_core()
+                places = options.places_of(where)
+                if not places:
+                    check_exists(where)
+                extra = options.for_core() | places.for_core()
                 self._core = _core.File.open(where, deadline=options.deadline, options=extra)
+            elif options.replicas is not None:
+                raise UsageError("replicas are of a file that is opened by its path or URL")
             else:
                 self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
         self._tell_closed = watch(self, self._core, self._opened)
@@ -154,7 +158,7 @@ class File(Directory):
                 "open it by its path or URL"
             )
         with core_errors():
-            return File(_core.beside(self._reopen_by, name), self._options)
+            return File(_core.beside(self._reopen_by, name), self._options.beside(name))
 
     def object_of(self, key: _core.Key, deadline: float | None = None) -> Any:
         """The directory, tree or object of a key."""
@@ -213,12 +217,14 @@ class File(Directory):
             raise UsageError(
                 "a file that was opened from a Python object cannot be pickled: open it by its path"
             )
-        if self._options.has_secrets or (is_url(by) and by != self._core.url):
+        if self._options.has_secrets or (is_url(by) and by != _core.redact(by)):
             raise UsageError(
                 f"{self.file_path} was opened with headers or keys, or by a URL that holds a password, token "
                 "or query; these are never pickled: open it where it is needed"
             )
-        return (File, (by if is_url(by) else os.path.abspath(by), self._options))
+        if not is_url(by) and os.path.exists(by):
+            by = os.path.abspath(by)
+        return (File, (by, self._options.pickled(by)))
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""

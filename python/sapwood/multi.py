@@ -59,7 +59,8 @@ def iterate(
             open tree, or a list of these. Where no tree is named, the file must have exactly one.
         allow_missing: True to pass over files without the tree or without a branch that was asked for.
         deadline: seconds that opening a file or reading a step may take.
-        threads, options: as in :func:`sapwood.open`.
+        threads, options: as in :func:`sapwood.open`. Replicas of several files are prefixes, rules, a
+            function, or a document that knows the files by their names.
 
     The other arguments are those of :meth:`sapwood.Tree.iterate`.
 
@@ -68,7 +69,7 @@ def iterate(
         pairs of these and a :class:`sapwood.Report`.
     """
     settings = open_options(deadline, threads, options)
-    specs = several_files(files, settings.deadline, settings.for_core())
+    specs = _specs(files, settings)
     chosen = library_named(library)
 
     def begin(spec: FileSpec, source: HasBranches) -> Steps:
@@ -125,7 +126,7 @@ def concatenate(
     the arrays, and a :class:`sapwood.ReadReport` of what reading the files cost.
     """
     settings = open_options(deadline, threads, options)
-    specs = several_files(files, settings.deadline, settings.for_core())
+    specs = _specs(files, settings)
     chosen = library_named(library)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     everything = (start, stop) == (0, sys.maxsize)
@@ -172,9 +173,20 @@ def num_entries(
 ) -> Iterator[tuple[str, str, int]]:
     """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
     settings = open_options(deadline, None, options)
-    for file in opened_files(several_files(files, settings.deadline, settings.for_core()), settings, False):
+    for file in opened_files(_specs(files, settings), settings, False):
         source = file.source
         yield source.file.file_path, source.object_path, source.tree.num_entries
+
+
+def _specs(files: Any, options: OpenOptions) -> list[FileSpec]:
+    """The files to read."""
+    specs = several_files(files, options.deadline, options.for_core())
+    if len(specs) > 1 and options.replicas is not None and options.replicas.names_one_file:
+        raise UsageError(
+            f"these replicas are of one file, and there are {len(specs)}: give prefixes that end in a slash, "
+            "rules {beginning: prefixes}, a function, or a document"
+        )
+    return specs
 
 
 def _global_range(

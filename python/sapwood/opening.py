@@ -24,7 +24,10 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
         options: ``headers={name: value}`` are sent with every HTTP request. For object stores (``s3://``,
             ``gs://``, ``az://``): ``endpoint`` (URL of the service), ``region``, ``anonymous``, ``profile``,
             ``access_key_id`` and ``secret_access_key`` with ``session_token``, ``path_style``, ``account``;
-            what is not given is looked for in the environment. Options of uproot that tune its
+            what is not given is looked for in the environment. ``replicas`` says where else the file is: URLs,
+            prefixes of its path (``"root://host//"``), rules ``{beginning: prefixes}``, a function from its name
+            to these, a metalink, or what Rucio lists; at most ``sources=2`` are read at once, and one that fails
+            is left. With them, the path may be a logical name, such as ``/store/x.root``. Options of uproot that tune its
             caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
 
     Returns:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ._blocks import NAMES as BLOCK_NAMES
+from ._blocks import Blocks, block_options
+from ._replicas import Places, Replicas, check_sources, replicas
 from ._storage import NAMES as STORAGE_NAMES
 from ._storage import SECRETS, check_keys, storage_option
 from .errors import UsageError, nearest
@@ -40,21 +43,42 @@ class OpenOptions:
         threads: threads that decompress and decode; None for ``SAPWOOD_THREADS``, else all cores.
         headers: sent with every HTTP request. They may be secret: they are not shown, and never pickled.
         storage: how object stores are reached. Keys among it are not shown, and never pickled.
+        replicas: where else files are; URLs among it that hold secrets are never pickled.
+        sources: most places that one file is read from at once; None for 2.
+        blocks: how files are read in blocks that are kept; None for not at all.
     """
 
     deadline: float | None = None
     threads: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    replicas: Replicas | None = field(default=None, repr=False)
+    sources: int | None = None
+    blocks: Blocks | None = None
 
     @property
     def has_secrets(self) -> bool:
-        """Whether headers or keys were given: these are never pickled."""
-        return bool(self.headers) or not SECRETS.isdisjoint(self.storage)
+        """Whether headers, keys, or replicas with secrets in their URLs were given: these are never pickled."""
+        hides = self.replicas is not None and self.replicas.has_secrets
+        return bool(self.headers) or not SECRETS.isdisjoint(self.storage) or hides
+
+    def places_of(self, name: str) -> Places:
+        """Where else the file of this name is."""
+        return Places() if self.replicas is None else self.replicas.of(name)
+
+    def beside(self, name: str) -> OpenOptions:
+        """The options for a file that lies beside one that was opened with these, and that this one calls so."""
+        return self if self.replicas is None else replace(self, replicas=self.replicas.beside(name))
+
+    def pickled(self, name: str) -> OpenOptions:
+        """The options for the copy of a file of this name."""
+        return self if self.replicas is None else replace(self, replicas=self.replicas.pickled(name))
 
     def for_core(self) -> dict[str, Any]:
         """The options that the core is handed when it opens or lists something."""
-        return {"headers": dict(self.headers), **self.storage}
+        sources = {} if self.sources is None else {"sources": self.sources}
+        blocks = {} if self.blocks is None else self.blocks.for_core()
+        return {"headers": dict(self.headers), **self.storage, **sources, **blocks}
 
     def deadline_or(self, deadline: float | None) -> float | None:
         """The deadline of one call: its own, if it has one."""
@@ -69,6 +93,8 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
     """Checks the arguments of :func:`sapwood.open`."""
     headers: dict[str, str] = {}
     storage: dict[str, Any] = {}
+    further: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
     for name, value in options.items():
         if name in _WITHOUT_EFFECT:
             continue
@@ -76,20 +102,38 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             deadline = value if deadline is None else deadline
         elif name == "headers":
             headers = {str(header): str(text) for header, text in value.items()}
+        elif name == "replicas":
+            further["replicas"] = replicas(value)
+        elif name == "sources":
+            further["sources"] = None if value is None else check_sources(value)
+        elif name in BLOCK_NAMES:
+            kept[name] = value
         elif name in STORAGE_NAMES:
             name, value = storage_option(name, value)
             storage |= {} if value is None else {name: value}
         else:
-            known = ["deadline", "headers", "threads", "timeout", *STORAGE_NAMES, *_WITHOUT_EFFECT]
+            known = [
+                "deadline",
+                "headers",
+                "replicas",
+                "sources",
+                "threads",
+                "timeout",
+                *BLOCK_NAMES,
+                *STORAGE_NAMES,
+                *_WITHOUT_EFFECT,
+            ]
             near = nearest(name, known)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"open has no option {name!r}{hint}")
     check_keys(storage)
+    further["blocks"] = block_options(kept)
     if deadline is not None:
         deadline = check_deadline(deadline)
     if threads is None and os.environ.get("SAPWOOD_THREADS"):
         threads = _environment_threads(os.environ["SAPWOOD_THREADS"])
-    return OpenOptions(deadline, None if threads is None else check_threads(threads), headers, storage)
+    threads = None if threads is None else check_threads(threads)
+    return OpenOptions(deadline, threads, headers, storage, **further)
 
 
 def check_deadline(deadline: float) -> float:

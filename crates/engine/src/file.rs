@@ -2,10 +2,14 @@
 
 use crate::elsewhere::beside;
 use crate::keys::Keys;
+use crate::opening;
+use crate::reach::Reached;
 use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
-use sapwood_source::{CountingSource, OpenOptions, Opened, Source, Trace, TracedSource, open, record, redact};
+use sapwood_source::{
+    CountingSource, OpenOptions, Opened, Replicas, Source, Trace, is_document, record, redact,
+};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
@@ -37,7 +41,8 @@ pub(crate) struct Inner {
 }
 
 impl File {
-    /// Opens a path or URL.
+    /// Opens a path or URL, and where else `options.replicas` say that the file is; with these, it may also be a name
+    /// that is no place by itself. Of a metalink, or the like, what it describes is opened.
     ///
     /// # Errors
     /// Those of [`sapwood_source::open`]; `NotRoot`, `Truncated` or `Corrupt` if it is no sound ROOT file.
@@ -52,8 +57,10 @@ impl File {
                 _ => error,
             }
         };
-        let opened = wait(&pool::runtime()?, open(url, &options), deadline, interrupt).map_err(advise)?;
-        File::from_opened(opened, begin, counters, Some((url.to_owned(), options)), deadline, interrupt)
+        let opened =
+            wait(&pool::runtime()?, opening::open(url, &options, Trace::new(begin)), deadline, interrupt)
+                .map_err(advise)?;
+        File::from_reached(opened, begin, counters, Some((url.to_owned(), options)), deadline, interrupt)
     }
 
     /// Opens the file that this one calls `name`, with the same options; what reading it costs is counted here.
@@ -67,7 +74,11 @@ impl File {
             let message = format!("the baskets lie in {name}, and nothing says where that is");
             return Err(Error::unsupported(message).hint("open the file by its path or URL"));
         };
-        File::open(&beside(origin, name)?, OpenOptions { deadline, ..options.clone() }, interrupt)
+        // So it lies beside each of the others; documents say nothing of it.
+        let others = options.replicas.urls.iter().filter(|url| !is_document(url));
+        let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
+        let replicas = Replicas { urls, documents: Vec::new(), sources: options.replicas.sources };
+        File::open(&beside(origin, name)?, OpenOptions { deadline, replicas, ..options.clone() }, interrupt)
     }
 
     /// Opens what any other source holds.
@@ -82,24 +93,30 @@ impl File {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
         let opened = Opened { source, known: Segments::default() };
-        File::from_opened(opened, Instant::now(), counters, None, deadline, interrupt)
+        let begin = Instant::now();
+        File::from_reached(
+            Reached::alone(opened, begin, Trace::new(begin)),
+            begin,
+            counters,
+            None,
+            deadline,
+            interrupt,
+        )
     }
 
-    fn from_opened(
-        opened: Opened,
+    fn from_reached(
+        reached: Reached,
         begin: Instant,
         counters: Arc<Counters>,
         origin: Option<(String, OpenOptions)>,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
-        let Opened { source, mut known } = opened;
+        let Reached { source, mut known, trace } = reached;
         let (url, size) = (source.identity().url.clone(), source.identity().size);
-        let traced = TracedSource::opened(source, begin, &known);
-        let trace = traced.trace();
-        let recorded = record::opened(&traced, begin, &known, &counters);
+        let recorded = record::opened(&source, begin, &known, &counters);
         trace.record_as(recorded);
-        let fetcher = Fetcher::new(Arc::new(traced), counters).with_budget(pool::budget()?);
+        let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?);
         let fetcher = fetcher.with_recording(recorded);
         let (keys, header) =
             Keys::open(&fetcher, &mut known, size, deadline, interrupt).map_err(|error| error.url(&url))?;

@@ -29,8 +29,10 @@ mod lazy;
 mod listing;
 mod member;
 mod object;
+mod opening;
 mod plan;
 mod pool;
+mod reach;
 mod read;
 mod recorded;
 mod request;
@@ -51,8 +53,11 @@ pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
     Told,
 };
+pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
-pub use sapwood_source::{Entry, OpenOptions, Source, Trace, TraceRecord};
+pub use sapwood_source::{
+    BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,
+};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
 pub use scan::Scan;

@@ -4,6 +4,7 @@
 //! - To run a parser that asks for bytes call [`Fetcher::satisfy`].
 //! - To scan call [`windows`], make a [`Job`] of each window and let [`ReadAhead`] fetch them ahead of the work.
 //! - To read a file in large blocks that are kept on the local disk open it by [`blocks`].
+//! - To read one file from several places open [`Replicas`](replicas::Replicas).
 //! - To read what turns out to be needed, as if it had been known, use [`learn`].
 //! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
 //!
@@ -22,6 +23,8 @@ mod fetcher;
 pub mod learn;
 mod link;
 mod plan;
+pub mod reach;
+pub mod replicas;
 mod unplanned;
 mod wait;
 mod window;

@@ -4,8 +4,9 @@ use crate::error::exception;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::{Deadline, Error, OpenOptions};
+use sapwood::{BlockOptions, CacheOptions, Deadline, Error, OpenOptions};
 use sapwood_source::Secret;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The deadline that lies `seconds` from now; the default if none is given.
@@ -35,6 +36,10 @@ pub(crate) fn open_options(
                     result.headers.push((header.extract()?, value.extract()?));
                 }
             }
+            "replicas" => result.replicas.urls = value.extract()?,
+            "documents" => result.replicas.documents = value.extract()?,
+            "sources" => result.replicas.sources = value.extract()?,
+            "blocks" => result.blocks = Some(block_options(value.cast::<PyDict>()?)?),
             "tail" => result.tail = value.extract()?,
             "stall" => result.stall = seconds("stall", value.extract()?)?,
             "endpoint" => result.storage.endpoint = value.extract()?,
@@ -49,6 +54,26 @@ pub(crate) fn open_options(
             _ => return Err(PyTypeError::new_err(format!("unknown option '{name}'"))),
         }
     }
+    Ok(result)
+}
+
+/// The options of reading in blocks.
+fn block_options(options: &Bound<'_, PyDict>) -> PyResult<BlockOptions> {
+    let mut result = BlockOptions::default();
+    let cache = options.get_item("cache")?.map(|directory| directory.extract::<PathBuf>()).transpose()?;
+    let mut cache = cache.map(CacheOptions::new);
+    for (name, value) in options.iter() {
+        let name: String = name.extract()?;
+        match (name.as_str(), &mut cache) {
+            ("block", _) => result.block = value.extract()?,
+            ("scratch", _) => result.scratch = value.extract()?,
+            ("cache_size", Some(cache)) => cache.size = value.extract()?,
+            ("cache_max_age", Some(cache)) => cache.max_age = seconds("cache_max_age", value.extract()?)?,
+            ("cache" | "cache_size" | "cache_max_age", _) => {}
+            _ => return Err(PyTypeError::new_err(format!("unknown option '{name}' of blocks"))),
+        }
+    }
+    result.cache = cache;
     Ok(result)
 }
 

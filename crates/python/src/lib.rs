@@ -1,6 +1,7 @@
 //! The Python module `sapwood._core`: arguments, the GIL, errors and buffers. No decisions.
 
 mod arguments;
+mod cache;
 mod column;
 mod doctor;
 mod error;
@@ -21,6 +22,8 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::cache::{cache_clear, cache_contents, cache_verify};
+    #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]
     use crate::doctor::diagnose;
@@ -31,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::lazy::Lazy;
     #[pymodule_export]
-    use crate::listing::list_directory;
+    use crate::listing::{list_directory, redact};
     #[pymodule_export]
     use crate::tree::{Branch, Entries, Scan, Tree, beside};
 

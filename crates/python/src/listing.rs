@@ -1,4 +1,4 @@
-//! `list_directory`.
+//! `list_directory`, `redact`.
 
 use crate::arguments::open_options;
 use crate::error::detached;
@@ -17,4 +17,10 @@ pub(crate) fn list_directory(
     let options = open_options(deadline, options)?;
     let entries = detached(py, |interrupt| sapwood::list_directory(url, &options, interrupt))?;
     Ok(entries.into_iter().map(|entry| (entry.name, entry.is_directory)).collect())
+}
+
+/// A URL without user name, password, query values and fragment.
+#[pyfunction]
+pub(crate) fn redact(url: &str) -> String {
+    sapwood_source::redact(url)
 }

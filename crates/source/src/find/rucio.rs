@@ -44,7 +44,7 @@ fn described(record: &Value) -> Option<Described> {
             places.push((order(of), Place { url: url.to_owned(), site }));
         }
     }
-    places.sort_by(|(one, _), (other, _)| one.cmp(other));
+    places.sort_by_key(|(order, _)| *order);
     let checksums =
         ["adler32", "md5"].iter().filter_map(|kind| Some(((*kind).to_owned(), text(kind)?.to_owned())));
     Some(Described {

@@ -1,0 +1,92 @@
+//! How a file is reached: at its one place as it is; at several, as one source that is made of all.
+
+use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
+use sapwood_fetch::reach::Reach;
+use sapwood_fetch::replicas::{Replicas, Settings};
+use sapwood_source::{
+    Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
+    open, parse_document, read_document, redact,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A file that was just opened, and the trace of all its sources.
+pub(crate) struct Reached {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) known: Segments,
+    pub(crate) trace: Trace,
+}
+
+impl Reached {
+    /// A file with one source, which was opened since `begin`.
+    pub(crate) fn alone(opened: Opened, begin: Instant, trace: Trace) -> Reached {
+        let Opened { source, known } = opened;
+        let traced = TracedSource::within(source, trace.clone()).with_opening(begin, &known);
+        Reached { source: Arc::new(traced), known, trace }
+    }
+
+    /// A file with several sources.
+    async fn several(reach: Reach, options: &OpenOptions, trace: Trace) -> Result<Reached> {
+        let settings = Settings { sources: options.replicas.sources.max(1), ..Settings::default() };
+        let counters = Arc::clone(&options.counters);
+        let opened =
+            Replicas::open(Arc::new(reach), settings, counters, trace.clone(), options.deadline).await?;
+        Ok(Reached { source: opened.source, known: opened.known, trace })
+    }
+}
+
+/// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
+pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reached> {
+    let begin = Instant::now();
+    let replicas = &options.replicas;
+    if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
+        let opened = open(url, options).await?;
+        let server = opened.source.server();
+        if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
+            return Ok(Reached::alone(opened, begin, trace));
+        }
+        let reach = Reach::new(options.clone());
+        reach.add_opened(url, opened);
+        return Reached::several(reach, options, trace).await;
+    }
+    Reached::several(places(url, options).await?, options, trace).await
+}
+
+/// All places of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
+async fn places(url: &str, options: &OpenOptions) -> Result<Reach> {
+    let replicas = &options.replicas;
+    let reach = Reach::new(options.clone());
+    let mut failure = None;
+    let is_place = url.contains("://") || Path::new(url).exists();
+    for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
+        if !is_document(place) {
+            reach.add(Place::of(place));
+            continue;
+        }
+        match read_document(place, options).await.and_then(|found| described(found, url, place)) {
+            Ok(described) => reach.add_described(described),
+            Err(error) => {
+                options.counters.story.tell(None, Event::Failed, error.to_string());
+                failure = Some(error);
+            }
+        }
+    }
+    for document in &replicas.documents {
+        reach.add_described(described(parse_document(document.as_bytes())?, url, "")?);
+    }
+    match (reach.is_empty(), failure) {
+        (false, _) => Ok(reach),
+        (true, Some(failure)) => Err(failure),
+        (true, None) => Err(Error::new(ErrorKind::NotFound, "no place of the file is known")
+            .url(redact(url))
+            .hint("say in 'replicas' where it is")),
+    }
+}
+
+/// What a document says of the file that was asked for; of the only one, if the document itself was.
+fn described(found: Vec<Described>, url: &str, document: &str) -> Result<Described> {
+    let name = Some(url).filter(|&url| url != document);
+    let place = if document.is_empty() { url } else { document };
+    choose(found, name).map_err(|error| error.url(redact(place)))
+}
