@@ -11,6 +11,7 @@ from .doctor import doctor
 from .head import head
 from .layout import layout
 from .ls import ls
+from .monitor import monitor
 from .profile import app as profile
 from .report import report
 from .show import show
@@ -52,6 +53,6 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout, report, doctor):
+for _command in (ls, show, head, convert, layout, report, doctor, monitor):
     app.command()(_command)
 app.add_typer(profile, name="profile")

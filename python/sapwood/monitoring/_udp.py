@@ -133,10 +133,10 @@ def host_and_port(place: str, default: int) -> tuple[str, int]:
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
-        host = None
+        host, port = None, None
     if not host or parts.path.strip("/") or parts.query:
         raise UsageError(f"{place!r} is no destination: it should be HOST:PORT")
-    return host, port or default
+    return host, default if port is None else port
 
 
 def logical_name(file: str) -> str:
