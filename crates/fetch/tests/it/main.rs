@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ahead;
+mod blocks;
 mod fetcher;
 mod learn;
 mod satisfy;

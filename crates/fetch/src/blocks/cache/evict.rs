@@ -12,6 +12,9 @@ use std::time::{Duration, SystemTime};
 /// What a dead process left is removed after this time.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
+/// How long somebody else may take to make room.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// How much of its size a cache is left with when room was made, in tenths.
 const LEFT: u64 = 9;
 
@@ -73,8 +76,10 @@ impl Cache {
     }
 
     fn make_room(&self) -> io::Result<()> {
-        // Whoever makes room just now makes it for all.
-        let Some(_lock) = Locked::try_new(&self.directory.join("room.lock"))? else { return Ok(()) };
+        // Whoever makes room just now may not have seen what was added last.
+        let Some(_lock) = Locked::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
+            return Ok(());
+        };
         let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
         let mut total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
         if total > self.usage.most {

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A file that is locked by us, and its path; both end when this is dropped.
 #[derive(Debug)]
@@ -23,6 +24,17 @@ impl Locked {
             if is_at(&file, path)? {
                 file.set_len(0)?;
                 return Ok(Some(Locked { file, path: path.to_owned() }));
+            }
+        }
+    }
+
+    /// The same, but waits for whoever has it, in this thread; `None` if he keeps it for longer.
+    pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<Locked>> {
+        let begin = Instant::now();
+        loop {
+            match Locked::try_new(path)? {
+                None if begin.elapsed() < longest => std::thread::sleep(Duration::from_millis(2)),
+                locked => return Ok(locked),
             }
         }
     }
