@@ -58,7 +58,7 @@ class OpenOptions:
 
     @property
     def has_secrets(self) -> bool:
-        """Whether headers, keys, or replicas with secrets in their URLs were given: these are never pickled."""
+        """Whether headers, keys, or URLs that hold secrets were given: these are never pickled."""
         hides = self.replicas is not None and self.replicas.has_secrets
         return bool(self.headers) or not SECRETS.isdisjoint(self.storage) or hides
 
@@ -67,7 +67,7 @@ class OpenOptions:
         return Places() if self.replicas is None else self.replicas.of(name)
 
     def beside(self, name: str) -> OpenOptions:
-        """The options for a file that lies beside one that was opened with these, and that this one calls so."""
+        """The options for a file beside one that was opened with these, which calls it so."""
         return self if self.replicas is None else replace(self, replicas=self.replicas.beside(name))
 
     def pickled(self, name: str) -> OpenOptions:

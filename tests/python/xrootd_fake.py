@@ -12,12 +12,13 @@ from types import TracebackType
 
 # Requests and answers of the protocol (XProtocol.hh).
 CLOSE, PROTOCOL, LOGIN, OPEN, STAT, END_SESSION, READV = 3003, 3006, 3007, 3010, 3017, 3023, 3025
+LOCATE = 3027
 OK, ATTENTION, ERROR, REDIRECT, WAIT, WAIT_FOR_RESPONSE = 0, 4001, 4003, 4004, 4005, 4006
 LATE_RESPONSE = 5008
 FIRST_CONTACT = (PROTOCOL, LOGIN)
 UNSUPPORTED = 3013
 
-VERSION, IS_SERVER = 0x511, 1
+VERSION, IS_SERVER, IS_PROXY = 0x511, 1, 0x200
 
 Answer = tuple[int, bytes]
 """Status and body."""
@@ -108,6 +109,11 @@ class FakeServer:
     ) -> None:
         self.content, self.behave = content, behave
         self.counts: dict[int, int] = {}
+        self.opened: list[str] = []
+        """The paths that were opened, with what follows the question mark."""
+        self.role = IS_SERVER
+        self.located = b""
+        """What is answered to the question where a file is."""
         self.size_on_stat = len(content)
         self.cut = 0
         self.connections: list[socket.socket] = []
@@ -148,6 +154,8 @@ class FakeServer:
                 body = requests.read(length)
                 before = self.counts.get(number, 0)
                 self.counts[number] = before + 1
+                if number == OPEN:
+                    self.opened.append(body.decode())
                 behaviour = self.behave(number, before)
                 if callable(behaviour):
                     behaviour(connection, stream, self._answer(number, body))
@@ -157,12 +165,13 @@ class FakeServer:
     def _answer(self, number: int, body: bytes) -> Answer:
         stat = f"1 {self.size_on_stat} 16 1000\0".encode()
         answers = {
-            PROTOCOL: struct.pack(">ii", VERSION, IS_SERVER),
+            PROTOCOL: struct.pack(">ii", VERSION, self.role),
             LOGIN: bytes(16),
             OPEN: bytes(12) + stat,
             STAT: stat,
             CLOSE: b"",
             END_SESSION: b"",
+            **({LOCATE: self.located} if self.located else {}),
         }
         if number == READV:
             return OK, b"".join(self._chunk(body[at : at + 16]) for at in range(0, len(body), 16))

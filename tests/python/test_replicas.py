@@ -1,0 +1,415 @@
+"""One file at several places: by which names, from which servers, and when some of them fail."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import sapwood
+from sapwood import _core, errors
+from sapwood._replicas import Places, is_document, replicas
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
+import http_fake  # noqa: E402
+import s3_server  # noqa: E402
+import xrootd_fake  # noqa: E402
+import xrootd_server  # noqa: E402
+
+HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
+needs_client = pytest.mark.skipif(not HAS_CLIENT, reason="root:// is not tested: no XRootD client")
+needs_xrootd = pytest.mark.skipif(
+    not HAS_CLIENT or xrootd_server.missing() is not None, reason="root:// is not tested: no client or server"
+)
+needs_s3 = pytest.mark.skipif(s3_server.missing() is not None, reason="s3:// is not tested: no server")
+
+ENTRIES = 1_500_000
+NOWHERE = "http://127.0.0.1:1/x.root"
+
+
+def make(path: Path, offset: float = 0.0) -> bytes:
+    """A file that is large enough to be read from several places."""
+    uproot = pytest.importorskip("uproot")
+    with uproot.recreate(path, compression=None) as file:
+        tree = file.mktree("t", {"x": "f8", "y": "f8"})
+        for start in range(0, ENTRIES, ENTRIES // 6):
+            values = np.arange(start, start + ENTRIES // 6, dtype="f8") + offset
+            tree.extend({"x": values, "y": -values})
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Where servers' own users can read."""
+    with tempfile.TemporaryDirectory(prefix="sapwood-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def content(folder: Path) -> bytes:
+    return make(folder / "x.root")
+
+
+Web = Callable[..., http_fake.FakeServer]
+
+
+@pytest.fixture
+def web(content: bytes) -> Iterator[Web]:
+    """Starts web servers that have the file at every path."""
+    with ExitStack() as stack:
+        yield lambda other=None: stack.enter_context(http_fake.FakeServer(other or content))
+
+
+@pytest.fixture
+def xrootd(content: bytes) -> Iterator[Callable[..., xrootd_fake.FakeServer]]:
+    """Starts servers that speak a little of XRootD."""
+    with ExitStack() as stack:
+        yield lambda *behave: stack.enter_context(xrootd_fake.FakeServer(content, *behave))
+
+
+def check(tree: Any) -> None:
+    arrays = tree.arrays(library="np", deadline=60)
+    assert_array_equal(arrays["x"], np.arange(ENTRIES, dtype="f8"))
+    assert_array_equal(arrays["y"], -np.arange(ENTRIES, dtype="f8"))
+
+
+def missing(connection: Any, request: http_fake.Request) -> None:
+    http_fake.answer("404 Not Found")(connection, request)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "places"),
+    [
+        (["root://a//y/x.root", "https://b/x.root"], "/store/x.root", ["root://a//y/x.root", "https://b/x.root"]),
+        (["root://a//", "https://b/p/"], "/store/x.root", ["root://a//store/x.root", "https://b/p/store/x.root"]),
+        ("root://a:1/", "/store/x.root", ["root://a:1//store/x.root"]),
+        ("s3://bucket/", "x.root", ["s3://bucket/x.root"]),
+        (["root://b//"], "root://a//store/x.root?q=1", ["root://b//store/x.root"]),
+        ({"root://a//": ["root://b//", "https://c/"]}, "root://a//s/x.root", ["root://b//s/x.root", "https://c/s/x.root"]),
+        ({"root://a//": "root://b//"}, "root://other//x.root", []),
+        ({"/s": ["root://b//t"]}, "/store/x.root", []),
+        ({"/s/x.root": ["root://b//t/y.root"], "/s/": "http://c/"}, "/s/x.root", ["root://b//t/y.root", "http://c/x.root"]),
+        (lambda name: [f"http://c{name}", "http://d/"], "/s/x.root", ["http://c/s/x.root", "http://d/s/x.root"]),
+        (lambda name: None, "/s/x.root", []),
+        (["http://a/x.root", "http://b/x.root", "http://b/x.root"], "http://a/x.root", ["http://b/x.root"]),
+    ],
+)  # fmt: skip
+def test_places_follow_from_names(given: Any, name: str, places: list[str]) -> None:
+    found = replicas(given)
+    assert found is not None
+    assert found.of(name) == Places(tuple(places))
+
+
+def test_records_of_rucio_are_handed_on() -> None:
+    record = {"name": "x.root", "pfns": {"http://a/x.root": {"rse": "A"}}}
+    for given in (record, [record]):
+        found = replicas(given)
+        assert found is not None and "http://a/x.root" in found.of("x.root").documents[0]
+        assert not found.names_one_file and not found.has_secrets
+    signed = replicas({"rses": {"A": ["http://a/x.root?X-Signature=sesame"]}})
+    assert signed is not None and signed.has_secrets
+
+
+@pytest.mark.parametrize("given", [7, [7], [""], {"/a": 7}, lambda name: replicas(lambda name: [])])
+def test_what_is_no_replica_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"URL|not iterable|function"):
+        found = replicas(given)
+        assert found is not None
+        found.of("x.root")
+    with pytest.raises(errors.UsageError, match="pfns"):
+        replicas([{"name": "x.root"}])
+
+
+def test_a_friend_lies_beside_each_replica() -> None:
+    found = replicas(["root://a//s/x.root", "http://b/", "list.meta4"])
+    assert found is not None
+    assert found.beside("y.root").items == ("root://a//s/y.root", "http://b/", "list.meta4")
+
+
+def test_documents_are_known_by_their_names() -> None:
+    assert is_document("https://h/x.META4?a=b") and is_document("r.json") and is_document("a.metalink")
+    assert not is_document("https://h/x.root?a=.meta4") and not is_document("meta4")
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(errors.UsageError, match="at least 1"):
+        sapwood.open("x.root", sources=0)
+    with pytest.raises(TypeError, match="whole number"):
+        sapwood.open("x.root", sources="2")
+    with pytest.raises(errors.UsageError, match="path or URL"):
+        sapwood.open(b"root", replicas=["http://a/x.root"])
+    with pytest.raises(errors.UsageError, match="of one file"):
+        next(sapwood.iterate(["/a.root:t", "/b.root:t"], replicas=["http://a/a.root"]))
+
+
+# Places
+
+
+def test_a_logical_name_is_read_from_its_replicas(web: Web) -> None:
+    one, other = web(), web()
+    with sapwood.open("/store/x.root:t", replicas=[one.url + "/", other.url + "/"]).file as file:
+        check(file["t"])
+        assert file.file_path == "/store/x.root"
+        assert file.report().by_server.keys() <= {f"127.0.0.1:{one.port}", f"127.0.0.1:{other.port}"}
+        assert all(server for *_, server in file._core.trace())
+
+
+def test_one_source_is_one_source(web: Web) -> None:
+    one, other = web(), web()
+    with sapwood.open(one.url + "/x.root", replicas=[other.url + "/"], sources=1) as file:
+        check(file["t"])
+    assert other.requests == 0
+
+
+def test_a_place_without_the_file_is_passed_over(web: Web) -> None:
+    one, other = web(), web()
+    one.behave = lambda request: missing
+    with sapwood.open("/store/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
+        check(file["t"])
+        events = {(event.server, event.event) for event in file.report().story}
+        assert (f"127.0.0.1:{other.port}", "opened") in events
+        assert any(event == "failed" for _, event in events)
+
+
+def test_a_local_copy_goes_first(web: Web, folder: Path, content: bytes) -> None:
+    other = web()
+    with sapwood.open(folder / "x.root", replicas=[other.url + "/x.root"]) as file:
+        assert file["t"].num_entries == ENTRIES
+    assert other.requests == 0
+
+
+def test_a_server_that_stops_is_left(web: Web) -> None:
+    one, other = web(), web()
+    file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
+    one.behave = lambda request: http_fake.reset
+    check(file["t"])
+    assert f"127.0.0.1:{other.port}" in file.report().by_server
+
+
+def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> None:
+    one, other = web(), web(make(tmp_path / "x.root", offset=0.5))
+    assert len(one.content) == len(other.content)
+    with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
+        check(file["t"])
+    file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
+    one.behave = lambda request: http_fake.reset
+    with pytest.raises(errors.SapwoodError) as caught:
+        file["t"].arrays(deadline=8)
+    assert not isinstance(caught.value, errors.UsageError)
+
+
+def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:
+    one, other = web(), web()
+    one.behave = other.behave = lambda request: missing
+    with pytest.raises(errors.FileNotFoundError) as caught:
+        sapwood.open("/store/x.root", replicas=[one.url + "/", other.url + "/"], deadline=20)
+    story = "\n".join(map(str, caught.value.story))
+    assert f"127.0.0.1:{one.port}/store/x.root" in story or f"127.0.0.1:{one.port}" in story
+    assert f"127.0.0.1:{other.port}/store/x.root" in str(caught.value) + story
+
+
+def test_a_name_that_no_rule_knows_is_a_missing_file() -> None:
+    with pytest.raises(errors.FileNotFoundError, match=r"/store/x\.root"):
+        sapwood.open("/store/x.root", replicas={"/other/": "http://a/"})
+
+
+def test_copies_read_the_same_places(web: Web) -> None:
+    one, other = web(), web()
+    one.behave = lambda request: missing
+    places = [one.url + "/", other.url + "/"]
+    for given in (places, {"/store/": places}, lambda name: places):
+        with (
+            sapwood.open("/store/x.root", replicas=given) as file,
+            pickle.loads(pickle.dumps(file)) as copy,
+        ):
+            assert copy["t"].num_entries == ENTRIES
+            assert copy.file_path == "/store/x.root"
+    with sapwood.open("/store/x.root", replicas=[f"{other.url}/x.root?token=sesame"]) as file:
+        with pytest.raises(errors.UsageError, match="never pickled") as caught:
+            pickle.dumps(file)
+        assert "sesame" not in f"{caught.value} {file!r} {file.options!r} {file.report().story}"
+
+
+def test_several_files_by_prefixes_and_by_rules(web: Web) -> None:
+    one, other = web(), web()
+    one.behave = lambda request: missing
+    names = ["/store/a.root", "/store/b.root"]
+    for given in ([one.url + "/", other.url + "/"], {"/store/": [one.url + "/", other.url + "/"]}):
+        found = sapwood.concatenate([f"{name}:t" for name in names], "x", library="np", replicas=given)
+        assert len(found["x"]) == 2 * ENTRIES
+
+
+# Documents
+
+
+METALINK = """<?xml version="1.0"?><metalink xmlns="urn:ietf:params:xml:ns:metalink">
+<file name="x.root"><size>{size}</size>{hash}
+<url priority="2">{last}</url><url priority="1">{first}</url></file></metalink>"""
+
+
+def test_a_metalink_is_opened_by_path_and_by_url(web: Web, tmp_path: Path, content: bytes) -> None:
+    data, page = web(), web(b"")
+    text = METALINK.format(size=len(content), hash="", first=NOWHERE, last=data.url + "/x.root")
+    (tmp_path / "x.meta4").write_text(text)
+    page.content = text.encode()
+    for where in (f"{tmp_path / 'x.meta4'}:t", f"{page.url}/x.meta4:t"):
+        tree = sapwood.open(where)
+        assert tree.num_entries == ENTRIES
+        assert tree.file.report().by_server.keys() == {f"127.0.0.1:{data.port}"}
+
+
+def test_a_file_that_is_not_the_one_described_is_refused(web: Web, tmp_path: Path, events_file: Path) -> None:
+    small = web(events_file.read_bytes())
+    size = len(small.content)
+    for what, text in {
+        f"{size} bytes, not {size + 1}": METALINK.format(
+            size=size + 1, hash="", first=NOWHERE, last=small.url
+        ),
+        "ADLER-32": METALINK.format(
+            size=size, hash='<hash type="adler32">00000001</hash>', first=NOWHERE, last=small.url + "/x.root"
+        ),
+    }.items():
+        (tmp_path / "x.meta4").write_text(text)
+        with pytest.raises(errors.SapwoodError) as caught:
+            sapwood.open(tmp_path / "x.meta4")
+        assert what in f"{caught.value} {list(map(str, caught.value.story))}"
+
+
+def test_lists_of_rucio(web: Web, tmp_path: Path, content: bytes) -> None:
+    data = web()
+    records = [
+        {"scope": "cms", "name": f"/store/{name}.root", "bytes": len(content),
+         "pfns": {f"{data.url}/{name}.root": {"rse": "T2_X", "type": "DISK", "priority": 1}}}
+        for name in ("x", "y")
+    ]  # fmt: skip
+    (tmp_path / "list.json").write_text(json.dumps(records))
+    for given in (records, str(tmp_path / "list.json")):
+        with sapwood.open("/store/y.root", replicas=given) as file:
+            assert file["t"].num_entries == ENTRIES
+            assert file._core.url == f"{data.url}/y.root"
+        with pytest.raises(errors.FileNotFoundError, match="no place for the file"):
+            sapwood.open("/store/z.root", replicas=given)
+    names = [
+        count for _, _, count in sapwood.num_entries(["/store/x.root", "/store/y.root"], replicas=records)
+    ]
+    assert names == [ENTRIES] * 2
+
+
+def test_a_document_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "x.meta4").write_text("<html></html>")
+    with pytest.raises(errors.UsageError, match="metalink"):
+        sapwood.open(tmp_path / "x.meta4")
+
+
+# XRootD
+
+
+@needs_client
+def test_a_redirector_is_asked_for_another_server(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
+    one, other = xrootd(), xrootd()
+
+    def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
+        if number != xrootd_fake.OPEN:
+            return None
+        return xrootd_fake.redirect(*((one.port, "127.0.0.1") if before == 0 else (other.port, "localhost")))
+
+    head = xrootd(redirect)
+    with sapwood.open(head.url) as file:
+        one.behave = lambda number, before: xrootd_fake.reset if number == xrootd_fake.READV else None
+        head.behave = lambda number, before: (
+            xrootd_fake.redirect(other.port, "localhost") if number == xrootd_fake.OPEN else None
+        )
+        check(file["t"])
+        assert f"localhost:{other.port}" in file.report().by_server
+    assert any("tried=127.0.0.1&triedrc=resel" in path for path in head.opened)
+
+
+@needs_client
+def test_a_server_that_fails_while_opening_is_excluded(
+    xrootd: Callable[..., xrootd_fake.FakeServer],
+) -> None:
+    bad = xrootd(lambda number, before: xrootd_fake.error(3010, "no") if number == xrootd_fake.OPEN else None)
+    good = xrootd()
+
+    def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
+        if number != xrootd_fake.OPEN:
+            return None
+        tried = "tried=" in head.opened[-1]
+        return xrootd_fake.redirect(*((good.port, "localhost") if tried else (bad.port, "127.0.0.1")))
+
+    head = xrootd(redirect)
+    with sapwood.open(head.url) as file:
+        assert file["t"].num_entries == ENTRIES
+        assert file.report().by_server.keys() == {f"localhost:{good.port}"}
+    assert "tried=127.0.0.1" in head.opened[-1]
+
+
+@needs_client
+def test_what_a_redirector_does_not_find_is_not_there(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
+    head = xrootd(
+        lambda number, before: xrootd_fake.error(3011, "no") if number == xrootd_fake.OPEN else None
+    )
+    with pytest.raises(errors.FileNotFoundError):
+        sapwood.open(head.url)
+    assert len(head.opened) == 1
+
+
+@needs_client
+def test_a_cache_is_asked_once(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
+    cache = xrootd()
+    cache.role = xrootd_fake.IS_SERVER | xrootd_fake.IS_PROXY
+    head = xrootd(
+        lambda number, before: (
+            xrootd_fake.redirect(cache.port, "localhost") if number == xrootd_fake.OPEN else None
+        )
+    )
+    with sapwood.open(head.url) as file:
+        check(file["t"])
+    assert len(head.opened) == 1 and xrootd_fake.LOCATE not in head.counts
+
+
+@needs_xrootd
+def test_a_redirector_of_two_servers_one_of_which_stops(content: bytes) -> None:
+    with ExitStack() as stack:
+        roots = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sapwood-"))) for _ in range(2)]
+        for root in roots:
+            root.chmod(0o755)
+            (root / "x.root").write_bytes(content)
+        head = stack.enter_context(xrootd_server.redirector(roots))
+        file = sapwood.open(f"{head.url}//x.root")
+        (first,) = {server for *_, server in file._core.trace()}
+        for server in head.servers:
+            if first is not None and first.endswith(f":{server.port}"):
+                server.kill()
+        check(file["t"])
+        used = file.report().by_server.keys()
+        assert any(name.endswith(f":{server.port}") for name in used - {first} for server in head.servers)
+
+
+@needs_xrootd
+@needs_s3
+def test_protocols_mix(folder: Path, content: bytes, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    with xrootd_server.data_server(folder) as xrootd, s3_server.s3_server() as s3:
+        for name, value in s3.variables.items():
+            monkeypatch.setenv(name, value)
+        s3.put("x.root", content)
+        page = web()
+        places = [f"{xrootd.url}//", page.url + "/", f"s3://{s3.bucket}/"]
+        for turn in range(3):
+            with sapwood.open("/x.root", replicas=[*places[turn:], *places[:turn]], sources=3) as file:
+                check(file["t"])
+                assert file.uuid == sapwood.open(folder / "x.root").uuid
