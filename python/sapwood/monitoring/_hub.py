@@ -143,6 +143,7 @@ class Hub:
             self.exporters = [one for one in self.exporters if one not in gone]
         for one in gone:
             _quietly(one.close)
+            self._failed.discard(one)
         if exporter is None:
             self._interval = None
 
@@ -199,8 +200,6 @@ class Hub:
             if exporter not in self._failed:
                 self._failed.add(exporter)
                 LOG.warning("%s: %s; what it misses is not told again", exporter, error)
-        else:
-            self._failed.discard(exporter)
 
 
 def _quietly(work: Callable[[], Any]) -> Any:
