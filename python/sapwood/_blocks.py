@@ -1,4 +1,4 @@
-"""What ``lazy_download=`` and ``cache=`` say: reading files in large blocks that are kept on the local disk."""
+"""What ``lazy_download=`` and ``cache=`` say: reading files in large blocks that are kept on the disk."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def _size(name: str, size: Any, least: int) -> int | None:
         return None
     if isinstance(size, str) and size.strip().isdigit():
         size = int(size)
-    size = memory_size(size)
-    if size < least:
-        raise UsageError(f"{name!r} is at least {least} bytes, not {size}")
-    return size
+    found = memory_size(size)
+    if found < least:
+        raise UsageError(f"{name!r} is at least {least} bytes, not {found}")
+    return found
 
 
 def _seconds(age: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""The cache of blocks (see ``cache=`` of :func:`sapwood.open`): what is in it, whether it is sound, emptying it."""
+"""The cache of blocks, for ``cache=`` of :func:`sapwood.open`: what is in it, is it sound, emptying it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .cache import app as cache
 from .convert import convert
 from .doctor import doctor
 from .head import head
@@ -55,4 +56,5 @@ def common(
 
 for _command in (ls, show, head, convert, layout, report, doctor, monitor):
     app.command()(_command)
+app.add_typer(cache, name="cache")
 app.add_typer(profile, name="profile")
