@@ -24,15 +24,16 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
         options: ``headers={name: value}`` are sent with every HTTP request. For object stores (``s3://``,
             ``gs://``, ``az://``): ``endpoint`` (URL of the service), ``region``, ``anonymous``, ``profile``,
             ``access_key_id`` and ``secret_access_key`` with ``session_token``, ``path_style``, ``account``;
-            what is not given is looked for in the environment. ``replicas`` says where else the file is: URLs,
-            prefixes of its path (``"root://host//"``), rules ``{beginning: prefixes}``, a function from its
-            name to these, a metalink, or what Rucio lists; at most ``sources=2`` are read at once, and one that
-            fails is left. With them, the path may be a logical name, such as ``/store/x.root``.
-            ``lazy_download=True`` (or the size of a block, such as ``"64 MB"``) reads a remote file in blocks
-            that are kept in a temporary file of at most ``scratch_size``; ``cache=directory`` keeps them there,
-            for all processes, up to ``cache_size``, and asks no server for the version of a file that was seen
-            in the last ``cache_max_age`` seconds. Options of uproot that tune its caches are accepted, without
-            effect; its ``timeout`` is taken for ``deadline``.
+            what is not given is looked for in the environment. ``replicas`` says where else the file is:
+            URLs, prefixes of its path (``"root://host//"``), rules ``{beginning: prefixes}``, a function
+            from its name to these, a metalink, or what Rucio lists; at most ``sources=2`` are read at once,
+            and one that fails is left. With them, the path may be a logical name, such as
+            ``/store/x.root``. ``lazy_download=True`` (or the size of a block, such as ``"64 MB"``) reads a
+            remote file in blocks that are kept in a temporary file of at most ``scratch_size``;
+            ``cache=directory`` keeps them there, for all processes, up to ``cache_size``, and asks no
+            server for the version of a file that was seen in the last ``cache_max_age`` seconds. Options of
+            uproot that tune its caches are accepted, without effect; its ``timeout`` is taken for
+            ``deadline``.
 
     Returns:
         A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
