@@ -66,7 +66,13 @@ class Replicas:
         return any(_core.redact(url) != url for url in urls) or any(map(_hides, self.documents))
 
     def of(self, name: str) -> Places:
-        """The places of one file, but for the name itself."""
+        """The places of one file, but for the name itself.
+
+        >>> replicas(["root://a/", "https://b/p/", "s3://c/x.root"]).of("/store/x.root").urls
+        ('root://a//store/x.root', 'https://b/p/store/x.root', 's3://c/x.root')
+        >>> replicas({"root://a//": ["root://b//", "https://c/"]}).of("root://a//store/x.root").urls
+        ('root://b//store/x.root', 'https://c/store/x.root')
+        """
         urls = [_joined(item, name) for item in self.items]
         for beginning, values in self.rules:
             if _begins(name, beginning):

@@ -253,6 +253,19 @@ def test_several_files_by_prefixes_and_by_rules(web: Web) -> None:
         assert len(found["x"]) == 2 * ENTRIES
 
 
+def test_the_command_line_takes_replicas(web: Web) -> None:
+    pytest.importorskip("typer")
+    from typer.testing import CliRunner
+
+    from sapwood.cli._app import app
+
+    one, other = web(), web()
+    one.behave = lambda request: missing
+    arguments = ["ls", "/store/x.root", "--json", "--replica", one.url + "/", "--replica", other.url + "/"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0 and json.loads(result.stdout)["keys"][0]["name"] == "t"
+
+
 # Documents
 
 

@@ -13,14 +13,19 @@ _KEYS = {"size": "compressed_bytes", "unpacked": "uncompressed_bytes", "ratio": 
 
 
 def show_edm(
-    source: str, sort: str | None, filter_name: str | None, as_json: bool, deadline: float | None
+    source: str,
+    sort: str | None,
+    filter_name: str | None,
+    as_json: bool,
+    deadline: float | None,
+    replicas: list[str] | None = None,
 ) -> None:
     """Prints two tables, or one JSON document."""
     from .. import edm
     from .._filters import text_filter
 
     wanted = text_filter(filter_name)
-    with open_target(source, deadline, None).file as file:
+    with open_target(source, deadline, None, replicas).file as file:
         known = edm.products(file)
         if not known:
             raise UsageError(f"{file.file_path} has no products: it is no CMS EDM file")

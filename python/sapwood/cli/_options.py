@@ -38,6 +38,15 @@ Deadline: TypeAlias = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Fail if opening, or one step of reading, takes longer."),
 ]
+Replica: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--replica",
+        metavar="URL",
+        help="Where else the file is: its URL, a prefix of its path that ends in a slash, or a metalink; "
+        "may be repeated.",
+    ),
+]
 Threads: TypeAlias = Annotated[
     int | None,
     typer.Option("--threads", "-j", metavar="N", help="Threads to decode with; by default all cores."),

@@ -8,14 +8,18 @@ from typing import Any
 TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 
 
-def open_target(text: str, deadline: float | None, threads: int | None) -> Any:
+def open_target(
+    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
+) -> Any:
     """Opens a file, or the object in it that stands after a colon."""
     import sapwood
 
-    return sapwood.open(_split(text), deadline=deadline, threads=threads)
+    return sapwood.open(_split(text), deadline=deadline, threads=threads, replicas=replicas or None)
 
 
-def open_tree(text: str, deadline: float | None, threads: int | None) -> Any:
+def open_tree(
+    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
+) -> Any:
     """Opens the tree of FILE:TREE; of FILE alone, its only tree.
 
     Raises:
@@ -23,13 +27,15 @@ def open_tree(text: str, deadline: float | None, threads: int | None) -> Any:
     """
     from ..errors import UsageError
 
-    found = open_tree_or_object(text, deadline, threads)
+    found = open_tree_or_object(text, deadline, threads, replicas)
     if hasattr(found, "num_entries"):
         return found
     raise UsageError(f"{text} is no tree")
 
 
-def open_tree_or_object(text: str, deadline: float | None, threads: int | None) -> Any:
+def open_tree_or_object(
+    text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
+) -> Any:
     """Opens what FILE:PATH names; of a file or a directory, its only tree.
 
     Raises:
@@ -38,7 +44,7 @@ def open_tree_or_object(text: str, deadline: float | None, threads: int | None) 
     from ..directory import Directory
     from ..errors import KeyInFileError, UsageError
 
-    found = open_target(text, deadline, threads)
+    found = open_target(text, deadline, threads, replicas)
     if not isinstance(found, Directory):
         return found
     trees = trees_in(found)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Columns, Deadline, Entries, Filter, Json, Threads, Tree, entry_range
+from ._options import Columns, Deadline, Entries, Filter, Json, Replica, Threads, Tree, entry_range
 from ._output import print_json
 from ._run import command
 
@@ -35,6 +35,7 @@ def convert(
     ] = "100 MB",
     force: Annotated[bool, typer.Option("--force", help="Replace the output, if it exists.")] = False,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
     threads: Threads = None,
 ) -> None:
@@ -55,7 +56,7 @@ def convert(
         raise UsageError(f"{output} exists; --force replaces it")
     start, stop = entry_range(entries)
     began = time.monotonic()
-    with open_tree(source, deadline, threads) as tree:
+    with open_tree(source, deadline, threads, replica) as tree:
         selection = {"filter_name": filter_name, "entry_start": start, "entry_stop": stop, "library": "arrow"}
         step = int(step_size) if step_size.isdigit() else step_size
         batches = tree.iterate(columns or None, cut, step_size=step, report=True, **selection)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Columns, Deadline, Filter, Json, Threads, Tree
+from ._options import Columns, Deadline, Filter, Json, Replica, Threads, Tree
 from ._output import Column, plain, print_json, print_table
 from ._run import command
 
@@ -24,6 +24,7 @@ def head(
     filter_name: Filter = None,
     cut: Annotated[str | None, typer.Option(help="Only entries for which this expression is true.")] = None,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
     threads: Threads = None,
 ) -> None:
@@ -34,7 +35,7 @@ def head(
     """
     from ._target import open_tree
 
-    with open_tree(source, deadline, threads) as tree:
+    with open_tree(source, deadline, threads, replica) as tree:
         arrays = tree.arrays(
             columns or None, cut, filter_name=filter_name, entry_stop=count, library="np", how=dict
         )

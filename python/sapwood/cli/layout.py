@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ._options import Deadline, Entries, Json, Threads, Tree, entry_range
+from ._options import Deadline, Entries, Json, Replica, Threads, Tree, entry_range
 from ._output import print_json
 from ._run import command
 
@@ -24,6 +24,7 @@ def layout(
     ] = None,
     entries: Entries = None,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
     threads: Threads = None,
 ) -> None:
@@ -39,7 +40,7 @@ def layout(
 
     start, stop = entry_range(entries)
     columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
-    with open_tree(source, deadline, threads) as tree:
+    with open_tree(source, deadline, threads, replica) as tree:
         picture = layout_of(tree, columns, start, stop)
     _write_whole(output, draw(picture))
     if as_json:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Deadline, File, Json
+from ._options import Deadline, File, Json, Replica
 from ._output import Column, print_json, print_table, ratio
 from ._run import command, exit_code
 from ._target import TREE_CLASSES
@@ -25,6 +25,7 @@ def ls(
         bool, typer.Option("-r", "--recursive", help="Also what is in directories.")
     ] = False,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
 ) -> None:
     """List keys; of trees also entries, sizes, compression. Of a directory, the files.
@@ -38,7 +39,7 @@ def ls(
     if is_directory(source):
         _list_directory(source, deadline, as_json)
         return
-    found = open_target(source, deadline, None)
+    found = open_target(source, deadline, None, replica)
     with found.file as file:
         rows, failures = _rows(found, recursive, long)
         document = {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ._options import Columns, Deadline, Entries, Json, Threads, Tree, entry_range
+from ._options import Columns, Deadline, Entries, Json, Replica, Threads, Tree, entry_range
 from ._run import command
 
 
@@ -21,6 +21,7 @@ def report(
     ] = None,
     entries: Entries = None,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
     threads: Threads = None,
 ) -> None:
@@ -37,7 +38,7 @@ def report(
     if svg is not None and svg.suffix.lower() != ".svg":
         raise UsageError(f"the picture is an SVG document: {str(svg)!r} should end with '.svg'")
     start, stop = entry_range(entries)
-    with open_tree(source, deadline, threads) as found:
+    with open_tree(source, deadline, threads, replica) as found:
         read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
     cost = found.file.report()
     if svg is not None:

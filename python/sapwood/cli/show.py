@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import Deadline, Filter, Json, Tree
+from ._options import Deadline, Filter, Json, Replica, Tree
 from ._output import Column, print_json, print_table, ratio
 from ._run import command
 
@@ -37,6 +37,7 @@ def show(
         bool, typer.Option("--edm", help="List the products and processes of a CMS EDM file instead.")
     ] = False,
     as_json: Json = False,
+    replica: Replica = None,
     deadline: Deadline = None,
 ) -> None:
     """List branches: type, entries, bytes, ratio, baskets.
@@ -52,13 +53,13 @@ def show(
     if edm:
         from ._edm import show_edm
 
-        show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline)
+        show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline, replica)
         return
     from ..layout import cluster_starts
     from ._object import print_object
     from ._target import open_tree_or_object
 
-    found = open_tree_or_object(source, deadline, None)
+    found = open_tree_or_object(source, deadline, None, replica)
     if hasattr(found, "is_group"):
         _show_branch(found, as_json=as_json)
         return
