@@ -38,7 +38,8 @@ impl Reached {
 
 /// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
 pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reached> {
-    let begin = Instant::now();
+    // The first opening began with the trace.
+    let begin = if trace.records().is_empty() { trace.begin() } else { Instant::now() };
     let replicas = &options.replicas;
     if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
         let opened = open(url, options).await?;
