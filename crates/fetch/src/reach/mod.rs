@@ -304,6 +304,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::FutureExt;
     use std::path::PathBuf;
 
     struct Folder(PathBuf);
@@ -329,7 +330,7 @@ mod tests {
     }
 
     fn find(reach: &Reach) -> Result<Option<u64>> {
-        let opened = futures::executor::block_on(reach.next(&[], Deadline::default()))?;
+        let opened = reach.next(&[], Deadline::default()).now_or_never().unwrap()?;
         Ok(opened.map(|opened| opened.source.identity().size))
     }
 
