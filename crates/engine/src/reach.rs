@@ -1,15 +1,21 @@
 //! How a file is reached: at its one place as it is; at several, as one source that is made of all.
 
+use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
 use sapwood_fetch::reach::Reach;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
     Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
-    open, parse_document, read_document, redact,
+    open, parse_document, place_of, read_document, redact,
 };
+use std::future::pending;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a redirector may take to hand out a file before it is asked for the servers that have it.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// A file that was just opened, and the trace of all its sources.
 pub(crate) struct Reached {
@@ -42,7 +48,7 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
     let begin = if trace.records().is_empty() { trace.begin() } else { Instant::now() };
     let replicas = &options.replicas;
     if replicas.urls.is_empty() && replicas.documents.is_empty() && !is_document(url) {
-        let opened = open(url, options).await?;
+        let opened = open_one(url, options).await?;
         let server = opened.source.server();
         if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
             return Ok(Reached::alone(opened, begin, trace));
@@ -52,6 +58,26 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
         return Reached::several(reach, options, trace).await;
     }
     Reached::several(places(url, options).await?, options, trace).await
+}
+
+/// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
+async fn open_one(url: &str, options: &OpenOptions) -> Result<Opened> {
+    let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
+    let Some(redirector) = redirector else { return open(url, options).await };
+    let elsewhere = async {
+        tokio::time::sleep(SLOW).await;
+        let urls = redirector.locate(options.deadline).await.unwrap_or_default();
+        for other in urls.iter().filter(|other| place_of(other) != place_of(url)) {
+            if let Ok(opened) = open(other, options).await {
+                return opened;
+            }
+        }
+        pending().await
+    };
+    match select(pin!(open(url, options)), pin!(elsewhere)).await {
+        Either::Left((opened, _)) => opened,
+        Either::Right((opened, _)) => Ok(opened),
+    }
 }
 
 /// All places of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.

@@ -19,11 +19,16 @@ impl std::fmt::Debug for Redirector {
 
 #[cfg(unix)]
 impl Redirector {
+    /// What may be one: the server of `url`, if it speaks XRootD.
+    pub fn at(url: &str, options: &OpenOptions) -> Option<Redirector> {
+        let is_xrootd = crate::xrootd::is_scheme(crate::open::scheme(url));
+        is_xrootd.then(|| Redirector { url: url.to_owned(), options: options.clone() })
+    }
+
     /// That of a file which was opened at `url`; `None` if it is read from the very server that the URL names.
     pub fn of(url: &str, server: Option<&str>, options: &OpenOptions) -> Option<Redirector> {
-        let is_redirected = crate::xrootd::is_scheme(crate::open::scheme(url))
-            && server.is_some_and(|server| crate::xrootd::is_redirected(url, server));
-        is_redirected.then(|| Redirector { url: url.to_owned(), options: options.clone() })
+        let redirector = Redirector::at(url, options)?;
+        server.is_some_and(|server| crate::xrootd::is_redirected(url, server)).then_some(redirector)
     }
 
     /// Opens the file at another server than those, which are given as `host:port` and not at fault.
@@ -56,6 +61,11 @@ impl Redirector {
 #[cfg(not(unix))]
 impl Redirector {
     /// None: XRootD is not read on this system.
+    pub fn at(_: &str, _: &OpenOptions) -> Option<Redirector> {
+        None
+    }
+
+    /// None, as above.
     pub fn of(_: &str, _: Option<&str>, _: &OpenOptions) -> Option<Redirector> {
         None
     }
