@@ -8,7 +8,7 @@ faults: the whole file from three places, two at once; in the middle, the one th
     sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
 peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
     file. They are stopped after a minute in which less than 1 MB came.
-lazy: a tenth of the columns, and all, at 100 ms; as usual, in large blocks, and from a shared cache.
+lazy: every tenth column, all, and small reads, at 100 ms; as usual, in large blocks, from a shared cache.
 
 Servers are real (xrootd behind a redirector, nginx, versitygw), each behind a delay line of its own. A place
 dies as its delay line is killed; it hangs or is slow as nothing passes, or little, on connections that are
@@ -33,9 +33,10 @@ from typing import Any
 import sources_report
 from rootbuild import HERE, compiled, root_folder
 from sources_run import Fault, Run, run
-from sources_servers import Link, Servers, all_servers
+from sources_servers import Federation, Link, Servers, all_servers
 
 FILE, TREE = "nano_zstd5.root", "Events"
+# Entries, and of so many columns one.
 HALF, EVERY = 50_000, 10
 LINK, SLOW, FAR = Link(20, 200), Link(20, 20), Link(100, 1000)
 FAULTS = ["dies", "hangs", "1 kB/s", "wrong lengths"]
@@ -46,6 +47,9 @@ LIMIT, PATIENCE = 90.0, 60.0
 # Peers that read at once; those that only wait for a place that failed do not count.
 BUSY = 3
 PROCESSES = 8
+# Of one entry each, all over the file.
+READS = 100
+NOTHING_ASKED = sources_report.NOTHING_ASKED
 
 Record = dict[str, Any]
 
@@ -159,26 +163,34 @@ def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
 
 
 def lazy(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
-    """A tenth of the columns, and all, as usual and in blocks; then from a cache, in one process or more."""
-    for every, what in ((EVERY, "a tenth"), (1, "all")):
-        for way, chosen in (("as usual", {}), ("lazy_download", {"lazy_download": True})):
-            yield blocks(servers, f"{what}, {way}", every, chosen)
-    with tempfile.TemporaryDirectory(prefix="sapwood-cache-") as folder:
-        cached = {"cache": folder}
-        yield blocks(servers, "a tenth, into the cache", EVERY, cached)
-        yield blocks(servers, "a tenth, from the cache", EVERY, cached)
-    with tempfile.TemporaryDirectory(prefix="sapwood-cache-") as folder:
-        what = f"a tenth, {PROCESSES} processes with one cache"
-        yield blocks(servers, what, EVERY, {"cache": folder}, PROCESSES)
+    """What is scattered over the file, and all, as usual and in blocks; a cache for one process and more."""
+    tenth = {"every": EVERY}
+    with (
+        servers.federation(["http"], [FAR]) as places,
+        tempfile.TemporaryDirectory(prefix="sapwood-cache-") as first,
+        tempfile.TemporaryDirectory(prefix="sapwood-cache-") as second,
+    ):
+        for what, job in (
+            ("every tenth column", tenth),
+            ("all", {}),
+            (f"{READS} small reads", {"reads": READS}),
+        ):
+            yield blocks(places, f"{what}, as usual", job)
+            yield blocks(places, f"{what}, `lazy_download=True`", job, lazy_download=True)
+        yield blocks(places, "every tenth column, into a cache", tenth, cache=first)
+        yield blocks(places, "the same once more, from the cache", tenth, cache=first)
+        yield blocks(places, NOTHING_ASKED, tenth, cache=first, cache_max_age=3600)
+        yield blocks(places, f"{PROCESSES} processes at once, one cache", tenth, PROCESSES, cache=second)
 
 
-def blocks(servers: Servers, what: str, every: int, chosen: Record, processes: int = 1) -> Record:
+def blocks(places: Federation, what: str, job: Record, processes: int = 1, **chosen: Any) -> Record:
     """Some processes that read the same at once, over one line."""
-    with servers.federation(["http"], [FAR]) as places, ThreadPoolExecutor(processes) as pool:
-        program, job = reader("sapwood", every=every, check=True, options=chosen, urls=places.urls(FILE))
-        runs = list(pool.map(lambda _: run(program, job, places, LIMIT), range(processes)))
-        through = places.counts()
-    return {"part": "lazy", "what": what, "every": every, "runs": runs, "through": through}
+    program, whole = reader("sapwood", check=True, options=chosen, urls=places.urls(FILE), **job)
+    (line,) = (place.line for place in places.places)
+    line.reset()
+    with ThreadPoolExecutor(processes) as pool:
+        runs = list(pool.map(lambda _: run(program, whole, places, LIMIT), range(processes)))
+    return {"part": "lazy", "what": what, "processes": processes, "runs": runs, "through": line.counts()}
 
 
 PARTS = {"pairs": pairs, "faults": faults, "peers": peers, "lazy": lazy}

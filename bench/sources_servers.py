@@ -51,6 +51,10 @@ class Line:
             self._last = self._ask("__stats__")
         return self._last
 
+    def reset(self) -> None:
+        """Counts from zero again."""
+        self._ask("__reset__")
+
     def throttle(self, bytes_per_second: int) -> None:
         """Lets no more than that pass to clients from now on, on connections that are there, too."""
         self._ask(f"__throttle__/{bytes_per_second}")
