@@ -3,9 +3,9 @@
     python python_sources.py '{"client": "sapwood", "urls": ["http://…", "root://…"], "tree": "Events", …}'
 
 The job may also have "options" of opening, "every" (of so many columns, one), "reads" (so many of one entry
-and a few columns each, in no order), "stop" (entries), "check" (a checksum of all arrays), and "trace" (what
-was fetched when, from which server). uproot takes the first URL and reads all. The clock is that of the machine
-since its start; it begins after the imports, before the file is opened.
+and a few columns each, in no order), "stop" (entries), "check" (a checksum of all arrays), and "trace"
+(what was fetched when, and where). uproot takes the first URL and reads all. The clock is the machine's,
+and begins after the imports, before the file is opened.
 """
 
 from __future__ import annotations
