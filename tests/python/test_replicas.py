@@ -338,14 +338,13 @@ def test_a_redirector_is_asked_for_another_server(xrootd: Callable[..., xrootd_f
     def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
         if number != xrootd_fake.OPEN:
             return None
-        return xrootd_fake.redirect(*((one.port, "127.0.0.1") if before == 0 else (other.port, "localhost")))
+        tried = "tried=" in head.opened[-1]
+        return xrootd_fake.redirect(*((other.port, "localhost") if tried else (one.port, "127.0.0.1")))
 
     head = xrootd(redirect)
     with sapwood.open(head.url) as file:
-        one.behave = lambda number, before: xrootd_fake.reset if number == xrootd_fake.READV else None
-        head.behave = lambda number, before: (
-            xrootd_fake.redirect(other.port, "localhost") if number == xrootd_fake.OPEN else None
-        )
+        broken = xrootd_fake.error(3012, "broken")
+        one.behave = lambda number, before: broken if number == xrootd_fake.READV else None
         check(file["t"])
         assert f"localhost:{other.port}" in file.report().by_server
     assert any("tried=127.0.0.1&triedrc=resel" in path for path in head.opened)
@@ -379,6 +378,20 @@ def test_what_a_redirector_does_not_find_is_not_there(xrootd: Callable[..., xroo
     with pytest.raises(errors.FileNotFoundError):
         sapwood.open(head.url)
     assert len(head.opened) == 1
+
+
+@needs_client
+def test_where_a_redirector_leads_to_silence_the_servers_that_it_names_are_opened(
+    xrootd: Callable[..., xrootd_fake.FakeServer],
+) -> None:
+    silent = xrootd(lambda number, before: xrootd_fake.silence if number == xrootd_fake.OPEN else None)
+    good = xrootd()
+    head = xrootd(
+        lambda number, before: xrootd_fake.redirect(silent.port) if number == xrootd_fake.OPEN else None
+    )
+    head.located = f"Srlocalhost:{good.port}".encode()
+    with sapwood.open(head.url, deadline=20) as file:
+        assert file.report().by_server.keys() == {f"localhost:{good.port}"}
 
 
 @needs_client
