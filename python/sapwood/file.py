@@ -217,14 +217,15 @@ class File(Directory):
             raise UsageError(
                 "a file that was opened from a Python object cannot be pickled: open it by its path"
             )
-        if self._options.has_secrets or (is_url(by) and by != _core.redact(by)):
+        options = self._options.pickled(by)
+        if options.has_secrets or (is_url(by) and by != _core.redact(by)):
             raise UsageError(
                 f"{self.file_path} was opened with headers or keys, or by a URL that holds a password, token "
                 "or query; these are never pickled: open it where it is needed"
             )
         if not is_url(by) and os.path.exists(by):
             by = os.path.abspath(by)
-        return (File, (by, self._options.pickled(by)))
+        return (File, (by, options))
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""

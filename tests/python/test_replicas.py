@@ -322,6 +322,19 @@ def test_lists_of_rucio(web: Web, tmp_path: Path, content: bytes) -> None:
     assert names == [ENTRIES] * 2
 
 
+def test_headers_are_for_places_that_the_caller_named(web: Web, tmp_path: Path, content: bytes) -> None:
+    named, described = web(), web()
+    seen: dict[str, set[str]] = {"named": set(), "described": set()}
+    named.behave = lambda request: seen["named"].add(request.headers.get("x-key", "none"))
+    described.behave = lambda request: seen["described"].add(request.headers.get("x-key", "none"))
+    text = METALINK.format(size=len(content), hash="", first=described.url + "/x.root", last=NOWHERE)
+    (tmp_path / "x.meta4").write_text(text)
+    for given in (str(tmp_path / "x.meta4"), named.url + "/"):
+        with sapwood.open("/x.root", replicas=given, headers={"X-Key": "sesame"}) as file:
+            assert file["t"].num_entries == ENTRIES
+    assert seen == {"named": {"sesame"}, "described": {"none"}}
+
+
 def test_a_document_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "x.meta4").write_text("<html></html>")
     with pytest.raises(errors.UsageError, match="metalink"):

@@ -50,12 +50,14 @@ impl Reach {
         self.lock().spots.push(Spot::new(place));
     }
 
-    /// Adds the places that a document states. What has another size or checksum than it says is not read.
+    /// Adds the places that a document states. What has another size or checksum than it says is not read; they do not
+    /// get the headers of the options, which may be secret.
     pub fn add_described(&self, described: Described) {
         let Described { size, checksums, places, .. } = described;
         let adler32 = checksums.iter().find(|(kind, _)| kind.eq_ignore_ascii_case("adler32"));
         let adler32 = adler32.and_then(|(_, value)| u32::from_str_radix(value, 16).ok());
-        let spots = places.into_iter().map(|place| Spot { size, adler32, ..Spot::new(place) });
+        let spots =
+            places.into_iter().map(|place| Spot { size, adler32, is_named: false, ..Spot::new(place) });
         self.lock().spots.extend(spots);
     }
 
@@ -112,13 +114,14 @@ impl Reach {
         let index = next(&state.spots, known)?;
         let spot = state.spots.get_mut(index)?;
         spot.outcome = Outcome::BeingTried;
-        let Spot { place, size, adler32, is_guess, .. } = spot;
+        let Spot { place, size, adler32, is_named, is_guess, .. } = spot;
         let trying = Trying {
             reach: self,
             index,
             url: place.url.clone(),
             size: *size,
             adler32: *adler32,
+            is_named: *is_named,
             is_guess: *is_guess,
             outcome: Outcome::Untried,
         };
@@ -228,6 +231,7 @@ struct Trying<'a> {
     url: String,
     size: Option<u64>,
     adler32: Option<u32>,
+    is_named: bool,
     is_guess: bool,
     outcome: Outcome,
 }
@@ -243,7 +247,10 @@ impl Drop for Trying<'_> {
 impl Trying<'_> {
     /// Opens the file there. `None` if it is read from that server already, or it was only a guess.
     async fn open(mut self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
-        let options = OpenOptions { deadline, ..self.reach.options.clone() };
+        let mut options = OpenOptions { deadline, ..self.reach.options.clone() };
+        if !self.is_named {
+            options.headers.clear();
+        }
         let opened = match open(&self.url, &options).await {
             Ok(opened) => opened,
             Err(error) => {

@@ -24,6 +24,8 @@ pub(super) struct Spot {
     pub(super) size: Option<u64>,
     /// Its ADLER-32, where that is stated.
     pub(super) adler32: Option<u32>,
+    /// The caller named it. Others do not get the headers that he gave, which may be secret.
+    pub(super) is_named: bool,
     /// It was named by a redirector, and may be one that does not let everybody in: failures are no news.
     pub(super) is_guess: bool,
     pub(super) outcome: Outcome,
@@ -31,12 +33,12 @@ pub(super) struct Spot {
 
 impl Spot {
     pub(super) fn new(place: Place) -> Spot {
-        Spot { place, size: None, adler32: None, is_guess: false, outcome: Outcome::Untried }
+        Spot { place, size: None, adler32: None, is_named: true, is_guess: false, outcome: Outcome::Untried }
     }
 
     /// A place that a redirector named.
     pub(super) fn guess(url: String) -> Spot {
-        Spot { is_guess: true, ..Spot::new(Place::of(url)) }
+        Spot { is_named: false, is_guess: true, ..Spot::new(Place::of(url)) }
     }
 
     fn site(&self) -> Option<String> {
