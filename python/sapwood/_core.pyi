@@ -87,6 +87,9 @@ class File:
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""
+    def uses(self) -> list[tuple[str | None, tuple[int, ...], tuple[int, ...], float]]:
+        """What each server sent: (server, requests for one range, those for several, busy seconds), where
+        requests are (number, bytes, squares of bytes, ranges, squares of ranges)."""
     def story(self) -> tuple[list[tuple[float, str | None, str, str, int]], int]:
         """What happened at the sources: (seconds since opening began, server, what, in words, times in a
         row); and how many events are not kept. As `counters`, also when it is closed."""

@@ -120,7 +120,10 @@ impl Story {
             && last.server.as_deref() == server
             && (last.event, &last.text) == (event, &text)
         {
-            (last.when, last.times) = (when, last.times.saturating_add(1));
+            // Several layers may say of one opening that it went well.
+            if event != Event::Opened {
+                (last.when, last.times) = (when, last.times.saturating_add(1));
+            }
             return;
         }
         if kept.events.len() >= MOST {
@@ -188,7 +191,8 @@ mod tests {
         for _ in 0..3 {
             story.tell(Some("h:1"), Event::Retried, "busy");
         }
-        story.tell(Some("h:2"), Event::Retried, "busy");
+        story.tell(Some("h:2"), Event::Opened, "");
+        story.tell(Some("h:2"), Event::Opened, "");
         let told = story.told();
         assert_eq!(told.iter().map(|one| one.times).collect::<Vec<_>>(), [3, 1]);
         assert!(told[0].to_string().ends_with(" s: h:1 retried 3 times: busy"), "{}", told[0]);

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
 use sapwood::{Counters, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
-use sapwood_source::MemorySource;
+use sapwood_source::{MemorySource, Reads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One key of a directory.
@@ -45,6 +45,14 @@ impl Object {
 
 /// A range that was fetched: see [`File::trace`].
 type Fetched = (f64, f64, u64, u64, u64, Option<String>);
+
+/// What a server sent: see [`File::uses`].
+type Used = (Option<String>, Sums, Sums, f64);
+type Sums = (u64, u64, u64, u64, u64);
+
+fn sums(reads: Reads) -> Sums {
+    (reads.requests, reads.bytes, reads.byte_squares, reads.ranges, reads.range_squares)
+}
 
 /// An open ROOT file.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -212,6 +220,17 @@ impl File {
                 Some((asked.as_secs_f64(), answered, range.start, range.len, request, server))
             })
             .collect()
+    }
+
+    /// What each server sent so far: server, requests for one range (number, bytes, squares of bytes, ranges, squares
+    /// of ranges), the same of those for several, seconds in which it was busy.
+    fn uses(&self, py: Python<'_>) -> Vec<Used> {
+        let uses = py.detach(|| ServerUse::of(&self.trace.records())).into_iter();
+        uses.map(|one| {
+            let server = one.server.map(|server| server.to_string());
+            (server, sums(one.single), sums(one.vector), one.busy.as_secs_f64())
+        })
+        .collect()
     }
 
     /// What happened at the sources so far; and how many events are not kept.

@@ -40,6 +40,7 @@ mod server;
 mod spans;
 mod trace;
 mod traits;
+mod uses;
 #[cfg(unix)]
 mod xrootd;
 
@@ -64,5 +65,6 @@ pub use physics::Physics;
 pub use retry::LOG;
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};
+pub use uses::{Reads, ServerUse};
 #[cfg(unix)]
 pub use xrootd::XrootdSource;
