@@ -159,8 +159,6 @@ class ReadReport:
         story: Iterable[tuple[float, str | None, str, str, int]] = (),
     ) -> ReadReport:
         """The report of the core's counters, and of its trace."""
-        whole: dict[str, Any] = {name: int(counters.get(name, 0)) for name in _WHOLE}
-        times: dict[str, Any] = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
         fetched = tuple(FetchedRange(*one) for one in timeline)
         return cls(
             file_path=file_path,
@@ -169,8 +167,7 @@ class ReadReport:
             timeline=fetched,
             lazy=tuple(lazy),
             story=tuple(SourceEvent(*event) for event in story),
-            **whole,
-            **times,
+            **counted(counters),
         )
 
     def __add__(self, other: ReadReport) -> ReadReport:
@@ -294,6 +291,12 @@ class ReadReport:
 
     def _in_flight(self) -> list[tuple[float, float]]:
         return _union((one.asked, one.answered) for one in requests_of(self))
+
+
+def counted(counters: Mapping[str, int]) -> dict[str, Any]:
+    """The numbers of the core's counters, by the names that they have in reports; times in seconds."""
+    times = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
+    return {name: counters.get(name, 0) for name in _WHOLE} | times
 
 
 class FetchedRequest(NamedTuple):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .story import SourceEvent
+
+if TYPE_CHECKING:
+    from . import _core
 
 LOCAL = "local"
 """What is called a server where there is none."""
@@ -103,12 +106,38 @@ _SUMS = tuple(one.name for one in fields(SourceUse) if one.name not in ("server"
 
 
 def events_by_server(story: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
-    """How often what happened at each server."""
+    """How often what happened at each server that is known."""
     counts: dict[str, dict[str, int]] = {}
     for event in story:
-        server = counts.setdefault(event.server or LOCAL, {})
-        server[event.event] = server.get(event.event, 0) + event.times
+        if event.server is not None:
+            server = counts.setdefault(event.server, {})
+            server[event.event] = server.get(event.event, 0) + event.times
     return counts
+
+
+def sources_of(core: _core.File, story: Iterable[SourceEvent]) -> list[SourceUse]:
+    """What each source of a file sent and did: as in its report, but without looking at each range."""
+    happened = events_by_server(story)
+    found: dict[str, SourceUse] = {}
+    for name, single, vector, busy_seconds in core.uses():
+        server = LOCAL if name is None else name
+        found[server] = SourceUse(
+            server=server,
+            requests=single[0] + vector[0],
+            ranges=single[3] + vector[3],
+            fetched_bytes=single[1] + vector[1],
+            busy_seconds=busy_seconds,
+            single_reads=single[0],
+            single_bytes=single[1],
+            single_squares=single[2],
+            vector_reads=vector[0],
+            vector_bytes=vector[1],
+            vector_squares=vector[2],
+            vector_ranges=vector[3],
+            vector_range_squares=vector[4],
+            events=happened.pop(server, {}),
+        )
+    return [*found.values(), *(SourceUse(server, events=events) for server, events in happened.items())]
 
 
 def _squares(numbers: Iterable[int]) -> int:

@@ -26,7 +26,7 @@ from sapwood.monitoring._hub import HUB
 from sapwood.monitoring._prometheus import Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring._udp import Packets, host_and_port, logical_name
-from sapwood.sources import SourceUse
+from sapwood.sources import SourceUse, as_json
 from sapwood.story import SourceEvent, story_lines
 
 sys.path.append(str(Path(__file__).parent))
@@ -184,8 +184,11 @@ class TestJsonLines:
         assert first["fetched_bytes"] == report.fetched_bytes
         assert first["size"] == len(server.content)
         (source,) = first["sources"]
+        (reported,) = report.sources
+        assert source.pop("busy_seconds") == pytest.approx(reported.busy_seconds)
+        expected = {"server": reported.server, **as_json(reported)}
+        assert source == {name: value for name, value in expected.items() if name != "busy_seconds"}
         assert source["server"] == f"127.0.0.1:{server.port}"
-        assert source["fetched_bytes"] == report.sources[0].fetched_bytes
         assert first["start"] <= first["end"] <= second["end"]
         assert first["unique_id"] != second["unique_id"]
 

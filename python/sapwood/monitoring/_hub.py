@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..report import ReadReport
+from ..report import counted
+from ..sources import sources_of
+from ..story import SourceEvent
 from ._exporter import Exporter
 from ._record import FileRecord, numbers
 
@@ -44,14 +46,7 @@ class Watched:
 
     def record(self) -> FileRecord:
         """What was read so far."""
-        report = ReadReport.from_counters(
-            self.path,
-            self.core.counters(),
-            size=self.core.size,
-            timeline=self.core.trace(),
-            story=self.core.story()[0],
-        )
-        figures = {name: value for name, value in report.to_dict().items() if isinstance(value, (int, float))}
+        story = tuple(SourceEvent(*event) for event in self.core.story()[0])
         return FileRecord(
             file=self.path,
             size=self.core.size,
@@ -59,9 +54,9 @@ class Watched:
             start=self.began,
             end=self.ended or time.time(),
             closed=self.ended is not None,
-            figures=figures,
-            sources=tuple(report.sources),
-            story=report.story,
+            figures=counted(self.core.counters()),
+            sources=tuple(sources_of(self.core, story)),
+            story=story,
         )
 
 
