@@ -3,17 +3,29 @@
 use crate::reach::{Reached, reach};
 use sapwood_core::{Deadline, Result};
 use sapwood_fetch::blocks::{self, Reopen};
-use sapwood_source::{BoxFuture, OpenOptions, Opened, Trace};
+use sapwood_source::{BoxFuture, OpenOptions, Opened, Trace, address};
 use std::sync::Arc;
 
 /// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
 pub(crate) async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reached> {
     let Some(wish) = &options.blocks else { return reach(url, options, trace).await };
     let anew = Anew { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
-    let (name, counters) = (blocks::name_of(url), Arc::clone(&options.counters));
+    let (name, counters) = (name_of(url, options), Arc::clone(&options.counters));
     let Opened { source, known } =
         blocks::open(wish, &name, Arc::new(anew), counters, options.deadline).await?;
     Ok(Reached { source, known, trace })
+}
+
+/// What a cache finds the file by: where it is, or the first of its places if its name is none.
+fn name_of(url: &str, options: &OpenOptions) -> String {
+    let replicas = &options.replicas;
+    let place = match replicas.urls.first() {
+        Some(first) if !url.contains("://") => first,
+        _ => url,
+    };
+    let store = address(place, options).map(|address| blocks::name_of(&address));
+    let parts = [url, place].map(blocks::name_of).into_iter();
+    parts.chain(store).chain(replicas.documents.iter().cloned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Opens the same file again.
@@ -32,5 +44,30 @@ impl Reopen for Anew {
             let Reached { source, known, .. } = reach(&self.url, &options, self.trace.clone()).await?;
             Ok(Opened { source, known })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_source::StorageOptions;
+
+    #[test]
+    fn a_name_tells_files_apart_that_are_called_the_same() {
+        let at = |endpoint: &str| OpenOptions {
+            storage: StorageOptions { endpoint: Some(endpoint.into()), ..StorageOptions::default() },
+            ..OpenOptions::default()
+        };
+        let [here, there] = ["https://a.example.org", "https://b.example.org"].map(at);
+        assert_eq!(name_of("s3://b/k", &here), name_of("s3://b/k", &here));
+        assert_ne!(name_of("s3://b/k", &here), name_of("s3://b/k", &there));
+        let of = |first: &str| {
+            let mut options = OpenOptions::default();
+            options.replicas.urls = vec![first.into(), "root://c//k".into()];
+            options
+        };
+        let [one, other] = ["root://a//k", "root://b//k"].map(of);
+        assert_ne!(name_of("k", &one), name_of("k", &other));
+        assert!(!name_of("https://me:word@h/k?authz=secret", &one).contains("secret"));
     }
 }

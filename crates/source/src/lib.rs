@@ -46,7 +46,7 @@ mod xrootd;
 
 pub use accounting::{Turnarounds, Wait};
 pub use blocks::{BlockOptions, CacheOptions};
-pub use cloud::StorageOptions;
+pub use cloud::{StorageOptions, address};
 pub use counting::CountingSource;
 pub use credentials::{Environment, Finding, Secret, State};
 pub use delay::DelayedSource;

@@ -45,6 +45,14 @@ trait Bucket: Sign {
     }
 }
 
+/// Where an object is on the web: which store a URL such as `s3://bucket/key` means is for the options and the
+/// environment to say. `None` if it means no object of a store.
+pub fn address(url: &str, options: &OpenOptions) -> Option<String> {
+    let location = Location::parse(url).ok()?;
+    let address = bucket(&location, options).ok()?.url(&location.key).ok()?;
+    Some(address.into())
+}
+
 /// True for the schemes that are read here.
 pub(crate) fn is_scheme(scheme: &str) -> bool {
     Provider::of(scheme).is_some()
