@@ -209,6 +209,30 @@ class TestJsonLines:
         assert [one["event"] for one in lines(log.read_text())] == ["closed", "closed"]
         assert "SAPWOOD_MONITORING: nonsense:1: it should be udp://" in done.stderr
 
+    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    def test_processes_tell_of_their_own_files(self, path: Path, tmp_path: Path, method: str) -> None:
+        log, script = tmp_path / "log.jsonl", tmp_path / "job.py"
+        script.write_text(f"""
+import multiprocessing, sapwood
+
+def work():
+    file = sapwood.open({str(path)!r})
+    file.keys()
+
+if __name__ == "__main__":
+    processes = [multiprocessing.get_context({method!r}).Process(target=work) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    work()
+""")
+        environment = {**os.environ, "SAPWOOD_MONITORING": f"jsonl:{log}"}
+        subprocess.run([sys.executable, str(script)], env=environment, check=True, timeout=60)
+        told = lines(log.read_text())
+        assert [one["event"] for one in told] == ["closed"] * 3
+        assert len({one["pid"] for one in told}) == 3
+
     def test_open_files_are_told_of_if_asked(self, path: Path) -> None:
         text, told = io.StringIO(), threading.Event()
 

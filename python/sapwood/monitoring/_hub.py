@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import queue
+import sys
 import threading
 import time
 import weakref
@@ -148,6 +149,7 @@ class Hub:
             self._ended(watched, os.getpid())
         self.flush(AT_EXIT)
         self._waiting.put(None)
+        self._thread = None
 
     def _start(self) -> None:
         with self._lock:
@@ -155,6 +157,9 @@ class Hub:
                 self._thread = threading.Thread(target=self._run, name="sapwood-monitoring", daemon=True)
                 self._thread.start()
                 atexit.register(self.at_exit)
+                # Processes that multiprocessing forked end without what atexit knows.
+                if "multiprocessing.util" in sys.modules:
+                    sys.modules["multiprocessing.util"].Finalize(None, self.at_exit, exitpriority=10)
 
     def _run(self) -> None:
         due = time.monotonic()
