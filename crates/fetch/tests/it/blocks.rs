@@ -298,9 +298,10 @@ fn whoever_gives_up_leaves_the_block_to_others() {
             let soon = Deadline::after(Duration::from_millis(30));
             let late = fetcher.fetch(&[range(300, 10)], soon).await.unwrap_err();
             assert_eq!(late.kind(), ErrorKind::Timeout);
+            server.requested();
             let (given_up, waiting) = (fetcher.clone(), fetcher.clone());
             let given_up = tokio::spawn(async move { read(&given_up, &[range(300, 10)]).await });
-            while server.requested.load(Ordering::SeqCst) < 200 {
+            while server.requested.load(Ordering::SeqCst) < 100 {
                 tokio::task::yield_now().await;
             }
             let waiting = tokio::spawn(async move { read(&waiting, &[range(305, 10)]).await });
