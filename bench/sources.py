@@ -74,11 +74,11 @@ class Setup:
         """As the tables call it."""
         if self.redirected:
             return "root://, redirector"
-        slow = " + slow" if SLOW in self.links else ""
         kinds = list(dict.fromkeys(self.protocols))
-        number = len(self.protocols) - bool(slow)
         names = " + ".join(f"{each}://" for each in kinds)
-        return f"{number} x {names}{slow}" if len(kinds) == 1 else names
+        if SLOW in self.links:
+            return f"slow + {names}" if self.links[0] == SLOW else f"{names} + slow"
+        return f"{len(self.protocols)} x {names}" if len(kinds) == 1 else names
 
     def possible(self, servers: Servers) -> bool:
         """Whether all its servers are there."""
@@ -95,6 +95,7 @@ REDIRECTED = three("root", "root", "root", redirected=True)
 ONE = [three(each) for each in ("http", "root")]
 TWO = [three("http", "http"), REDIRECTED, MIXED]
 UNEQUAL = [Setup([each, each], [LINK, SLOW]) for each in ("http", "root")]
+UNEQUAL.append(Setup(["http", "http"], [SLOW, LINK]))
 FAILING = [three("http", "http", "http"), REDIRECTED, MIXED]
 
 
