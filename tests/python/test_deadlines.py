@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -107,6 +108,62 @@ def test_files_that_do_not_open(
             url = "s3://runs/f.root" if protocol == "s3" else f"{server.url}/runs/f.root"
         with late(0.4):
             call(url)
+
+
+SLOW_NAMES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+int getaddrinfo(const char *node, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
+    if (node && strstr(node, "silent.test")) sleep(60);
+    return ((__typeof__(&getaddrinfo))dlsym(RTLD_NEXT, "getaddrinfo"))(node, port, hints, found);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slow_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that lets look-ups of ``silent.test`` hang for a minute."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("look-ups that hang are not tested: no C compiler, or not Linux")
+    folder = tmp_path_factory.mktemp("names")
+    (folder / "slow.c").write_text(SLOW_NAMES)
+    command = [compiler, "-shared", "-fPIC", "-o", "slow.so", "slow.c", "-ldl"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "slow.so"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://silent.test/f.root",
+        "davs://silent.test/*.root:t",
+        "s3://runs/f.root",
+        pytest.param("root://silent.test//f.root", marks=needs_xrootd),
+        pytest.param("root://silent.test//*.root:t", marks=needs_xrootd),
+    ],
+)
+def test_names_that_nobody_looks_up(slow_names: Path, url: str) -> None:
+    code = """
+        import sapwood, sys
+        try:
+            sapwood.concatenate(sys.argv[1], deadline=0.4)
+        except sapwood.errors.DeadlineError:
+            sys.exit(7)
+    """
+    keys = {"AWS_ENDPOINT_URL": "http://silent.test", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), url],
+        env={**os.environ, **keys, "LD_PRELOAD": str(slow_names)},
+        capture_output=True,
+        text=True,
+        # Also the end of the process waits for nobody.
+        timeout=30,
+    )
+    assert done.returncode == 7, done.stderr
 
 
 @pytest.mark.parametrize("service", ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL_STS"])

@@ -12,14 +12,14 @@ use std::time::Duration;
 const CONNECT: Duration = Duration::from_secs(15);
 
 /// Most connections that one file may have to an object store, which is many machines.
-const MOST_CONNECTIONS: usize = 1024;
+const MOST_CONNECTIONS: usize = 768;
 
 /// As many pay on the same machine.
 const NEAR_CONNECTIONS: usize = 64;
 
 /// The distance at which the most pay. Each takes a millisecond of work to come up, and spares a wait for another: the best
 /// number grows with the root of the round trip.
-const FAR: Duration = Duration::from_millis(142);
+const FAR: Duration = Duration::from_millis(80);
 
 /// The client of this process.
 static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn more_connections_pay_from_afar() {
-        let at = |millis| connections_at(Duration::from_millis(millis), 2000);
-        assert_eq!([at(0), at(20), at(80), at(240)], [64, 384, 768, 1024]);
+        let at = |millis| connections_at(Duration::from_millis(millis), 1000);
+        assert_eq!([at(0), at(20), at(80), at(240)], [64, 384, 768, 768]);
         assert_eq!(connections_at(FAR, 100), 100);
     }
 }

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{begin, end, seconds};
-use super::library::library;
+use super::contact::library_for;
 use super::status::{Status, advise};
 use crate::Entry;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -12,7 +12,7 @@ use std::ffi::CString;
 /// The entries of the directory at a URL, by name.
 pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<Entry>> {
     let named = |error: Error| advise(error, url);
-    let library = library().map_err(named)?;
+    let library = library_for(url, deadline).await.map_err(named)?;
     let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
     let listing = tokio::task::spawn_blocking(move || {
         begin((), |done, context| {

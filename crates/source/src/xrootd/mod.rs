@@ -2,13 +2,14 @@
 //!
 //! - `library`: the shim over libXrdCl (`native/xrdcl`), loaded at the first `root://` URL; `settings`: how it is set up.
 //! - `call`: one operation of XrdCl as a future; `file`: the operations of an open file; `closing`: their end.
-//! - `opening`: head and tail in hand. `remote`: a file, here or on the server that it redirects to; `server`: what is
+//! - `contact`: what is done before XrdCl is called about a server. `opening`: head and tail in hand. `remote`: a file, here or on the server that it redirects to; `server`: what is
 //!   remembered about each server.
 //! - `reading`: from ranges to vector reads and back, with retries.
 //! - `status`: XrdCl's failures as errors. `listing`: what is in a directory. `places`: where else a file is.
 
 mod call;
 mod closing;
+mod contact;
 #[cfg(test)]
 mod fake;
 mod file;

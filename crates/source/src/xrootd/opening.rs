@@ -1,6 +1,7 @@
 //! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
 
 use super::XrootdSource;
+use super::contact::library_for;
 use super::places::without_tried;
 use super::reading::Reading;
 use super::remote::Remote;
@@ -20,7 +21,8 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     let name = redact(without_tried(url));
     let accounting = Accounting::new(Arc::clone(&options.counters));
     let opened = async {
-        let remote = Remote::new(url, name.clone(), accounting)?;
+        let library = library_for(url, options.deadline).await?;
+        let remote = Remote::new(library, url, name.clone(), accounting)?;
         open_remote(remote, options).await
     };
     let opened = tokio::time::timeout_at(options.deadline.instant().into(), opened).await;

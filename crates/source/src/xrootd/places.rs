@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{Reply, begin, end, seconds};
-use super::library::library;
+use super::contact::library_for;
 use super::status::{Status, advise};
 use crate::server::server_of;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -65,7 +65,7 @@ pub(crate) fn on_server(url: &str, server: &str) -> Option<String> {
 /// Those of asking; `NotFound` if there are none.
 pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>> {
     let named = |error: Error| advise(error, url);
-    let library = library().map_err(named)?;
+    let library = library_for(url, deadline).await.map_err(named)?;
     let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
     let located = tokio::task::spawn_blocking(move || {
         begin((), |done, context| {
@@ -94,8 +94,10 @@ pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>>
 ///
 /// A proxy that does not say whether it keeps what it fetches is taken to be one.
 pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> bool {
-    let (Ok(library), Ok(place)) = (library(), CString::new(url)) else { return false };
     let deadline = deadline.within(PATIENCE);
+    let (Ok(library), Ok(place)) = (library_for(url, deadline).await, CString::new(url)) else {
+        return false;
+    };
     let role = begin((), |done, context| {
         // SAFETY: the URL is a C string.
         unsafe { (library.role)(place.as_ptr(), seconds(deadline), done, context) };

@@ -1,7 +1,7 @@
 //! A file at its URL: opened here, or on the server that it redirects to.
 
 use super::file::File;
-use super::library::{Library, library};
+use super::library::Library;
 use super::places::{Why, avoiding, is_redirected};
 use super::server::Limits;
 use super::status::Status;
@@ -64,9 +64,13 @@ impl Connected {
 
 impl Remote {
     /// # Errors
-    /// `Unsupported` without XRootD's client; `Usage` if the URL makes no sense.
-    pub(super) fn new(url: &str, name: String, accounting: Accounting) -> Result<Remote> {
-        let library = library()?;
+    /// `Usage` if the URL makes no sense.
+    pub(super) fn new(
+        library: &'static Library,
+        url: &str,
+        name: String,
+        accounting: Accounting,
+    ) -> Result<Remote> {
         let asked = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
         Ok(Remote { library, name, accounting, url: url.to_owned(), asked, failed: Vec::new() })
     }
