@@ -6,7 +6,7 @@ use sapwood_fetch::reach::Reach;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
     Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
-    open, parse_document, place_of, read_document, redact,
+    open, parse_document, place_of, read_document, redact, server_of, tell,
 };
 use std::future::pending;
 use std::path::Path;
@@ -94,7 +94,7 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Reach> {
         match read_document(place, options).await.and_then(|found| described(found, url, place)) {
             Ok(described) => reach.add_described(described),
             Err(error) => {
-                options.counters.story.tell(None, Event::Failed, error.to_string());
+                tell(&options.counters, place, server_of(place).as_deref(), Event::Failed, error.message());
                 failure = Some(error);
             }
         }

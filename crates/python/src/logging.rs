@@ -5,8 +5,8 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// What the names of Python's loggers begin with, and so the targets of what is meant for them.
-const NAMES: &str = "sapwood.";
+/// The name of Python's logger, or what those of its children begin with; so the targets of what is meant for them.
+const NAME: &str = "sapwood";
 
 /// Messages that are kept; more are not.
 const MOST: usize = 1000;
@@ -17,7 +17,7 @@ struct Keeper;
 
 impl Log for Keeper {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with(NAMES)
+        metadata.target().strip_prefix(NAME).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     fn log(&self, record: &Record<'_>) {

@@ -1,5 +1,6 @@
 //! The one policy of repeating what failed for a reason that may pass, for all protocols.
 
+use crate::redact;
 use crate::server::server_of;
 use sapwood_core::{Counters, Deadline, Error, Event, Result};
 use std::sync::Arc;
@@ -7,6 +8,12 @@ use std::time::Duration;
 
 /// The target of what is logged about sources: the name of Python's logger for it.
 pub const LOG: &str = "sapwood.source";
+
+/// Tells of what happened at a source of the file at `url`: in the file's story, and by a line of the log.
+pub fn tell(counters: &Counters, url: &str, server: Option<&str>, event: Event, text: &str) {
+    counters.story.tell(server, event, text);
+    log::warn!(target: LOG, "{}: {} {}: {text}", redact(url), server.unwrap_or("a source"), event.name());
+}
 
 /// Times that one call repeats what failed.
 pub(crate) const MOST_RETRIES: u32 = 3;

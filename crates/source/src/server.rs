@@ -3,7 +3,7 @@
 use reqwest::Url;
 
 /// `host:port` of a URL; the host alone where nothing says the port. `None` for what lies on no server.
-pub(crate) fn server_of(url: &str) -> Option<String> {
+pub fn server_of(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str().filter(|host| !host.is_empty())?;
     let usual = match url.scheme() {

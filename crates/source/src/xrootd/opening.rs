@@ -9,7 +9,7 @@ use super::server::Limits;
 use super::status::advise;
 use crate::accounting::Accounting;
 use crate::open::{head_and_tail, tail_at};
-use crate::retry::Retries;
+use crate::retry::{Retries, tell};
 use crate::{Identity, OpenOptions, Opened, redact};
 use futures::future::join;
 use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
@@ -52,7 +52,7 @@ async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened
             Err(status) if remote.avoid(&status) => {
                 let error = status.error();
                 options.counters.retry(&error);
-                options.counters.story.tell(Some(&status.server), Event::Left, error.message());
+                tell(&options.counters, &remote.name, Some(&status.server), Event::Left, error.message());
             }
             Err(status) => retries.pause(status.passing()?, None).await?,
         }
