@@ -8,6 +8,7 @@ use crate::server::server_of;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::future::Future;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 /// What a server may take to say what it is; one that takes longer is taken to be an ordinary one.
@@ -128,9 +129,12 @@ pub(crate) fn is_redirected(url: &str, server: &str) -> bool {
 /// `host:port`, with addresses of IPv4 as such: servers write them as those of IPv6, too.
 pub(crate) fn plain(server: &str) -> String {
     let server = server.trim();
-    let mapped = server.strip_prefix("[::ffff:").or_else(|| server.strip_prefix("[::"));
-    match mapped.and_then(|mapped| mapped.split_once(']')) {
-        Some((address, port)) if address.contains('.') => format!("{address}{port}"),
+    let address = server.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let mapped =
+        address.and_then(|(address, port)| Some((address.parse::<Ipv6Addr>().ok()?.to_ipv4()?, port)));
+    match mapped {
+        // ::1 and its like are no addresses of IPv4.
+        Some((address, port)) if address.octets()[0] != 0 => format!("{address}{port}"),
         _ => server.to_ascii_lowercase(),
     }
 }
@@ -165,7 +169,9 @@ mod tests {
     fn servers_are_the_same_however_they_are_written() {
         assert_eq!(plain("[::127.0.0.1]:1094"), "127.0.0.1:1094");
         assert_eq!(plain("[::ffff:10.0.0.1]:1094\n"), "10.0.0.1:1094");
+        assert_eq!(plain("[::7f00:1]:1094"), "127.0.0.1:1094");
         assert_eq!(plain("[fe80::1]:1094"), "[fe80::1]:1094");
+        assert_eq!(plain("[::1]:1094"), "[::1]:1094");
         assert!(is_redirected("root://r//f", "a:1094") && !is_redirected("root://R//f", "r:1094"));
         assert!(!is_redirected("root://me@r:1094//f?x=1", "r:1094"));
     }
