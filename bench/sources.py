@@ -7,7 +7,7 @@ pairs: a NanoAOD-like file of 450 MB; from one place, from two as fast, from a f
 faults: the same file from three places, two at once; in the middle, the one that sends most dies, hangs,
     sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
 peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
-    file. They are stopped after a minute in which less than 1 MB came.
+    file. They are stopped after a minute in which less than 30 MB came.
 lazy: every tenth column, all, and small reads, at 100 ms; as usual, in large blocks, from a shared cache.
 
 Servers are real (xrootd behind a redirector, nginx, versitygw), each behind a delay line of its own. A place

@@ -18,8 +18,8 @@ from sources_servers import Federation, Place
 SAMPLE_SECONDS = 0.1
 # What a line sent in the last samples says how much it is used.
 RECENT = 10
-# Bytes that are more than hardly anything.
-SOME = 1_000_000
+# Bytes that are more than hardly anything: a second or so of a link.
+SOME = 30_000_000
 # Of what a reader complains about.
 LINES = 20
 
