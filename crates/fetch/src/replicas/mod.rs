@@ -9,7 +9,7 @@ pub use finder::{Candidate, Finder, Known, List, Standing};
 pub use settings::Settings;
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Event, Result};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
 use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace, TracedSource};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -21,6 +21,8 @@ pub struct Replicas {
     counters: Arc<Counters>,
     trace: Trace,
     identity: Identity,
+    /// What came with the first opening; it holds the identity that the file's writer gave it.
+    known: Segments,
     current: Mutex<Arc<dyn Source>>,
     /// Those that were left.
     left: Mutex<Vec<Known>>,
@@ -43,7 +45,8 @@ impl Replicas {
         let opened = next(&*finder, &[], &counters, &trace, deadline).await?;
         let identity = opened.source.identity().clone();
         let current = Mutex::new(opened.source);
-        let source = Replicas { finder, counters, trace, identity, current, left: Mutex::default() };
+        let (known, left) = (opened.known.clone(), Mutex::default());
+        let source = Replicas { finder, counters, trace, identity, known, current, left };
         Ok(Opened { source: Arc::new(source), known: opened.known })
     }
 
@@ -71,11 +74,29 @@ impl Replicas {
             };
             let other = next(&*self.finder, &left, &self.counters, &self.trace, deadline).await;
             let other = other.map_err(|_| error)?;
-            if other.source.identity().size == self.identity.size {
+            if other.source.identity().size != self.identity.size || !agree(&self.known, &other.known) {
+                let server = other.source.server();
+                self.counters.story.tell(
+                    server.as_deref(),
+                    Event::Refused,
+                    "it has another file of that name",
+                );
+            } else {
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = other.source;
             }
         }
     }
+}
+
+/// Whether two openings brought the same bytes, as far as both brought them.
+fn agree(one: &Segments, other: &Segments) -> bool {
+    let both = one.ranges().flat_map(|a| other.ranges().map(move |b| (a, b)));
+    let mut shared = both.filter_map(|(a, b)| {
+        let start = a.start.max(b.start);
+        let len = (a.start + a.len).min(b.start + b.len).checked_sub(start)?;
+        Some(ByteRange { start, len })
+    });
+    shared.all(|range| one.get(range) == other.get(range))
 }
 
 /// The next source that the finder finds.
