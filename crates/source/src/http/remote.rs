@@ -4,6 +4,7 @@ use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Wh
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::server::{Limits, Server};
+use super::spare;
 use crate::OpenOptions;
 use crate::credentials::Access;
 use crate::retry::Retries;
@@ -18,6 +19,9 @@ use tokio::sync::Semaphore;
 
 /// Bytes that the lines around one part of a multipart body may take.
 const PART_OVERHEAD: u64 = 1 << 10;
+
+/// Requests that find the connections of the first contact.
+const AT_FIRST: usize = 3;
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
@@ -133,6 +137,9 @@ impl Remote {
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
+        if self.concurrency.saturating_sub(self.slots.available_permits()) > AT_FIRST {
+            spare::made(self).await;
+        }
         let target = self.target();
         let answer = self.ask_at(target.url.clone(), ask).await;
         let stale = matches!(

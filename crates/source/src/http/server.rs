@@ -2,9 +2,12 @@
 
 use reqwest::Url;
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// Ranges in one request, until a server refuses that many. Apache's own limit is 200.
 const RANGES: usize = 200;
@@ -41,6 +44,8 @@ pub(super) struct Server {
     round_trip: AtomicU64,
     /// When connections were made ahead of need.
     spares: Mutex<Option<Instant>>,
+    /// How many of them are not there yet.
+    making: watch::Sender<usize>,
 }
 
 impl Server {
@@ -52,6 +57,7 @@ impl Server {
             suffix: AtomicBool::new(true),
             round_trip: AtomicU64::new(0),
             spares: Mutex::new(None),
+            making: watch::Sender::new(0),
         }
     }
 
@@ -93,6 +99,26 @@ impl Server {
             *made = Some(Instant::now());
         }
         wants
+    }
+
+    /// Makes a connection ahead of need, by something that leaves one behind.
+    pub(super) fn make_spare(self: Arc<Self>, knock: impl Future<Output = ()> + Send + 'static) {
+        self.making.send_modify(|making| *making += 1);
+        // Whether or not somebody waits, it ends by itself, at the latest when the server was silent for too long.
+        drop(tokio::spawn(async move {
+            knock.await;
+            self.making.send_modify(|making| *making = making.saturating_sub(1));
+        }));
+    }
+
+    /// Waits for the connections that were made ahead of need at first contact, at most until so long after that.
+    pub(super) async fn spares_made(&self, after: Duration) {
+        let begun = *self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = begun.and_then(|begun| after.checked_sub(begun.elapsed()));
+        if let Some(left) = left.filter(|_| *self.making.borrow() > 0) {
+            // Those that do not come in time are of no use, but do no harm.
+            let _ = timeout(left, self.making.subscribe().wait_for(|&making| making == 0)).await;
+        }
     }
 
     /// The server answered in this time.

@@ -6,7 +6,7 @@ use futures::future::{Either, select};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// A server that has not answered for this long is far, or slow.
 const FAR: Duration = Duration::from_millis(60);
@@ -14,9 +14,15 @@ const FAR: Duration = Duration::from_millis(60);
 /// The same for an object store: most are far, and all are slow to begin.
 const FAR_STORE: Duration = Duration::from_millis(20);
 
+/// An object store that has not answered for this long is so far that a read is much faster by connections that it finds.
+const FAR_AWAY_STORE: Duration = Duration::from_millis(50);
+
+/// Further connections that are made to it: with the first ones, those of a read of some branches.
+const FURTHER: usize = 64;
+
 /// Waits for the first answer of a server. While it is on its way from afar, connections are made that the reads after
 /// it will find; once a minute for each server, however many files are opened. They are few: a thousand jobs may do this
-/// at the same time.
+/// at the same time. To a store that is far away they are more: it is many machines, and a read would make them anyway.
 ///
 /// A connection is made by asking for a single byte: HTTP has no smaller request that all servers answer.
 pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -> T {
@@ -30,16 +36,34 @@ pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -
         return first.await;
     }
     // Together: to sign a request may have to wait for what the first one is about to find out.
-    match select(first, pin!(knock(remote))).await {
+    match select(first, pin!(knock(remote, is_store))).await {
         Either::Left((answer, _)) => answer,
         Either::Right(((), first)) => first.await,
     }
 }
 
-async fn knock(remote: &Remote) {
-    for _ in 0..CONCURRENCY {
+async fn knock(remote: &Remote, is_store: bool) {
+    make(remote, CONCURRENCY).await;
+    if is_store {
+        sleep(FAR_AWAY_STORE - FAR_STORE).await;
+        make(remote, FURTHER.min(remote.concurrency / 2)).await;
+    }
+}
+
+async fn make(remote: &Remote, connections: usize) {
+    for _ in 0..connections {
         let Some(knock) = remote.knock().await else { return };
-        // Nobody waits for it. It ends by itself, at the latest when the server was silent for too long.
-        drop(tokio::spawn(knock));
+        remote.server().make_spare(knock);
+    }
+}
+
+/// Waits for the connections that are being made, where they come up sooner than others that would be made now: they were
+/// begun soon after the file was, and are there as soon after it.
+pub(super) async fn made(remote: &Remote) {
+    let server = remote.server();
+    // It is at least half of the real one, and opening took three times as long.
+    let round_trip = server.round_trip();
+    if round_trip > FAR {
+        server.spares_made(4 * round_trip).await;
     }
 }
