@@ -10,7 +10,7 @@ pub use settings::Settings;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
-use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace, TracedSource};
+use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace, TracedSource, server_of, tell};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -54,6 +54,10 @@ impl Replicas {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn tell(&self, server: Option<String>, event: Event, text: &str) {
+        tell(&self.counters, &self.identity.url, server.as_deref(), event, text);
+    }
+
     async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         loop {
             let source = self.current();
@@ -61,7 +65,7 @@ impl Replicas {
                 Ok(answers) => return Ok(answers),
                 Err(error) => error,
             };
-            self.counters.story.tell(source.server().as_deref(), Event::Left, error.message());
+            self.tell(source.server(), Event::Left, error.message());
             let known = Known {
                 url: source.identity().url.clone(),
                 server: source.server(),
@@ -75,13 +79,9 @@ impl Replicas {
             let other = next(&*self.finder, &left, &self.counters, &self.trace, deadline).await;
             let other = other.map_err(|_| error)?;
             if other.source.identity().size != self.identity.size || !agree(&self.known, &other.known) {
-                let server = other.source.server();
-                self.counters.story.tell(
-                    server.as_deref(),
-                    Event::Refused,
-                    "it has another file of that name",
-                );
+                self.tell(other.source.server(), Event::Refused, "it has another file of that name");
             } else {
+                self.tell(other.source.server(), Event::Switched, "it is read on from there");
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = other.source;
             }
         }
@@ -113,7 +113,6 @@ async fn next(
         match finder.next(known, deadline).await {
             Ok(Some(Opened { source, known })) => {
                 let traced = TracedSource::within(source, trace.clone()).with_opening(began, &known);
-                counters.story.tell(traced.server().as_deref(), Event::Opened, "");
                 return Ok(Opened { source: Arc::new(traced), known });
             }
             Ok(None) => {
@@ -122,7 +121,8 @@ async fn next(
                 }));
             }
             Err(error) => {
-                counters.story.tell(None, Event::Failed, error.to_string());
+                let url = error.url_str().unwrap_or_default();
+                tell(counters, url, server_of(url).as_deref(), Event::Failed, error.message());
                 last = Some(error);
             }
         }
