@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from .multi import concatenate, iterate, num_entries
     from .opening import open
     from .profile import Profile
+    from .replaying import replay
     from .report import ReadReport, Report
+    from .tracing import trace
     from .tree import Tree
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
@@ -47,6 +50,8 @@ _HOMES = {
     "nanoevents": "_nanoevents",
     "num_entries": "multi",
     "open": "opening",
+    "replay": "replaying",
+    "trace": "tracing",
     "xaod": "xaod",
 }
 
@@ -70,6 +75,8 @@ __all__ = [
     "nanoevents",
     "num_entries",
     "open",
+    "replay",
+    "trace",
     "xaod",
 ]
 
@@ -86,3 +93,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if os.environ.get("SAPWOOD_TRACE"):
+    from .tracing import follow_environment
+
+    follow_environment()

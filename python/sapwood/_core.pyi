@@ -28,6 +28,30 @@ def diagnose(
 ) -> list[dict[str, Any]]:
     """The steps to reading a file, each with name, outcome, seconds, detail, facts and error."""
 
+def trace_start(path: str, program: str) -> None:
+    """Record what this process reads to a file, behind what is in it."""
+
+def trace_stop() -> None:
+    """Write what was gathered, and record no more."""
+
+def trace_flush() -> None:
+    """Write what was gathered."""
+
+def trace_is_on() -> bool:
+    """True if this process records."""
+
+def trace_summary(path: str) -> str:
+    """What a recording tells, as JSON."""
+
+def replay_job(
+    path: str,
+    policy: str,
+    lines: dict[str, tuple[float, int, float, int | None]] | None,
+    urls: dict[str, str],
+) -> str:
+    """What a job costs by a policy, as JSON: over lines (round trip in seconds, bytes per second, seconds for
+    each request, requests at the same time) by server, "" for the others; without lines, from these URLs."""
+
 @final
 class CoreError(Exception):
     """Raised by the core for every failure; `sapwood` turns it into the public exceptions.

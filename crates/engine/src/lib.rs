@@ -55,6 +55,7 @@ pub use sapwood_core::{
 };
 pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
+pub use sapwood_fetch::replay;
 pub use sapwood_source::{
     BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,
 };

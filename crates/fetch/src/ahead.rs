@@ -69,6 +69,8 @@ pub struct ReadAhead<T> {
     started_bytes: u64,
     /// Whether anybody asked for a job yet.
     asked: bool,
+    /// Whether the depth is that of `ahead`, whatever the link.
+    fixed: bool,
 }
 
 type Jobs<T> = Box<dyn Iterator<Item = Job<T>> + Send>;
@@ -99,9 +101,15 @@ impl<T: 'static> ReadAhead<T> {
         let jobs: Jobs<T> = Box::new(jobs.into_iter());
         let started = VecDeque::new();
         let jobs = jobs.peekable();
-        let mut this = ReadAhead { jobs, fetcher, handle, ahead, started, started_bytes: 0, asked: false };
+        let mut this =
+            ReadAhead { jobs, fetcher, handle, ahead, started, started_bytes: 0, asked: false, fixed: false };
         this.start_jobs();
         this
+    }
+
+    /// Reads never further ahead than it was told, whatever the link.
+    pub(crate) fn fixed(self) -> Self {
+        ReadAhead { fixed: true, ..self }
     }
 
     /// Blocks until the next job is fetched, and starts another one in its place.
@@ -116,29 +124,45 @@ impl<T: 'static> ReadAhead<T> {
         deadline: Deadline,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Option<Result<(T, Vec<Bytes>)>> {
-        self.asked = true;
-        self.start_jobs();
-        let Started { tag, bytes, mut task, .. } = self.started.pop_front()?;
-        self.started_bytes -= bytes;
+        let Started { tag, mut task, .. } = self.begin_next()?;
         let start = Instant::now();
         let result = wait(&self.handle, join(&mut task, &self.fetcher), deadline, interrupted);
         self.fetcher.counters().wait_ns.add_time(start.elapsed());
+        Some(self.end_next(tag, result))
+    }
+
+    /// [`next`](ReadAhead::next) for asynchronous code, which bounds it itself.
+    pub(crate) async fn next_here(&mut self) -> Option<Result<(T, Vec<Bytes>)>> {
+        let Started { tag, mut task, .. } = self.begin_next()?;
+        let result = join(&mut task, &self.fetcher).await;
+        Some(self.end_next(tag, result))
+    }
+
+    fn begin_next(&mut self) -> Option<Started<T>> {
+        self.asked = true;
+        self.start_jobs();
+        let started = self.started.pop_front()?;
+        self.started_bytes -= started.bytes;
+        Some(started)
+    }
+
+    fn end_next(&mut self, tag: T, result: Result<Vec<Bytes>>) -> Result<(T, Vec<Bytes>)> {
         match result {
             Ok(answers) => {
                 self.start_jobs();
-                Some(Ok((tag, answers)))
+                Ok((tag, answers))
             }
             Err(error) => {
                 self.stop();
                 let error = self.fetcher.counters().explain(error);
-                Some(Err(error.url(&*self.fetcher.source().identity().url)))
+                Err(error.url(&*self.fetcher.source().identity().url))
             }
         }
     }
 
     /// Starts as many jobs as may be fetched ahead.
     fn start_jobs(&mut self) {
-        let in_flight = self.fetcher.link().bytes_in_flight().unwrap_or(0);
+        let in_flight = self.fetcher.link().bytes_in_flight().filter(|_| !self.fixed).unwrap_or(0);
         while let Some(bytes) = self.jobs.peek().map(Job::byte_count) {
             let Some(share) = self.share(bytes, in_flight) else { return };
             let Some(job) = self.jobs.next() else { return };
@@ -165,7 +189,8 @@ impl<T: 'static> ReadAhead<T> {
     fn start(&self, wanted: Vec<ByteRange>) -> Task {
         let fetcher = self.fetcher.clone();
         // The deadlines of `next` bound the consumer's waits. This one only keeps the task from living forever.
-        let deadline = Deadline::default();
+        let now = tokio::time::Instant::now().into_std();
+        let deadline = Deadline::at(now + Deadline::DEFAULT);
         Task(if fetcher.source().physics().immediate {
             // Its reads block for as long as the disk takes: not on the threads that wait for the network.
             let blocking = self.handle.clone();

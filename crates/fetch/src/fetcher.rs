@@ -1,7 +1,7 @@
 //! Reads wanted byte ranges of one source: by plan, in time, and counted.
 
 use crate::link::Meter;
-use crate::plan::{Plan, plan};
+use crate::plan::{Merging, Plan, plan_merging};
 use crate::unplanned::Unplanned;
 use crate::wait::late;
 use crate::{Budget, Link};
@@ -39,6 +39,7 @@ pub struct Fetcher {
     nameless: Arc<Meter>,
     /// The number of the file in the recording of the job.
     recorded: Option<u64>,
+    merging: Merging,
 }
 
 impl Fetcher {
@@ -47,7 +48,17 @@ impl Fetcher {
         let planned = Arc::clone(&source);
         let source = Arc::new(Unplanned { inner: source, counters: Arc::clone(&counters) });
         let (known, nameless, budget) = (Arc::default(), Arc::default(), Budget::new(u64::MAX));
-        Fetcher { planned, source, counters, known, most_bytes: u64::MAX, budget, nameless, recorded: None }
+        Fetcher {
+            planned,
+            source,
+            counters,
+            known,
+            most_bytes: u64::MAX,
+            budget,
+            nameless,
+            recorded: None,
+            merging: Merging::default(),
+        }
     }
 
     /// Answers ranges that lie in one of the `known` segments from there, without a request.
@@ -77,6 +88,11 @@ impl Fetcher {
     /// The number of the file in the recording of the job, if there is one.
     pub fn recorded(&self) -> Option<u64> {
         self.recorded
+    }
+
+    /// Plans like that, and measures a server without a name by this meter.
+    pub(crate) fn judged(self, merging: Merging, nameless: Arc<Meter>) -> Self {
+        Fetcher { merging, nameless, ..self }
     }
 
     /// What may be fetched ahead.
@@ -181,7 +197,8 @@ impl Fetcher {
         let mut known: Vec<_> = wanted.iter().map(|&range| self.known.get(range)).collect();
         let unknown: Vec<_> =
             wanted.iter().zip(&known).filter(|(_, bytes)| bytes.is_none()).map(|(&range, _)| range).collect();
-        let mut fetched = self.fetch_unknown(&unknown, deadline).await?.into_iter();
+        let fetched = self.fetch_unknown(&unknown, deadline).await;
+        let mut fetched = fetched.map_err(|error| error.told(&self.counters.story))?.into_iter();
         self.counters.wanted_bytes.add(wanted.iter().map(|range| range.len).sum());
         Ok(known.iter_mut().filter_map(|bytes| bytes.take().or_else(|| fetched.next())).collect())
     }
@@ -189,7 +206,7 @@ impl Fetcher {
     async fn fetch_unknown(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let physics = self.source.physics();
         let link = if physics.immediate { Link::default() } else { self.link() };
-        let plan = plan(wanted, &physics, &link);
+        let plan = plan_merging(wanted, &physics, &link, self.merging);
         if plan.fetched_bytes() > self.most_bytes {
             let message = format!(
                 "{} bytes to fetch at once, where {} are allowed",
@@ -238,9 +255,11 @@ impl Fetcher {
     }
 
     async fn ask_and_measure(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let asked = self.meter().asked(Instant::now());
+        // The clock that waits go by: the one of a model, while a job is replayed against it.
+        let now = || tokio::time::Instant::now().into_std();
+        let asked = self.meter().asked(now());
         let answers = self.ask(ranges, deadline).await?;
-        asked.answered(ranges.iter().map(|range| range.len).sum(), Instant::now());
+        asked.answered(ranges.iter().map(|range| range.len).sum(), now());
         Ok(answers)
     }
 

@@ -6,6 +6,7 @@
 //! - To read a file in large blocks that are kept on the local disk open it by [`blocks`].
 //! - To read one file from several places open [`Replicas`](replicas::Replicas).
 //! - To read what turns out to be needed, as if it had been known, use [`learn`].
+//! - To judge a policy by a job that was recorded use [`replay`].
 //! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
 //!
 //! How requests are cut follows from what the source says of itself ([`Physics`](sapwood_source::Physics)) and from what
@@ -24,6 +25,7 @@ pub mod learn;
 mod link;
 mod plan;
 pub mod reach;
+pub mod replay;
 pub mod replicas;
 mod unplanned;
 mod wait;

@@ -94,15 +94,36 @@ impl Plan {
 /// assert_eq!(plan.requests().len(), 1);
 /// ```
 pub fn plan(wanted: &[ByteRange], physics: &Physics, link: &Link) -> Plan {
+    plan_merging(wanted, physics, link, Merging::Cheapest)
+}
+
+/// Which neighbours are merged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Merging {
+    /// As is cheapest.
+    #[default]
+    Cheapest,
+    /// Those whose gap is at most so many bytes.
+    Gap(u64),
+    /// None: every range is a request.
+    Never,
+}
+
+/// [`plan`], where it may be given which neighbours are merged.
+pub(crate) fn plan_merging(wanted: &[ByteRange], physics: &Physics, link: &Link, merging: Merging) -> Plan {
     let mut sorted: Vec<ByteRange> = wanted.iter().copied().filter(|range| range.len > 0).collect();
     sorted.sort_unstable();
     let total = sorted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
     let largest = request_bytes(total, physics, link);
-    let gap = largest_gap(&sorted, physics, link);
+    let (gap, ranges_per_request) = match merging {
+        Merging::Cheapest => (Some(largest_gap(&sorted, physics, link)), physics.ranges_per_request),
+        Merging::Gap(gap) => (Some(gap), physics.ranges_per_request),
+        Merging::Never => (None, 1),
+    };
     let (pieces, overread_bytes) = merge(&sorted, gap, largest);
     let places = wanted.iter().map(|&range| place(&pieces, range)).collect();
     Plan {
-        requests: group(&pieces, physics.ranges_per_request, largest),
+        requests: group(&pieces, ranges_per_request, largest),
         places,
         fetched_bytes: pieces.iter().map(|piece| piece.len).sum(),
         overread_bytes,
@@ -110,16 +131,16 @@ pub fn plan(wanted: &[ByteRange], physics: &Physics, link: &Link) -> Plan {
     }
 }
 
-/// Merges rising ranges over gaps of at most `gap` into pieces of at most `largest` bytes.
+/// Merges rising ranges over gaps of at most `gap`, or those that overlap only, into pieces of at most `largest` bytes.
 /// Also returns how many bytes of gaps they contain.
-fn merge(sorted: &[ByteRange], gap: u64, largest: u64) -> (Vec<ByteRange>, u64) {
+fn merge(sorted: &[ByteRange], gap: Option<u64>, largest: u64) -> (Vec<ByteRange>, u64) {
     let mut pieces = Vec::new();
     let mut overread = 0;
     let mut ranges = sorted.iter();
     let Some(&(mut current)) = ranges.next() else { return (pieces, 0) };
     for &range in ranges {
         let (end, start) = (current.end(), current.start);
-        let near = range.start <= end.saturating_add(gap);
+        let near = range.start < end || gap.is_some_and(|gap| range.start <= end.saturating_add(gap));
         // Cut between ranges rather than inside one, which would have to be copied together later.
         let fits = range.start < end || range.end() - start <= largest;
         if near && fits {

@@ -14,8 +14,10 @@ from .layout import layout
 from .ls import ls
 from .monitor import monitor
 from .profile import app as profile
+from .replay import replay
 from .report import report
 from .show import show
+from .trace import trace
 
 EXIT_CODES = """\b
 Exit codes:
@@ -54,7 +56,7 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout, report, doctor, monitor):
+for _command in (ls, show, head, convert, layout, report, doctor, monitor, trace, replay):
     app.command()(_command)
 app.add_typer(cache, name="cache")
 app.add_typer(profile, name="profile")

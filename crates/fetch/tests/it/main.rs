@@ -6,5 +6,6 @@ mod ahead;
 mod blocks;
 mod fetcher;
 mod learn;
+mod replay;
 mod satisfy;
 mod source;

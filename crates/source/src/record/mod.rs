@@ -128,7 +128,11 @@ impl Read {
     ///
     /// # Errors
     /// Those of what runs.
-    pub fn deliver<T>(this: Option<&Self>, counters: &Counters, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn deliver<T>(
+        this: Option<&Self>,
+        counters: &Counters,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let Some(Read(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
         record(|| Event::Next { read, thread });

@@ -33,7 +33,9 @@ impl Recording {
         let recording = Recording::parse(&bytes);
         if recording.processes.is_empty() {
             let error = Error::unsupported("this is no recording of a job, or nothing was recorded");
-            return Err(error.url(path.to_string_lossy()).hint("'sapwood trace -o FILE -- COMMAND' makes one"));
+            return Err(error
+                .url(path.to_string_lossy())
+                .hint("'sapwood trace -o FILE -- COMMAND' makes one"));
         }
         Ok(recording)
     }
@@ -43,7 +45,8 @@ impl Recording {
         let mut recording = Recording::default();
         let mut rest = bytes;
         while !rest.is_empty() {
-            let sound = unframe(rest).and_then(|(process, events, len)| Some((process, take_events(&events)?, len)));
+            let sound =
+                unframe(rest).and_then(|(process, events, len)| Some((process, take_events(&events)?, len)));
             let len = match sound {
                 Some((process, events, len)) => {
                     recording.processes.entry(process).or_default().extend(events);

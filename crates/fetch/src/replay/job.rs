@@ -1,0 +1,361 @@
+//! A recorded job as steps: what each thread did, in order, and which steps it waited for.
+
+use sapwood_core::ByteRange;
+use sapwood_source::Physics;
+use sapwood_source::record::{Basket, Event, ProcessId, Recording};
+use std::collections::{BTreeMap, HashMap};
+
+/// A job, process by process.
+#[derive(Debug, Clone, Default)]
+pub struct Job {
+    /// The processes, the first one first.
+    pub processes: Vec<Process>,
+    /// Bytes of the recording that could not be read.
+    pub unreadable_bytes: u64,
+}
+
+/// One process of a job. All times are in microseconds since it began to record.
+#[derive(Debug, Clone, Default)]
+pub struct Process {
+    /// The number that the system gave it.
+    pub number: u32,
+    /// How much later than the first process it began to record.
+    pub begin: u64,
+    /// Name of the program.
+    pub program: String,
+    /// When the last thing happened.
+    pub end: u64,
+    /// The files, by number.
+    pub files: BTreeMap<u64, File>,
+    /// The reads, by number.
+    pub reads: BTreeMap<u64, Read>,
+    /// What it did, each thread's steps in order.
+    pub steps: Vec<Step>,
+    /// What sources were asked, in the order asked.
+    pub requests: Vec<Request>,
+    /// Events that were not recorded.
+    pub lost: u64,
+}
+
+/// A file.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// The URL, without secrets.
+    pub url: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// The server; empty if there is none.
+    pub server: String,
+    /// What its source said of itself.
+    pub physics: Physics,
+    /// Bytes that came with opening.
+    pub opening_bytes: u64,
+    /// Requests that opening took.
+    pub opening_requests: u64,
+    /// Turnarounds that opening took.
+    pub opening_turnarounds: u64,
+    /// Microseconds that opening took.
+    pub opening_time: u64,
+    /// What is in memory once its structure is known.
+    pub known: Vec<ByteRange>,
+}
+
+/// A read of a tree.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// `read`, `scan`, `entries` or `lazy`.
+    pub kind: String,
+    /// The file that the tree is in.
+    pub file: u64,
+    /// Path of the tree.
+    pub tree: String,
+    /// The columns.
+    pub columns: Vec<String>,
+    /// What was planned.
+    pub ranges: Vec<EntryRange>,
+}
+
+/// An entry range of a read.
+#[derive(Debug, Clone)]
+pub struct EntryRange {
+    /// The entries.
+    pub entries: std::ops::Range<u64>,
+    /// First entries of its clusters, and the entry after the last.
+    pub clusters: Vec<u64>,
+    /// The baskets that it needs.
+    pub baskets: Vec<Basket>,
+}
+
+/// What a source was asked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The file.
+    pub file: u64,
+    /// When it was asked.
+    pub asked: u64,
+    /// When it answered or failed; `None` if it was abandoned, or the recording ends before.
+    pub answered: Option<u64>,
+    /// Number of ranges.
+    pub ranges: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// The server that answered; empty if there is none.
+    pub server: String,
+    /// The kind of the error; empty for none.
+    pub error: String,
+}
+
+/// One thing that a thread did.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The thread.
+    pub thread: u64,
+    /// When it began.
+    pub begin: u64,
+    /// When it ended.
+    pub end: u64,
+    /// How long it waited for bytes.
+    pub waited: u64,
+    /// What it was.
+    pub action: Action,
+    /// A step of another thread that ended last before it began, while its own thread had nothing to do.
+    pub after: Option<usize>,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Opens a file.
+    Open(u64),
+    /// Reads parts of the structure of a file.
+    Structure(u64, Vec<ByteRange>),
+    /// Begins a read: the first bytes are asked for.
+    Begin(u64),
+    /// Takes the next range of a read.
+    Next(u64),
+    /// Ends a read.
+    End(u64),
+    /// Starts a fetch of a lazy reader, by its place in the steps.
+    Fetch(Vec<Basket>),
+    /// Touches columns of a lazy reader: waits for some of its fetches.
+    Touch(Vec<usize>),
+}
+
+impl Job {
+    /// Makes steps of what was recorded.
+    pub fn new(recording: &Recording) -> Job {
+        let first = recording.processes.keys().map(|id| id.begin).min().unwrap_or_default();
+        let processes = recording.processes.iter().map(|(id, events)| process(*id, first, events)).collect();
+        Job { processes, unreadable_bytes: recording.unreadable_bytes }
+    }
+}
+
+/// The process while its events are gone through.
+struct Builder<'e> {
+    process: Process,
+    names: HashMap<u64, &'e str>,
+    /// Steps that have begun: of a read, by thread.
+    open: HashMap<(u64, u64), Begun>,
+    /// Fetches of a read: window, columns, and the step.
+    fetches: HashMap<u64, Vec<(u64, &'e [u64], usize)>>,
+    asked: HashMap<(u64, u64), usize>,
+    threads: HashMap<u64, u64>,
+}
+
+/// A step that has begun.
+struct Begun {
+    at: u64,
+    action: Action,
+}
+
+fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> Process {
+    let begin = id.begin.saturating_sub(first);
+    let process = Process { number: id.number, begin, ..Process::default() };
+    let mut builder = Builder {
+        process,
+        names: HashMap::new(),
+        open: HashMap::new(),
+        fetches: HashMap::new(),
+        asked: HashMap::new(),
+        threads: HashMap::new(),
+    };
+    for (time, event) in events {
+        builder.process.end = builder.process.end.max(*time);
+        builder.add(*time, event);
+    }
+    builder.finish()
+}
+
+impl<'e> Builder<'e> {
+    fn add(&mut self, time: u64, event: &'e Event) {
+        match event {
+            Event::Process { program, .. } => self.process.program.clone_from(program),
+            Event::Name { name, text } => drop(self.names.insert(*name, text)),
+            Event::Lost { events } => self.process.lost = self.process.lost.saturating_add(*events),
+            Event::Opened { file, thread, took, .. } => {
+                self.process.files.insert(*file, File::new(event));
+                self.step(*thread, time.saturating_sub(*took), time, 0, Action::Open(*file));
+            }
+            Event::Known { file, known } => {
+                if let Some(file) = self.process.files.get_mut(file) {
+                    file.known.clone_from(known);
+                }
+            }
+            Event::Asked { .. } | Event::Answered { .. } => self.request(time, event),
+            Event::Structure { file, thread, took, ranges, .. } => {
+                let action = Action::Structure(*file, ranges.clone());
+                self.step(*thread, time.saturating_sub(*took), time, *took, action);
+            }
+            Event::Read { read, thread, kind, file, tree, columns } => {
+                let name = |name| self.names.get(name).copied().unwrap_or("?").to_owned();
+                let columns = columns.iter().map(name).collect();
+                let (kind, tree, ranges) = (kind.clone(), tree.clone(), Vec::new());
+                self.process.reads.insert(*read, Read { kind, file: *file, tree, columns, ranges });
+                self.threads.insert(*read, *thread);
+                self.step(*thread, time, time, 0, Action::Begin(*read));
+            }
+            Event::Range { read, start, stop, clusters, baskets } => {
+                let (entries, clusters) = (*start..*stop, clusters.clone());
+                if let Some(read) = self.process.reads.get_mut(read) {
+                    read.ranges.push(EntryRange { entries, clusters, baskets: baskets.clone() });
+                }
+            }
+            Event::Next { read, thread } => {
+                self.threads.insert(*read, *thread);
+                let begun = Begun { at: time, action: Action::Next(*read) };
+                self.open.insert((*read, *thread), begun);
+            }
+            Event::Touch { read, thread, .. } => {
+                let begun = Begun { at: time, action: self.touch(event) };
+                self.open.insert((*read, *thread), begun);
+            }
+            Event::Delivered { read, thread, waited, .. } | Event::Touched { read, thread, waited, .. } => {
+                self.ended(*read, *thread, time, *waited, event);
+            }
+            Event::Ended { read } => {
+                let thread = self.threads.get(read).copied().unwrap_or_default();
+                self.step(thread, time, time, 0, Action::End(*read));
+            }
+            Event::Fetch { read, thread, window, columns, baskets, .. } => {
+                let place = self.process.steps.len();
+                self.step(*thread, time, time, 0, Action::Fetch(baskets.clone()));
+                self.fetches.entry(*read).or_default().push((*window, columns, place));
+                // What is touched and was missing is fetched meanwhile.
+                if let Some(Begun { action: Action::Touch(needs), .. }) = self.open.get_mut(&(*read, *thread))
+                {
+                    needs.push(place);
+                }
+            }
+        }
+    }
+
+    /// The fetches that a touch may have to wait for: those that asked for its columns.
+    fn touch(&self, event: &Event) -> Action {
+        let Event::Touch { read, window, columns, .. } = event else { return Action::Touch(Vec::new()) };
+        let fetches = self.fetches.get(read).into_iter().flatten();
+        let needed = fetches
+            .filter(|(of, fetched, _)| of == window && columns.iter().any(|column| fetched.contains(column)));
+        Action::Touch(needed.map(|(_, _, place)| *place).collect())
+    }
+
+    fn ended(&mut self, read: u64, thread: u64, time: u64, waited: u64, event: &Event) {
+        let Some(Begun { at, action }) = self.open.remove(&(read, thread)) else { return };
+        let action = match (action, event) {
+            (Action::Touch(needs), Event::Touched { .. }) => {
+                // It waited for its own fetches only if it waited at all.
+                Action::Touch(if waited > 0 { needs } else { Vec::new() })
+            }
+            (action, _) => action,
+        };
+        self.step(thread, at, time, waited, action);
+    }
+
+    fn step(&mut self, thread: u64, begin: u64, end: u64, waited: u64, action: Action) {
+        let waited = waited.min(end - begin.min(end));
+        self.process.steps.push(Step { thread, begin, end, waited, action, after: None });
+    }
+
+    fn request(&mut self, time: u64, event: &Event) {
+        match event {
+            Event::Asked { file, request, ranges } => {
+                self.asked.insert((*file, *request), self.process.requests.len());
+                let bytes = ranges.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
+                let (server, error) = (String::new(), String::new());
+                let ranges = ranges.len() as u64;
+                let answered = None;
+                self.process.requests.push(Request {
+                    file: *file,
+                    asked: time,
+                    answered,
+                    ranges,
+                    bytes,
+                    server,
+                    error,
+                });
+            }
+            Event::Answered { file, request, server, error } => {
+                let place = self.asked.remove(&(*file, *request));
+                if let Some(request) = place.and_then(|place| self.process.requests.get_mut(place)) {
+                    request.answered = Some(time);
+                    (request.server, request.error) = (server.clone(), error.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What had not ended ends with the recording; then it is told which steps followed from others.
+    fn finish(mut self) -> Process {
+        let end = self.process.end;
+        for ((_, thread), Begun { at, action }) in std::mem::take(&mut self.open) {
+            self.step(thread, at, end, end, action);
+        }
+        let steps = &mut self.process.steps;
+        let mut ends: Vec<(u64, usize)> = steps.iter().enumerate().map(|(i, step)| (step.end, i)).collect();
+        ends.sort_unstable();
+        let mut before: HashMap<u64, u64> = HashMap::new();
+        for &(_, index) in &ends {
+            let Some(Step { thread, begin, end, .. }) = steps.get(index).cloned() else { continue };
+            let idle_since = before.insert(thread, end);
+            let until = ends.partition_point(|(end, _)| *end <= begin);
+            let others = ends.get(..until).unwrap_or_default().iter().rev();
+            let after = others
+                .take_while(|(end, _)| idle_since.is_none_or(|since| *end > since))
+                .map(|(_, other)| *other)
+                .find(|other| steps.get(*other).is_some_and(|step| step.thread != thread));
+            if let Some(step) = steps.get_mut(index) {
+                step.after = after;
+            }
+        }
+        self.process
+    }
+}
+
+impl File {
+    fn new(event: &Event) -> File {
+        let mut file = File {
+            url: String::new(),
+            size: 0,
+            server: String::new(),
+            physics: Physics::LOCAL,
+            opening_bytes: 0,
+            opening_requests: 0,
+            opening_turnarounds: 0,
+            opening_time: 0,
+            known: Vec::new(),
+        };
+        if let Event::Opened { took, url, size, server, requests, turnarounds, physics, known, .. } = event {
+            (file.url, file.size, file.server) = (url.clone(), *size, server.clone());
+            (file.opening_requests, file.opening_turnarounds) = (*requests, *turnarounds);
+            file.opening_bytes = known.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
+            (file.opening_time, file.known) = (*took, known.clone());
+            if let [gap, largest_request, ranges, concurrency, immediate, ..] = **physics {
+                let words = |count| usize::try_from(count).unwrap_or(usize::MAX);
+                let (ranges_per_request, concurrency) = (words(ranges), words(concurrency));
+                let immediate = immediate != 0;
+                file.physics = Physics { gap, largest_request, ranges_per_request, concurrency, immediate };
+            }
+        }
+        file
+    }
+}

@@ -1,0 +1,172 @@
+//! What a recording tells, as JSON: files, operations, requests, bytes, waits; and what it tells of the links.
+
+use super::job::{Action, Job, Process, Request};
+use super::policy::Line;
+use super::run::Cost;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// Answers of at most this many bytes tell the round trip.
+const SMALL: u64 = 64 << 10;
+
+/// Files, operations, requests, bytes and waits of a job, process by process.
+pub fn summary(job: &Job) -> Value {
+    let processes: Vec<Value> = job.processes.iter().map(process).collect();
+    let ends = job.processes.iter().map(|process| process.begin + process.end);
+    let links: BTreeMap<String, Value> = links(job)
+        .into_iter()
+        .map(|(server, line)| {
+            let line = json!({"rtt": line.round_trip.as_secs_f64(), "bandwidth": line.bandwidth});
+            (server, line)
+        })
+        .collect();
+    json!({
+        "seconds": seconds(ends.max().unwrap_or_default()),
+        "unreadable_bytes": job.unreadable_bytes,
+        "links": links,
+        "processes": processes,
+    })
+}
+
+fn process(process: &Process) -> Value {
+    let waited = process.steps.iter().map(|step| step.waited).sum();
+    let opening = process.files.values();
+    let asked = requests(process.requests.iter());
+    json!({
+        "process": process.number,
+        "program": process.program,
+        "begin": seconds(process.begin),
+        "seconds": seconds(process.end),
+        "waited": seconds(waited),
+        "lost_events": process.lost,
+        "requests": asked["requests"].as_u64().unwrap_or_default()
+            + opening.clone().map(|file| file.opening_requests).sum::<u64>(),
+        "bytes": asked["bytes"].as_u64().unwrap_or_default()
+            + opening.map(|file| file.opening_bytes).sum::<u64>(),
+        "files": process.files.iter().map(|(number, file)| {
+            let of_file = requests(process.requests.iter().filter(|request| request.file == *number));
+            json!({
+                "url": file.url,
+                "size": file.size,
+                "server": file.server,
+                "opening": {
+                    "seconds": seconds(file.opening_time),
+                    "requests": file.opening_requests,
+                    "turnarounds": file.opening_turnarounds,
+                    "bytes": file.opening_bytes,
+                },
+                "reading": of_file,
+            })
+        }).collect::<Vec<_>>(),
+        "operations": operations(process),
+    })
+}
+
+fn requests<'r>(requests: impl Iterator<Item = &'r Request>) -> Value {
+    let (mut count, mut ranges, mut bytes, mut failed, mut unanswered) = (0_u64, 0, 0_u64, 0_u64, 0_u64);
+    let mut servers: BTreeMap<&str, u64> = BTreeMap::new();
+    for request in requests {
+        (count, ranges, bytes) = (count + 1, ranges + request.ranges, bytes.saturating_add(request.bytes));
+        failed += u64::from(!request.error.is_empty());
+        unanswered += u64::from(request.answered.is_none());
+        if !request.server.is_empty() {
+            *servers.entry(&request.server).or_default() += request.bytes;
+        }
+    }
+    json!({
+        "requests": count,
+        "ranges": ranges,
+        "bytes": bytes,
+        "failed": failed,
+        "unanswered": unanswered,
+        "bytes_by_server": servers,
+    })
+}
+
+fn operations(process: &Process) -> Vec<Value> {
+    let mut cost: HashMap<u64, (u64, u64, u64)> = HashMap::new();
+    for step in &process.steps {
+        if let Action::Next(read) | Action::Begin(read) | Action::End(read) = step.action {
+            let (begin, took, waited) = cost.entry(read).or_insert((step.begin, 0, 0));
+            *begin = (*begin).min(step.begin);
+            *took += step.end - step.begin.min(step.end);
+            *waited += step.waited;
+        }
+    }
+    let one = |(number, read): (&u64, &super::job::Read)| {
+        let (begin, took, waited) = cost.get(number).copied().unwrap_or_default();
+        let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
+        let bytes = baskets.clone().fold(0_u64, |sum, basket| sum.saturating_add(basket.range.len));
+        let entries = read.ranges.iter().map(|range| [range.entries.start, range.entries.end]);
+        json!({
+            "kind": read.kind,
+            "file": process.files.get(&read.file).map(|file| &file.url),
+            "tree": read.tree,
+            "columns": read.columns,
+            "entries": entries.collect::<Vec<_>>(),
+            "baskets": baskets.count(),
+            "bytes": bytes,
+            "begin": seconds(begin),
+            "seconds": seconds(took),
+            "waited": seconds(waited),
+        })
+    };
+    process.reads.iter().map(one).collect()
+}
+
+/// What the requests of a job tell of the way to each server: the shortest round trip, and the most bytes per second
+/// of all requests together. Where they do not tell, it is the default.
+pub fn links(job: &Job) -> BTreeMap<String, Line> {
+    let mut by_server: BTreeMap<String, Vec<(u64, u64, u64)>> = BTreeMap::new();
+    for process in &job.processes {
+        for request in &process.requests {
+            let distant = process.files.get(&request.file).is_some_and(|file| !file.physics.immediate);
+            if let (Some(answered), true, false) = (request.answered, distant, request.server.is_empty()) {
+                let at = |time| process.begin + time;
+                let request_of = (at(request.asked), at(answered), request.bytes);
+                by_server.entry(request.server.clone()).or_default().push(request_of);
+            }
+        }
+    }
+    by_server.into_iter().map(|(server, requests)| (server, line(requests))).collect()
+}
+
+fn line(mut requests: Vec<(u64, u64, u64)>) -> Line {
+    let took = |request: &&(u64, u64, u64)| request.1 - request.0.min(request.1);
+    let shortest = requests.iter().filter(|request| request.2 <= SMALL).map(|request| took(&request)).min();
+    let round_trip = shortest.or_else(|| requests.iter().map(|request| took(&request)).min());
+    let round_trip = round_trip.unwrap_or_default();
+    requests.sort_unstable();
+    let (mut best, mut busy) = (0_u64, None::<(u64, u64, u64)>);
+    for (asked, answered, bytes) in requests {
+        let (since, until, sum) = busy.filter(|(_, until, _)| *until >= asked).unwrap_or((asked, asked, 0));
+        let (until, sum) = (until.max(answered), sum + bytes);
+        busy = Some((since, until, sum));
+        let transfer = (until - since).saturating_sub(round_trip).max(1);
+        if sum > 16 * SMALL {
+            best = best
+                .max(u64::try_from(u128::from(sum) * 1_000_000 / u128::from(transfer)).unwrap_or(u64::MAX));
+        }
+    }
+    let bandwidth = Some(best).filter(|best| *best > 0).unwrap_or(Line::default().bandwidth);
+    Line { round_trip: Duration::from_micros(round_trip), bandwidth, ..Line::default() }
+}
+
+/// What a replay cost.
+pub fn cost_json(cost: &Cost) -> Value {
+    json!({
+        "policy": cost.policy,
+        "seconds": cost.seconds,
+        "waited": cost.waited,
+        "requests": cost.counts.requests,
+        "turnarounds": cost.counts.turnarounds,
+        "bytes": cost.counts.fetched_bytes,
+        "wanted": cost.counts.wanted_bytes,
+        "overread": cost.counts.overread_bytes,
+    })
+}
+
+fn seconds(micros: u64) -> f64 {
+    Duration::from_micros(micros).as_secs_f64()
+}

@@ -1,0 +1,140 @@
+//! Recorded jobs, replayed over modelled links.
+
+use sapwood_core::ByteRange;
+use sapwood_fetch::replay::{Cost, Job, Line, Place, Policy, replay};
+use sapwood_source::record::{Basket, Event, ProcessId, Recording};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+const MB: u64 = 1_000_000;
+const FILE: u64 = 7;
+const READ: u64 = 8;
+const SCHEME: [u64; 5] = [4096, 16 << 20, 100, 16, 0];
+
+/// A job that scans `ranges` entry ranges of `count` baskets each, of which it works on each for `work`.
+fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Event)> {
+    let gap = 100_000;
+    let known = vec![ByteRange { start: 0, len: 4096 }];
+    let mut events = vec![(
+        1000,
+        Event::Opened {
+            file: FILE,
+            thread: 1,
+            took: 1000,
+            url: "https://example.org/a.root".to_owned(),
+            size: 1 << 50,
+            server: "example.org:443".to_owned(),
+            requests: 1,
+            turnarounds: 1,
+            physics: SCHEME.to_vec(),
+            known,
+        },
+    )];
+    let (kind, tree) = ("scan".to_owned(), "Events".to_owned());
+    events.push((1000, Event::Read { read: READ, thread: 1, kind, file: FILE, tree, columns: Vec::new() }));
+    for range in 0..ranges {
+        let place = |i: u64| 10_000 + (range * count + i) * (len + gap);
+        let basket = |i| Basket { file: FILE, first_entry: range, range: ByteRange { start: place(i), len } };
+        let (start, stop, clusters) = (range, range + 1, vec![range, range + 1]);
+        let baskets = (0..count).map(basket).collect();
+        events.push((1000, Event::Range { read: READ, start, stop, clusters, baskets }));
+    }
+    let mut time = 1000;
+    for _ in 0..ranges {
+        events.push((time, Event::Next { read: READ, thread: 1 }));
+        time += u64::try_from(work.as_micros()).unwrap();
+        events.push((time, Event::Delivered { read: READ, thread: 1, waited: 0, error: String::new() }));
+    }
+    events.push((time, Event::Ended { read: READ }));
+    events
+}
+
+fn job(processes: impl IntoIterator<Item = Vec<(u64, Event)>>) -> Job {
+    let id = |number| ProcessId { number, begin: 1 };
+    let processes = (1..).map(id).zip(processes).collect();
+    Job::new(&Recording { processes, unreadable_bytes: 0 })
+}
+
+fn cost(job: &Job, milliseconds: u64, bandwidth: u64, policy: &str) -> Cost {
+    let line = Line { round_trip: Duration::from_millis(milliseconds), bandwidth, ..Line::default() };
+    let place = Place::Model(HashMap::new(), line);
+    replay(job, &place, &Policy::parse(policy).unwrap(), &AtomicBool::new(false)).unwrap()
+}
+
+fn near(seconds: f64, expected: f64) -> bool {
+    (seconds - expected).abs() < 0.02 * expected + 0.005
+}
+
+#[test]
+fn a_read_takes_its_round_trips_and_its_bytes() {
+    // Connecting, opening and reading: a round trip each.
+    let job = job([scan(1, 4, 5 * MB, Duration::ZERO)]);
+    let cost = cost(&job, 100, 100 * MB, "default");
+    assert_eq!((cost.counts.requests, cost.counts.ranges, cost.counts.turnarounds), (1 + 2, 4, 2));
+    assert_eq!(cost.counts.fetched_bytes, 20 * MB + 4096);
+    assert!(near(cost.seconds, 0.5), "{cost:?}");
+}
+
+#[test]
+fn processes_share_the_way_to_their_server() {
+    let one = || scan(1, 4, 25 * MB, Duration::ZERO);
+    assert!(near(cost(&job([one()]), 100, 100 * MB, "default").seconds, 1.3));
+    assert!(near(cost(&job([one(), one()]), 100, 100 * MB, "default").seconds, 2.3));
+}
+
+#[test]
+fn what_is_worked_on_hides_what_is_fetched() {
+    let work = Duration::from_secs(1);
+    let cost = cost(&job([scan(600, 4, 5 * MB, work)]), 100, 100 * MB, "default");
+    // Ten minutes of work, in a moment.
+    assert!(near(cost.seconds, 600.5), "{cost:?}");
+    assert!(cost.waited < 1.0, "{cost:?}");
+}
+
+#[test]
+fn policies_decide() {
+    let job = job([scan(20, 30, 50_000, Duration::ZERO)]);
+    let of = |policy| cost(&job, 100, 100 * MB, policy);
+    let unmerged = of("unmerged");
+    assert_eq!((unmerged.counts.requests, unmerged.counts.overread_bytes), (1 + 600, 0));
+    let gaps = of("gap-1M");
+    assert_eq!(gaps.counts.overread_bytes, 20 * 29 * 100_000);
+    assert!(of("unmerged,concurrency=1").seconds > unmerged.seconds);
+    assert!(of("shallow").seconds > of("ahead=8").seconds);
+    assert_eq!(of("ahead=8,ranges=10").counts.requests, 1 + 20 * 3);
+}
+
+#[test]
+fn blocks_are_fetched_once() {
+    let cost = cost(&job([scan(10, 2, 50_000, Duration::ZERO)]), 10, 100 * MB, "block=1M");
+    // 20 baskets in 3 MB.
+    assert_eq!(cost.counts.fetched_bytes.div_ceil(1 << 20), 4, "{cost:?}");
+}
+
+#[test]
+fn nonsense_is_an_error_and_takes_no_memory() {
+    let mut events = scan(1, 1, 1 << 49, Duration::ZERO);
+    let (job, place) = (job([events.clone()]), Place::Model(HashMap::new(), Line::default()));
+    let cancelled = AtomicBool::new(false);
+    assert!(replay(&job, &place, &Policy::default(), &cancelled).is_err());
+    // Events without those that they follow from.
+    for _ in 0..events.len() {
+        events.rotate_left(1);
+        let job = Job::new(&Recording {
+            processes: [(ProcessId { number: 1, begin: 0 }, events.get(1..).unwrap_or_default().to_vec())]
+                .into(),
+            unreadable_bytes: 1,
+        });
+        let _ = replay(&job, &place, &Policy::default(), &cancelled);
+        let _ = sapwood_fetch::replay::summary(&job);
+    }
+}
+
+#[test]
+fn a_replay_can_be_interrupted() {
+    let place = Place::Model(HashMap::new(), Line::default());
+    let error =
+        replay(&job([scan(1, 1, 1, Duration::ZERO)]), &place, &Policy::default(), &AtomicBool::new(true));
+    assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Cancelled);
+}

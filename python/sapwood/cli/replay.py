@@ -1,0 +1,113 @@
+"""`sapwood replay`: what a recorded job would cost over another link, or by another policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._options import Json
+from ._run import command
+
+
+@command
+def replay(
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="What 'sapwood trace' made.")],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="POLICY",
+            help="A name or settings such as gap=64k,ahead=4; several times to compare. By default all names:"
+            " default, unmerged, gap-64k, gap-1M, shallow, blocks.",
+        ),
+    ] = None,
+    rtt: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Round trip, such as 150ms; by default as recorded.")
+    ] = None,
+    bandwidth: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Such as 100MB/s or 1Gbit/s; by default as recorded.")
+    ] = None,
+    request_cost: Annotated[
+        str, typer.Option(metavar="TIME", help="What the server takes for each request.")
+    ] = "0ms",
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", help="Requests that a server answers at the same time.")
+    ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST:PORT=TIME,RATE", help="Another line for one server; may be given several times."
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Really read this file, in place of that of the recording."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Replay a recorded job against a model of the link, by several policies.
+
+    \b
+    sapwood replay job.swt --rtt 150ms --bandwidth 100MB/s --policy default --policy unmerged
+    """
+    from dataclasses import asdict
+
+    from ..replaying import PRESETS, Line, Replay
+    from ..replaying import replay as run
+    from ._output import Column, print_json, print_table
+
+    cost = _seconds(request_cost)
+    others = {}
+    for one in server or []:
+        name, _, figures = one.rpartition("=")
+        time, _, rate = figures.partition(",")
+        others[name] = Line(_seconds(time), _rate(rate), cost, concurrency)
+    line = Line(
+        None if rtt is None else _seconds(rtt),
+        None if bandwidth is None else _rate(bandwidth),
+        cost,
+        concurrency,
+    )
+    costs: list[Replay] = run(recording, policy or PRESETS, line=line, servers=others, source=source)
+    if as_json:
+        print_json({"policies": [asdict(one) for one in costs]})
+        return
+    rows = [
+        [
+            one.policy,
+            f"{one.seconds:.2f}",
+            f"{one.waited:.2f}",
+            f"{one.requests:,}",
+            f"{one.turnarounds:,}",
+            f"{one.bytes:,}",
+            f"{one.overread:,}",
+        ]
+        for one in costs
+    ]
+    names = ["seconds", "waited", "requests", "turnarounds", "bytes", "over-read"]
+    print_table([Column("policy"), *(Column(name, right=True) for name in names)], rows)
+
+
+def _seconds(text: str) -> float:
+    """A time: 150ms, 0.15s, 20us; a plain number is seconds."""
+    return _number(text, {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}, "150ms or 0.15s")
+
+
+def _rate(text: str) -> float:
+    """A rate in bytes per second: 100MB/s, 1Gbit/s; a plain number is bytes per second."""
+    scales = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+    units = {f"{scale}B/s": factor for scale, factor in scales.items()}
+    units |= {f"{scale}bit/s": factor / 8 for scale, factor in scales.items()}
+    return _number(text, units | {"": 1.0}, "100MB/s or 1Gbit/s")
+
+
+def _number(text: str, units: dict[str, float], such_as: str) -> float:
+    import re
+
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z/]*)\s*", text)
+    if found is None or found[2] not in units:
+        raise typer.BadParameter(f"{text!r} is not a value such as {such_as}")
+    return float(found[1]) * units[found[2]]

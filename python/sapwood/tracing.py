@@ -1,0 +1,93 @@
+"""Recording what a job does: every read and every request, in a file that all its processes share."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._border import core_errors
+from .errors import UsageError
+
+VARIABLE = "SAPWOOD_TRACE"
+"""The environment variable that names the file which a process, and those that it starts, record to."""
+
+
+@contextmanager
+def trace(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Records what is read in a ``with`` block: also by threads, and by processes that are started in it.
+
+    >>> import sapwood
+    >>> with sapwood.trace("job.swt"):                               # doctest: +SKIP
+    ...     sapwood.open("file.root:Events").arrays(["Muon_pt"])
+
+    ``sapwood trace show`` tells what is in the file, ``sapwood replay`` what the same reads would cost over
+    another link or by another policy. It holds URLs without secrets, names of trees and columns, offsets and
+    times: nothing of the data.
+
+    Args:
+        path: where to; a file that is there is replaced.
+
+    Yields:
+        The path.
+    """
+    if _core.trace_is_on():
+        raise UsageError("this process records already: one recording holds all that it reads")
+    place = Path(path).absolute()
+    place.write_bytes(b"")
+    before = os.environ.get(VARIABLE)
+    begin(place)
+    os.environ[VARIABLE] = str(place)
+    try:
+        yield place
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+        _core.trace_stop()
+
+
+def summary(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a recording tells, process by process: files, operations, requests, bytes and waits."""
+    with core_errors():
+        document: dict[str, Any] = json.loads(_core.trace_summary(os.fspath(path)))
+    return document
+
+
+def begin(path: Path) -> None:
+    """Records to a file, behind what is in it, until the process ends; its forks record there, too."""
+    _core.trace_start(str(path), Path(sys.argv[0]).name if sys.argv else "")
+    atexit.register(_core.trace_flush)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_flush_at_the_end_of_workers)
+
+
+def follow_environment() -> None:
+    """Records where the environment says, from the first import of sapwood on."""
+    path = os.environ.get(VARIABLE)
+    if path:
+        try:
+            begin(Path(path))
+        except OSError as error:
+            warnings.warn(f"nothing is recorded: {error}", RuntimeWarning, stacklevel=2)
+
+
+def _flush_at_the_end_of_workers() -> None:
+    """Workers of `multiprocessing` end without `atexit`, but not without their own finalizers."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and _core.trace_is_on():
+        util.register_after_fork(_core, _finalize)
+
+
+def _finalize(_: object) -> None:
+    from multiprocessing.util import Finalize
+
+    Finalize(None, _core.trace_flush, exitpriority=0)
