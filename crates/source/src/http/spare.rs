@@ -5,6 +5,7 @@ use super::{CONCURRENCY, CONCURRENCY_OF_SINGLE_RANGES};
 use futures::future::{Either, select};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -20,6 +21,17 @@ const FAR_AWAY_STORE: Duration = Duration::from_millis(50);
 /// Further connections that are made to it: with the first ones, those of a read of some branches.
 const FURTHER: usize = 64;
 
+/// The environment variable that says how many connections are made ahead: 0 for none.
+const MOST_VARIABLE: &str = "SAPWOOD_CONNECTIONS_AHEAD";
+
+/// How many are made ahead, at most.
+static MOST: LazyLock<usize> = LazyLock::new(|| {
+    let Some(wish) = std::env::var_os(MOST_VARIABLE) else { return CONCURRENCY + FURTHER };
+    wish.to_str()
+        .and_then(|wish| wish.parse().ok())
+        .map_or(CONCURRENCY + FURTHER, |wish: usize| wish.min(CONCURRENCY + FURTHER))
+});
+
 /// Waits for the first answer of a server. While it is on its way from afar, connections are made that the reads after
 /// it will find; once a minute for each server, however many files are opened. They are few: a thousand jobs may do this
 /// at the same time. To a store that is far away they are more: it is many machines, and a read would make them anyway.
@@ -32,7 +44,7 @@ pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -
     if let Ok(answer) = timeout(far, &mut first).await {
         return answer;
     }
-    if !remote.server().wants_spares() {
+    if *MOST == 0 || !remote.server().wants_spares() {
         return first.await;
     }
     // Together: to sign a request may have to wait for what the first one is about to find out.
@@ -43,10 +55,10 @@ pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -
 }
 
 async fn knock(remote: &Remote, is_store: bool) {
-    make(remote, CONCURRENCY).await;
-    if is_store {
+    make(remote, CONCURRENCY.min(*MOST)).await;
+    if is_store && *MOST > CONCURRENCY {
         sleep(FAR_AWAY_STORE - FAR_STORE).await;
-        make(remote, FURTHER.min(remote.concurrency / 2)).await;
+        make(remote, FURTHER.min(remote.concurrency / 2).min(*MOST - CONCURRENCY)).await;
     }
 }
 
