@@ -131,8 +131,7 @@ impl<S: Source> TracedSource<S> {
     /// Adds the opening to the trace, which began then and brought the bytes in `known` along: one request.
     #[must_use]
     pub fn with_opening(self, began: Instant, known: &Segments) -> Self {
-        let (asked, _) =
-            self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
+        let (asked, _) = self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
         self.trace.answered(asked, self.answering().as_ref());
         self
     }
