@@ -208,7 +208,7 @@ def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> 
     file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
     one.behave = lambda request: http_fake.reset
     with pytest.raises(errors.SapwoodError) as caught:
-        file["t"].arrays(deadline=8)
+        file["t"].arrays(deadline=4)
     assert not isinstance(caught.value, errors.UsageError)
 
 
