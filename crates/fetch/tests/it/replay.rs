@@ -71,7 +71,7 @@ fn a_read_takes_its_round_trips_and_its_bytes() {
     // Connecting, opening and reading: a round trip each.
     let job = job([scan(1, 4, 5 * MB, Duration::ZERO)]);
     let cost = cost(&job, 100, 100 * MB, "default");
-    assert_eq!((cost.counts.requests, cost.counts.ranges, cost.counts.turnarounds), (1 + 2, 4, 2));
+    assert_eq!((cost.counts.requests, cost.counts.ranges, cost.counts.turnarounds), (1 + 4, 4, 2));
     assert_eq!(cost.counts.fetched_bytes, 20 * MB + 4096);
     assert!(near(cost.seconds, 0.5), "{cost:?}");
 }
