@@ -167,7 +167,8 @@ impl World {
     async fn in_blocks(&self, opened: Opened, block: u64, url: &str) -> Result<Opened> {
         let options = BlockOptions { block, ..BlockOptions::default() };
         let reopen = Arc::new(Again(opened.source, opened.known));
-        blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST)).await
+        blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
+            .await
     }
 }
 
