@@ -156,11 +156,14 @@ struct Builder<'e> {
     names: HashMap<u64, &'e str>,
     /// Steps that have begun: of a read, by thread.
     open: HashMap<(u64, u64), Begun>,
-    /// Fetches of a read: window, columns, and the step.
-    fetches: HashMap<u64, Vec<(u64, &'e [u64], usize)>>,
+    /// Fetches by read.
+    fetches: HashMap<u64, Vec<Fetched<'e>>>,
     asked: HashMap<(u64, u64), usize>,
     threads: HashMap<u64, u64>,
 }
+
+/// A fetch of a lazy reader: window, columns, and the step.
+type Fetched<'e> = (u64, &'e [u64], usize);
 
 /// A step that has begun.
 struct Begun {

@@ -192,8 +192,11 @@ struct Run<'j> {
     fetchers: Mutex<HashMap<u64, Fetcher>>,
     reads: Mutex<HashMap<u64, Reading>>,
     /// Fetches of lazy readers, by step.
-    fetches: Mutex<HashMap<usize, Vec<JoinHandle<Result<Vec<Bytes>>>>>>,
+    fetches: Mutex<HashMap<usize, Vec<InFlight>>>,
 }
+
+/// A fetch that is under way.
+type InFlight = JoinHandle<Result<Vec<Bytes>>>;
 
 /// A read that has begun.
 struct Reading {
