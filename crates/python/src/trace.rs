@@ -45,14 +45,17 @@ pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     detached(py, |_| Ok(replay::summary(&job(&path)?).to_string()))
 }
 
-/// What a job costs by a policy, as JSON: over the lines (round trip in seconds, bytes per second, seconds for each
-/// request, requests at the same time) of servers, "" for all that are not named; or, without lines, from these URLs.
+/// A line: round trip in seconds, bytes per second, seconds for each request, requests at the same time.
+type Figures = (f64, u64, f64, Option<usize>);
+
+/// What a job costs by a policy, as JSON: over the lines of servers, "" for all that are not named; or, without lines, from
+/// these URLs.
 #[pyfunction]
 pub(crate) fn replay_job(
     py: Python<'_>,
     path: PathBuf,
     policy: String,
-    lines: Option<HashMap<String, (f64, u64, f64, Option<usize>)>>,
+    lines: Option<HashMap<String, Figures>>,
     urls: HashMap<String, String>,
 ) -> PyResult<String> {
     let place = match lines {
@@ -69,7 +72,8 @@ pub(crate) fn replay_job(
         std::thread::scope(|scope| {
             let (done, result) = sync_channel(1);
             let cancelled = &cancelled;
-            scope.spawn(move || done.send(replay::replay(&job, &place, &policy, cancelled)));
+            // Who waits for the cost waits until it is there.
+            scope.spawn(move || _ = done.send(replay::replay(&job, &place, &policy, cancelled)));
             loop {
                 match result.recv_timeout(HEARTBEAT) {
                     Ok(cost) => return cost.map(|cost| replay::cost_json(&cost).to_string()),
@@ -91,9 +95,7 @@ fn job(path: &Path) -> sapwood::Result<Job> {
     Recording::read(path).map(|recording| Job::new(&recording))
 }
 
-fn line(
-    (round_trip, bandwidth, request_cost, concurrency): (f64, u64, f64, Option<usize>),
-) -> PyResult<Line> {
+fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<Line> {
     let time = |seconds: f64| {
         Duration::try_from_secs_f64(seconds)
             .map_err(|_| exception(&Error::usage(format!("a time of {seconds} seconds makes no sense"))))
