@@ -19,10 +19,11 @@ from matplotlib.patches import Patch, Rectangle
 plt.switch_backend("svg")
 COLOURS = {"http": "#1f6fb3", "s3": "#d1892a", "root": "#2c7a3f"}
 FAILURE = "#b3401f"
+BUCKET = "data"
 # Of the lower panel.
 STEP_SECONDS = 0.3
 # Ranges that would be thinner are drawn so high, as a share of the file.
-THINNEST = 0.0015
+THINNEST = 0.0006
 
 Fetched = tuple[float, float, int, int, int, str | None]
 Steps = tuple[list[float], list[float]]
@@ -44,7 +45,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
     """Writes the picture of one run with a fault."""
     (run,) = record["runs"]
     fetched: list[Fetched] = [tuple(one) for one in run["told"]["trace"]]
-    names = dict(zip(map(str, run["ports"]), record["protocols"], strict=True))
+    protocols = dict(zip(run["ports"], record["protocols"], strict=True))
     end, failed = max(one[1] for one in fetched), run["failed"] - run["begin"]
     size = max(one[2] + one[3] for one in fetched) / 1e6
     # Text remains text, and the same figures give the same file.
@@ -52,26 +53,29 @@ def draw(record: dict[str, Any], path: Path) -> None:
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(8.6, 5.6), sharex=True, layout="constrained", height_ratios=[3, 1]
     )
-    handles = []
-    for place, (port, protocol) in enumerate(names.items()):
-        own = [one for one in fetched if (one[5] or "").rpartition(":")[2] == port]
-        boxes = [
-            Rectangle((asked, offset / 1e6), answered - asked, max(nbytes / 1e6, THINNEST * size))
-            for asked, answered, offset, nbytes, _, _ in own
-        ]
-        colour = COLOURS[protocol]
-        upper.add_collection(PatchCollection(boxes, facecolor=colour, edgecolor="none", alpha=0.75))
+    handles, colours = [], {}
+    for place, (port, protocol) in enumerate(protocols.items()):
+        # Of an object store, reports name the bucket.
+        server = BUCKET if protocol == "s3" else f"127.0.0.1:{port}"
+        colours[server] = COLOURS[protocol]
         moments, speeds = rates(run["samples"], run["begin"], place)
-        lower.step(moments, speeds, where="post", color=colour)
-        moved = sum(one[3] for one in own) / 1e6
-        handles.append(Patch(color=colour, label=f"{protocol}://, {moved:.0f} MB"))
+        lower.step(moments, speeds, where="post", color=COLOURS[protocol])
+        moved = sum(one[3] for one in fetched if one[5] == server) / 1e6
+        handles.append(Patch(color=COLOURS[protocol], label=f"{protocol}://, {moved:.0f} MB"))
+    drawn = [one for one in fetched if one[5] in colours]
+    boxes = [
+        Rectangle((asked, offset / 1e6), answered - asked, max(nbytes / 1e6, THINNEST * size))
+        for asked, answered, offset, nbytes, _, _ in drawn
+    ]
+    faces = [colours[str(one[5])] for one in drawn]
+    upper.add_collection(PatchCollection(boxes, facecolor=faces, edgecolor="none", alpha=0.8))
     for axes in (upper, lower):
         axes.axvline(failed, color=FAILURE, linewidth=1.2, linestyle="--")
         axes.grid(True, color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    dead = names[str(run["failed_port"])]
+    dead = protocols[run["failed_port"]]
     upper.text(failed, size, f" {dead}:// is killed", color=FAILURE, va="bottom")
     upper.set_ylim(0, size)
     upper.set_xlim(0, end)
