@@ -104,7 +104,7 @@ def fault_checks(records: list[Record]) -> list[Check]:
         run = each["runs"][0]
         same = (run["checksum"], run["entries"]) == (calm["runs"][0]["checksum"], ENTRIES)
         holds = same and taken - undisturbed <= SECONDS_LOST
-        lost = f"{taken - undisturbed:.1f} s" if same else "other values"
+        lost = f"{max(taken - undisturbed, 0):.1f} s" if same else "other values"
         found.append((f"{what}: lost, with equal values", lost, allowed, holds))
     return found
 
@@ -116,17 +116,31 @@ def told(record: Record, name: str) -> float | None:
 
 
 def traffic_checks(records: list[Record]) -> list[Check]:
-    """Bytes that only find out how fast a place is, and bytes that came twice."""
+    """Bytes that only find out how fast a place is, bytes that came twice, and what the lines counted."""
     found: list[Check] = []
     several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
-    for what, name, most in (("probes", "probe_bytes", PROBES), ("twice", "duplicated_bytes", DUPLICATES)):
-        for each in several:
-            extra, wanted = told(each, name), told(each, "wanted_bytes")
-            if extra is not None and wanted:
-                label = f"{each['setup']}: bytes that are {what}, of those wanted"
-                measured = f"{extra / wanted:.2%}"
-                found.append((label, measured, f"less than {most:.0%}", extra / wanted < most))
+    measures = {
+        "of probes": (PROBES, lambda each: told(each, "probe_bytes")),
+        "that came twice": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
+        "through the lines that nobody wanted": (PROBES + DUPLICATES, unwanted),
+    }
+    for what, (most, measure) in measures.items():
+        shares = [
+            (extra / wanted, each["setup"])
+            for each in several
+            if (extra := measure(each)) is not None and (wanted := told(each, "wanted_bytes"))
+        ]
+        if shares:
+            share, setup = max(shares)
+            label = f"bytes {what}, of those wanted, at their most ({setup})"
+            found.append((label, f"{share:.2%}", f"less than {most:.0%}", share < most))
     return found
+
+
+def unwanted(record: Record) -> float | None:
+    """Bytes that the lines counted, beyond those of the arrays."""
+    wanted = told(record, "wanted_bytes")
+    return None if wanted is None else 1e6 * megabytes(record) - wanted
 
 
 def lazy_checks(records: list[Record]) -> list[Check]:
