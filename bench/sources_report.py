@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -119,7 +120,7 @@ def traffic_checks(records: list[Record]) -> list[Check]:
     """Bytes that only find out how fast a place is, bytes that came twice, and what the lines counted."""
     found: list[Check] = []
     several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
-    measures = {
+    measures: dict[str, tuple[float, Callable[[Record], float | None]]] = {
         "of probes": (PROBES, lambda each: told(each, "probe_bytes")),
         "that came twice": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
         "through the lines that nobody wanted": (PROBES + DUPLICATES, unwanted),
