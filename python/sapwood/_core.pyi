@@ -106,8 +106,8 @@ class File:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
-        block_bytes, unplanned_reads, skipped_bytes, baskets, decompressed_bytes, wait_ns, decompress_ns,
-        decode_ns."""
+        duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, baskets,
+        decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""

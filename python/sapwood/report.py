@@ -106,6 +106,8 @@ class ReadReport:
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read and not needed: the price of fewer requests.
+        duplicated_bytes: bytes that were asked of one server because another was slow with them.
+        probe_bytes: bytes that were read only to know what a server can do that is not used.
         block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
         unplanned_reads: reads that went around the planner; always 0.
         skipped_bytes: bytes of baskets that a cut or an entry list saved: no wanted entry lies in them.
@@ -138,6 +140,8 @@ class ReadReport:
     decode_seconds: float
     skipped_bytes: int = 0
     block_bytes: int = 0
+    duplicated_bytes: int = 0
+    probe_bytes: int = 0
     size: int = 0
     opened: float = 0.0
     retries: int = 0
@@ -375,6 +379,8 @@ _WHOLE = (
     "wanted_bytes",
     "fetched_bytes",
     "overread_bytes",
+    "duplicated_bytes",
+    "probe_bytes",
     "block_bytes",
     "unplanned_reads",
     "skipped_bytes",

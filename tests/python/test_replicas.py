@@ -205,11 +205,11 @@ def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> 
     assert len(one.content) == len(other.content)
     with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
         check(file["t"])
-    file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
+    file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"], deadline=4)
     one.behave = lambda request: http_fake.reset
-    with pytest.raises(errors.SapwoodError) as caught:
-        file["t"].arrays(deadline=4)
-    assert not isinstance(caught.value, errors.UsageError)
+    with pytest.raises(errors.DeadlineError) as caught:
+        file["t"].arrays()
+    assert "another file" in str(caught.value)
 
 
 def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:

@@ -53,6 +53,10 @@ counters! {
     block_bytes,
     /// Bytes fetched and not asked for: the price of merging neighbours.
     overread_bytes,
+    /// Bytes asked of one source because another was slow with them.
+    duplicated_bytes,
+    /// Bytes read only to know what a source can do that is not used.
+    probe_bytes,
     /// Reads that went around the planner; always 0.
     unplanned_reads,
     /// Bytes of baskets that were passed over, because no wanted entry lies in them.

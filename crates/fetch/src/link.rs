@@ -95,6 +95,17 @@ impl Meter {
         Link { round_trip: state.round_trip.get(Duration::min), bandwidth: state.bandwidth.get(u64::max) }
     }
 
+    /// What is known from elsewhere, as if it had been measured now.
+    pub(crate) fn seed(&self, link: Link, now: Instant) {
+        let mut state = self.lock();
+        if let Some(round_trip) = link.round_trip {
+            state.round_trip.add(round_trip, Duration::min, now);
+        }
+        if let Some(bandwidth) = link.bandwidth {
+            state.bandwidth.add(bandwidth, u64::max, now);
+        }
+    }
+
     /// A request is sent; it is over when what is returned is dropped.
     pub(crate) fn asked(self: Arc<Self>, now: Instant) -> Asked {
         let mut state = self.lock();

@@ -7,5 +7,6 @@ mod blocks;
 mod fetcher;
 mod learn;
 mod replay;
+mod replicas;
 mod satisfy;
 mod source;

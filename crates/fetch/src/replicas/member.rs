@@ -1,0 +1,156 @@
+//! One source of a file, as it is known: whether it is read from, what is asked of it just now, what it can do.
+
+use super::divide::Worker;
+use super::quality::Quality;
+use super::{Settings, Standing};
+use sapwood_core::Error;
+use sapwood_source::Physics;
+use std::time::{Duration, Instant};
+
+/// No request is taken as late before this time, however soon its answer was expected.
+const SOONEST: f64 = 0.5;
+
+/// How much longer than expected a request may take in any case; but no longer than so many stalls, however little is
+/// expected of a source: others may have become better.
+const PATIENCE: (f64, f64) = (1.5, 4.0);
+
+/// Seconds of transfer in one request, so that there are several to choose from and none is large.
+const PIECE: f64 = 0.25;
+
+/// Seconds of transfer that are in flight, beside two round trips.
+const IN_FLIGHT: f64 = 0.5;
+
+/// Bytes of the smallest and the largest request that work is cut into.
+const PIECE_BYTES: (f64, f64) = ((128 << 10) as f64, (8 << 20) as f64);
+
+/// What is made of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is read from.
+    Active,
+    /// It could be; if it is `trusted`, it answered since it failed last.
+    Idle { trusted: bool },
+    /// It is left alone; if it was `silent`, it may still answer.
+    Resting { until: Instant, silent: bool },
+    /// It has another file.
+    Refused,
+}
+
+/// A request that is in flight.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    number: u64,
+    bytes: u64,
+    sent: Instant,
+    /// Whether nothing else was in flight when it was sent.
+    alone: bool,
+}
+
+/// A source.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its server, or its URL.
+    pub(crate) name: String,
+    pub(crate) state: State,
+    pub(crate) quality: Quality,
+    /// Why it was left last.
+    pub(crate) error: Option<Error>,
+    /// Errors without an answer between them.
+    pub(crate) failures: u32,
+    /// Bytes that it answered with.
+    pub(crate) bytes: u64,
+    flights: Vec<Flight>,
+    answered: Option<Instant>,
+}
+
+impl Member {
+    pub(crate) fn new(name: String, quality: Quality) -> Self {
+        let (state, flights) = (State::Idle { trusted: true }, Vec::new());
+        Member { name, state, quality, error: None, failures: 0, bytes: 0, flights, answered: None }
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        match self.state {
+            State::Active => Standing::Active,
+            State::Idle { .. } => Standing::Idle,
+            State::Resting { .. } => Standing::Resting,
+            State::Refused => Standing::Refused,
+        }
+    }
+
+    /// A request for so many bytes is sent. Returns after which time it is late.
+    pub(crate) fn sent(&mut self, number: u64, bytes: u64, settings: &Settings, now: Instant) -> Duration {
+        let limit = self.limit(self.queued() + bytes, settings);
+        let alone = self.flights.is_empty();
+        self.flights.push(Flight { number, bytes, sent: now, alone });
+        limit
+    }
+
+    /// A request was answered.
+    pub(crate) fn answered(&mut self, number: u64, now: Instant) {
+        let Some(flight) = self.take(number) else { return };
+        self.quality.answered(flight.bytes, flight.sent, flight.alone, now);
+        self.bytes = self.bytes.saturating_add(flight.bytes);
+        self.answered = Some(now);
+        self.failures = self.failures.saturating_sub(1);
+    }
+
+    /// A request was abandoned because another source answered first.
+    pub(crate) fn late(&mut self, number: u64, now: Instant) {
+        if let Some(flight) = self.take(number) {
+            self.quality.late(flight.sent, now);
+        }
+    }
+
+    /// Nobody waits any more for a request.
+    pub(crate) fn dropped(&mut self, number: u64) {
+        self.take(number);
+    }
+
+    fn take(&mut self, number: u64) -> Option<Flight> {
+        let at = self.flights.iter().position(|flight| flight.number == number)?;
+        Some(self.flights.swap_remove(at))
+    }
+
+    /// Bytes that were asked for and did not come yet.
+    fn queued(&self) -> u64 {
+        self.flights.iter().map(|flight| flight.bytes).sum()
+    }
+
+    /// What it can be expected to do from now on.
+    pub(crate) fn worker(&self) -> Worker {
+        let begin = self.quality.seconds_for(self.queued());
+        Worker { begin, latency: self.quality.latency(), bandwidth: self.quality.bandwidth() }
+    }
+
+    /// Bytes of the requests that work for it is cut into.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        (self.quality.bandwidth() * PIECE).clamp(PIECE_BYTES.0, PIECE_BYTES.1) as u64
+    }
+
+    /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest can go elsewhere.
+    pub(crate) fn has_room(&self, physics: &Physics) -> bool {
+        let useful = self.quality.bandwidth() * (2.0 * self.quality.latency() + IN_FLIGHT);
+        let useful = (useful as u64).max(2 * self.piece_bytes());
+        self.flights.is_empty() || (self.flights.len() < physics.concurrency && self.queued() < useful)
+    }
+
+    /// The moment at which it will have been silent for too long, if nothing comes before.
+    pub(crate) fn silent_at(&self, settings: &Settings) -> Option<Instant> {
+        let oldest = self.flights.iter().map(|flight| flight.sent).min()?;
+        let since = self.answered.map_or(oldest, |answered| answered.max(oldest));
+        Some(since + self.limit(self.queued(), settings))
+    }
+
+    /// How long to wait for so many bytes, in all, before they are late.
+    fn limit(&self, bytes: u64, settings: &Settings) -> Duration {
+        if self.quality.measured().is_none() {
+            return settings.stall;
+        }
+        let expected = self.quality.seconds_for(bytes);
+        let stall = settings.stall.as_secs_f64();
+        let most = (PATIENCE.0 * expected).clamp(stall, PATIENCE.1 * stall);
+        let seconds = (settings.straggler * expected).max(SOONEST).min(most);
+        Duration::try_from_secs_f64(seconds).unwrap_or(settings.stall)
+    }
+}

@@ -1,0 +1,85 @@
+//! Keeps knowing what sources can do that are not read from: they are asked for a little of what is read anyway.
+
+use super::member::State as Standing;
+use super::roster::Id;
+use super::shared::{Shared, State, now};
+use sapwood_core::{ByteRange, Deadline};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of one probe at most.
+const PROBE: u64 = 256 << 10;
+
+/// The same of a source that was left because of an error.
+const CAREFUL: u64 = 64 << 10;
+
+/// How long a probe may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Most ranges in a probe.
+const RANGES: usize = 16;
+
+impl Shared {
+    /// Asks a source that is not read from for a part of these ranges, if it is time to.
+    pub(crate) fn probe_if_due(self: &Arc<Self>, ranges: &[ByteRange]) {
+        let Some((id, part, number)) = self.choose_probe(ranges) else { return };
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            let deadline = Deadline::at(now() + LONGEST);
+            let answers = shared.ask_source(id, &part, deadline);
+            let answers = tokio::time::timeout_at(deadline.instant().into(), answers).await;
+            shared.lock().probing = None;
+            shared.change(|roster, now| match answers {
+                Ok(Ok(_)) => roster.answered(id, number, now),
+                Ok(Err(error)) => roster.failed(id, number, error, now),
+                Err(_) => roster.silent(id, number, now),
+            });
+        });
+    }
+
+    fn choose_probe(&self, ranges: &[ByteRange]) -> Option<(Id, Vec<ByteRange>, u64)> {
+        let state = &mut *self.lock();
+        if state.probing.is_some() {
+            return None;
+        }
+        let (id, most) = candidate(state)?;
+        let budget = (state.wanted as f64 * self.settings.probes) as u64;
+        let part = part(ranges, most.min(budget.saturating_sub(state.probed)));
+        let bytes: u64 = part.iter().map(|range| range.len).sum();
+        // Very little would say little.
+        if bytes < 4096 {
+            return None;
+        }
+        state.probed += bytes;
+        state.probing = Some(id);
+        self.counters.probe_bytes.add(bytes);
+        let sent = state.roster.sent(id, bytes, now());
+        Some((id, part, sent.number))
+    }
+}
+
+/// The source to probe, and with how many bytes at most: first those that were left, then whose turn it is.
+fn candidate(state: &State) -> Option<(Id, u64)> {
+    let members = state.roster.members().iter().enumerate();
+    let idle = members.filter_map(|(id, member)| match member.state {
+        Standing::Idle { trusted: false } => Some((0, member.bytes, id, CAREFUL)),
+        Standing::Idle { trusted: true } => Some((1, member.bytes, id, PROBE)),
+        _ => None,
+    });
+    idle.min().map(|(_, _, id, most)| (id, most))
+}
+
+/// The beginning of the ranges, of so many bytes at most.
+fn part(ranges: &[ByteRange], most: u64) -> Vec<ByteRange> {
+    let mut left = most;
+    let mut part = Vec::new();
+    for range in ranges.iter().filter(|range| range.len > 0).take(RANGES) {
+        let len = range.len.min(left);
+        if len == 0 {
+            break;
+        }
+        part.push(ByteRange { start: range.start, len });
+        left -= len;
+    }
+    part
+}

@@ -1,0 +1,207 @@
+//! Carries out what was decided: sends the requests of one job, and minds what becomes of them.
+
+use super::job::{Job, Order};
+use super::shared::{Shared, now};
+use crate::link::Meter;
+use crate::replicas::roster::Id;
+use bytes::Bytes;
+use futures::future::{AbortHandle, Abortable};
+use futures::stream::{FuturesUnordered, StreamExt};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::Source;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long before the deadline a read ends, so that it can say why.
+const MARGIN: Duration = Duration::from_millis(20);
+
+/// What became of a request.
+struct Outcome {
+    piece: usize,
+    number: u64,
+    answers: Option<Vec<Bytes>>,
+}
+
+impl Shared {
+    /// The bytes of all ranges, of whichever sources.
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        ranges: &[ByteRange],
+        deadline: Deadline,
+    ) -> Result<Vec<Bytes>> {
+        self.check(ranges)?;
+        let bytes = ranges.iter().map(|range| range.len).sum();
+        let mut job = {
+            let mut state = self.lock();
+            state.wanted = state.wanted.saturating_add(bytes);
+            Job::new(ranges, self.is_shared(&state))
+        };
+        self.probe_if_due(ranges);
+        let left = deadline.instant().saturating_duration_since(now());
+        let end = deadline.instant() - MARGIN.min(left / 10);
+        let mut in_flight = FuturesUnordered::new();
+        let mut handles: HashMap<u64, AbortHandle> = HashMap::new();
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            changed.as_mut().enable();
+            self.search_if_wanted();
+            let (orders, next) = self.decide(&mut job, end);
+            for order in orders {
+                let (handle, registration) = AbortHandle::new_pair();
+                handles.insert(order.number, handle);
+                // Made here: what is never polled is taken back, too.
+                let flight = Flight { shared: self, id: order.id, number: order.number };
+                in_flight.push(Abortable::new(self.ask(order, flight, deadline), registration));
+            }
+            if job.is_done() {
+                return Ok(job.finish());
+            }
+            if in_flight.is_empty()
+                && let Some(error) = self.hopeless()
+            {
+                return Err(self.explain(error));
+            }
+            tokio::select! {
+                biased;
+                Some(outcome) = in_flight.next() => {
+                    if let Ok(outcome) = outcome {
+                        handles.remove(&outcome.number);
+                        self.settle(&mut job, outcome, &mut handles);
+                    }
+                }
+                () = changed => {}
+                () = tokio::time::sleep_until(next.min(end).into()) => {
+                    if now() >= end {
+                        return Err(self.explain(self.too_late()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The requests to send now, and when to decide again if nothing happens before.
+    fn decide(&self, job: &mut Job<'_>, end: Instant) -> (Vec<Order>, Instant) {
+        let now = now();
+        let (orders, next, news) = {
+            let state = &mut *self.lock();
+            state.roster.refresh(now);
+            state.roster.hurry(end, now);
+            let orders = job.decide(&mut state.roster, now);
+            let have_one = state.roster.at_hand().next().is_some();
+            let searched = state.search.due(have_one).filter(|&due| due > now);
+            let next = [job.next_moment(now), state.roster.next_moment(now), searched];
+            (orders, next.into_iter().flatten().min().unwrap_or(end), self.news(state))
+        };
+        let again: u64 = orders.iter().filter(|order| order.again).map(Order::bytes).sum();
+        self.counters.duplicated_bytes.add(again);
+        self.tell(news);
+        (orders, next)
+    }
+
+    fn settle(&self, job: &mut Job<'_>, outcome: Outcome, handles: &mut HashMap<u64, AbortHandle>) {
+        let Some(answers) = outcome.answers else { return job.failed(outcome.piece, outcome.number) };
+        let late = job.answered(outcome.piece, outcome.number, answers);
+        for &(_, number) in &late {
+            if let Some(handle) = handles.remove(&number) {
+                handle.abort();
+            }
+        }
+        if !late.is_empty() {
+            self.change(|roster, now| late.iter().for_each(|&(id, number)| roster.late(id, number, now)));
+        }
+    }
+
+    /// Sends a request, and says in the roster what became of it.
+    async fn ask(&self, order: Order, flight: Flight<'_>, deadline: Deadline) -> Outcome {
+        let Order { piece, id, number, ranges, .. } = order;
+        let answers = self.ask_source(id, &ranges, deadline).await;
+        std::mem::forget(flight);
+        let answers = match answers {
+            Ok(answers) => {
+                self.change(|roster, now| roster.answered(id, number, now));
+                Some(answers)
+            }
+            Err(error) => {
+                self.change(|roster, now| roster.failed(id, number, error, now));
+                None
+            }
+        };
+        Outcome { piece, number, answers }
+    }
+
+    /// The answers of a source, checked to be as many and as long as asked.
+    pub(crate) async fn ask_source(
+        &self,
+        id: Id,
+        ranges: &[ByteRange],
+        deadline: Deadline,
+    ) -> Result<Vec<Bytes>> {
+        let source = self.source(id).ok_or_else(|| Error::new(ErrorKind::Closed, "the source is gone"))?;
+        // Of a single source, the fetcher measures the link itself.
+        let measured = { self.lock().roster.active().nth(1).is_some() }.then(|| source.server()).flatten();
+        let asked = measured.map(|server| Meter::of(&server).asked(now()));
+        let answers = read(source, ranges, deadline).await?;
+        if let Some(asked) = asked {
+            asked.answered(ranges.iter().map(|range| range.len).sum(), now());
+        }
+        let right = |(range, answer): (&ByteRange, &Bytes)| range.len == answer.len() as u64;
+        if answers.len() == ranges.len() && ranges.iter().zip(&answers).all(right) {
+            return Ok(answers);
+        }
+        Err(Error::new(ErrorKind::Server, "broken data: the answer is not as long as what was asked for"))
+    }
+
+    fn check(&self, ranges: &[ByteRange]) -> Result<()> {
+        let size = self.identity.size;
+        let beyond = |range: &&ByteRange| range.start.checked_add(range.len).is_none_or(|end| end > size);
+        ranges.iter().find(beyond).map_or(Ok(()), |range| {
+            let message = format!("{} bytes are wanted, but the file ends at byte {size}", range.len);
+            Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&*self.identity.url))
+        })
+    }
+
+    /// The error to end with, if no source will ever answer, and there are no others.
+    fn hopeless(&self) -> Option<Error> {
+        let state = self.lock();
+        state.roster.hopeless().filter(|_| state.search.is_exhausted())
+    }
+
+    fn too_late(&self) -> Error {
+        let state = self.lock();
+        let reason = |member: &super::member::Member| {
+            member.error.as_ref().map(|error| format!("; {}: {}", member.name, error.message()))
+        };
+        let reasons: String = state.roster.members().iter().filter_map(reason).collect();
+        Error::new(ErrorKind::Timeout, format!("no source answered before the deadline{reasons}"))
+            .hint("ask for a later deadline if the connection is slow")
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        error.url(&*self.identity.url).told(&self.counters.story)
+    }
+}
+
+/// Reads from a source; one that never waits for others would keep the thread, and gets one of its own.
+async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
+    if !source.physics().immediate {
+        return source.read_ranges(ranges, deadline).await;
+    }
+    let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
+    let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));
+    task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, "the read broke down").caused_by(error)))
+}
+
+/// A request that is in flight; dropped when nobody waits for it any more.
+struct Flight<'a> {
+    shared: &'a Shared,
+    id: Id,
+    number: u64,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.shared.change(|roster, _| roster.dropped(self.id, self.number));
+    }
+}

@@ -1,0 +1,170 @@
+//! One file at several servers, on a clock that only the test moves.
+
+mod faults;
+mod model;
+
+use model::{Manner, SIZE, Server, content, open, read_all, within};
+use sapwood_core::{ByteRange, ErrorKind, Event};
+use sapwood_fetch::replicas::Settings;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Seconds to read the file twice at these servers; the first time is not counted.
+async fn steady(servers: &[Arc<Server>], settings: Settings) -> f64 {
+    let (source, _) = open(servers, settings, within(1000)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_equal_sources_are_nearly_twice_as_fast() {
+    let alone = steady(&[Server::new("a", 20, 10.0)], Settings::default()).await;
+    let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
+    let both = steady(&servers, Settings::default()).await;
+    assert!(alone / both >= 1.8, "{alone} s alone, {both} s together");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_source_does_not_harm_a_fast_one() {
+    let fast = steady(&[Server::new("a", 20, 20.0)], Settings::default()).await;
+    for slow_first in [false, true] {
+        let mut servers = vec![Server::new("a", 20, 20.0), Server::new("b", 20, 2.0)];
+        if slow_first {
+            servers.reverse();
+        }
+        let both = steady(&servers, Settings::default()).await;
+        assert!(fast / both >= 0.95, "{fast} s alone, {both} s together");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn shares_follow_bandwidth() {
+    let servers = [Server::new("a", 10, 30.0), Server::new("b", 10, 10.0)];
+    let (source, counters) = open(&servers, Settings::default(), within(100)).await.unwrap();
+    for _ in 0..4 {
+        read_all(&source, within(100)).await.unwrap();
+    }
+    let ratio = servers[0].bytes_sent() as f64 / servers[1].bytes_sent() as f64;
+    assert!((2.0..4.5).contains(&ratio), "{ratio}");
+    let twice = counters.duplicated_bytes.get();
+    assert!(twice < 4 * SIZE * 3 / 100, "{twice} bytes twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_small_file_has_one_source() {
+    let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
+    let settings = Settings { early: true, large: SIZE + 1, ..Settings::default() };
+    let (source, _) = open(&servers, settings, within(100)).await.unwrap();
+    read_all(&source, within(100)).await.unwrap();
+    assert_eq!(servers[1].opened.load(Ordering::Relaxed), 0);
+    let of_one: usize = servers[0].requests.lock().unwrap().len();
+    assert_eq!(of_one as u64, SIZE / (4 << 20), "requests are not cut up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_source_has_not_begun_is_taken_by_one_that_is_done() {
+    let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
+    let (source, _) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap();
+    servers[0].behave(Manner::Slow(0.2));
+    let before = servers[0].bytes_sent();
+    let all = [ByteRange { start: 0, len: SIZE }];
+    let answers = source.read_ranges(&all, within(1000)).await.unwrap();
+    assert!(answers == [content(0)]);
+    let share = (servers[0].bytes_sent() - before) as f64 / SIZE as f64;
+    assert!(share < 0.35, "{share} of the bytes came from the slow one, which was to have half");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_dies_costs_seconds() {
+    for manner in [
+        Manner::Hangs,
+        Manner::Slow(0.0001),
+        Manner::Short,
+        Manner::Few,
+        Manner::Fails(ErrorKind::Network),
+        Manner::Fails(ErrorKind::NotFound),
+        Manner::Fails(ErrorKind::Changed),
+    ] {
+        let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
+        let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+        read_all(&source, within(1000)).await.unwrap();
+        servers[0].behave(manner);
+        let with_one = SIZE as f64 / 10e6;
+        let seconds = read_all(&source, within(1000)).await.unwrap();
+        assert!(seconds < with_one + 5.0, "{manner:?}: {seconds} s");
+        let told = counters.story.told();
+        let left = told.iter().any(|one| matches!(one.event, Event::Left | Event::Refused));
+        assert!(left, "{manner:?}: {told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_recovers_is_read_from_again() {
+    let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
+    let (source, counters) = open(&servers, Settings::default(), within(9999)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap();
+    servers[0].behave(Manner::Fails(ErrorKind::Network));
+    read_all(&source, within(1000)).await.unwrap();
+    servers[0].behave(Manner::Well);
+    let before = servers[0].bytes_sent();
+    for _ in 0..4 {
+        read_all(&source, within(1000)).await.unwrap();
+    }
+    assert!(servers[0].bytes_sent() - before > SIZE, "{:?}", counters.story.told());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_file_is_refused() {
+    let servers = [Server::new("a", 10, 10.0), Server::with("b", 10, 10.0, content(1))];
+    let (source, counters) = open(&servers, Settings::default(), within(100)).await.unwrap();
+    read_all(&source, within(100)).await.unwrap();
+    assert_eq!(servers[1].bytes_sent(), 0);
+    let told = counters.story.told();
+    assert!(told.iter().any(|one| one.event == Event::Refused), "{told:?}");
+    servers[0].behave(Manner::Fails(ErrorKind::Changed));
+    let error = read_all(&source, within(100)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Changed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_are_few_and_a_better_source_is_taken() {
+    let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0), Server::new("c", 20, 20.0)];
+    let (source, counters) = open(&servers, Settings::default(), within(9999)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap();
+    // While one is left, the third is opened in its place; then there is one too many.
+    servers[1].behave(Manner::Fails(ErrorKind::Network));
+    read_all(&source, within(1000)).await.unwrap();
+    servers[1].behave(Manner::Well);
+    for _ in 0..10 {
+        read_all(&source, within(1000)).await.unwrap();
+    }
+    let [probed, all] = [counters.probe_bytes.get(), 12 * SIZE];
+    assert!(probed > 0 && probed < all / 50, "{probed} of {all} bytes");
+    assert!(servers[2].bytes_sent() > 3 * SIZE, "{}", servers[2].bytes_sent());
+}
+
+#[tokio::test(start_paused = true)]
+async fn opening_does_not_wait_for_a_place_that_is_silent() {
+    let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
+    servers[0].behave(Manner::Hangs);
+    let begin = tokio::time::Instant::now();
+    let (source, _) = open(&servers, Settings::default(), within(100)).await.unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    read_all(&source, within(100)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_is_abandoned() {
+    let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
+    let (source, _) = open(&servers, Settings::default(), within(100)).await.unwrap();
+    let all = [ByteRange { start: 0, len: SIZE }];
+    let read = tokio::time::timeout(Duration::from_secs(1), source.read_ranges(&all, within(100)));
+    assert!(read.await.is_err());
+    let before: usize = servers.iter().map(|server| server.requests.lock().unwrap().len()).sum();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let after: usize = servers.iter().map(|server| server.requests.lock().unwrap().len()).sum();
+    assert_eq!(before, after);
+    assert_eq!(read_all(&source, within(100)).await.map(|_| ()).ok(), Some(()));
+}
