@@ -70,7 +70,11 @@ private:
       result.value = stat->GetSize();
       result.modified = stat->GetModTime();
     }
-    if (protocol) result.value = protocol->GetHostInfo();
+    if (protocol) {
+      // Some XrdCl leave both in the order of the network; versions are small numbers.
+      bool swapped = protocol->GetVersion() >= 1u << 24;
+      result.value = swapped ? __builtin_bswap32(protocol->GetHostInfo()) : protocol->GetHostInfo();
+    }
     if (buffer) {
       text = without_zeros(buffer->ToString());
       result.text = text.c_str();

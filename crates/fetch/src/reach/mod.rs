@@ -130,13 +130,12 @@ impl Reach {
 
     /// A redirector that may know of more.
     fn due(&self, known: &[Known]) -> Option<usize> {
-        let is_read = known.iter().any(|known| known.standing == Standing::Active);
+        let is_read = is_read(known);
         let pause = if is_read { ASK_AGAIN } else { Duration::from_secs(1) };
         let mut state = self.lock();
-        let index = state
-            .redirectors
-            .iter()
-            .position(|asked| !asked.is_of_caches && asked.last.is_none_or(|last| last.elapsed() >= pause))?;
+        let index = state.redirectors.iter().position(|asked| {
+            !(asked.is_of_caches && is_read) && asked.last.is_none_or(|last| last.elapsed() >= pause)
+        })?;
         state.redirectors.get_mut(index)?.last = Some(Instant::now());
         Some(index)
     }
@@ -149,10 +148,12 @@ impl Reach {
             let asked = state.redirectors.get(index)?;
             (asked.redirector.clone(), asked.server.clone())
         };
-        if redirector.hands_out_caches(&server, deadline).await {
-            let mut state = self.lock();
-            state.redirectors.get_mut(index)?.is_of_caches = true;
-            return None;
+        if is_read(known) {
+            let caches = redirector.hands_out_caches(&server, deadline).await?;
+            self.lock().redirectors.get_mut(index)?.is_of_caches = caches;
+            if caches {
+                return None;
+            }
         }
         let servers: Vec<String> = known.iter().filter_map(|known| known.server.clone()).collect();
         let opened = redirector.another(&servers, deadline).await.ok();
@@ -222,6 +223,11 @@ impl Reach {
         self.lock().redirectors.push(Asked { redirector, server, last: None, is_of_caches: false });
         true
     }
+}
+
+/// Whether there is a source that serves.
+fn is_read(known: &[Known]) -> bool {
+    known.iter().any(|known| known.standing == Standing::Active)
 }
 
 /// A place that is being tried; what became of it is written down when this is dropped.

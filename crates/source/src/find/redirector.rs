@@ -49,12 +49,10 @@ impl Redirector {
         Ok(servers.iter().filter_map(|server| crate::xrootd::on_server(&self.url, server)).collect())
     }
 
-    /// Whether what it hands out is a cache, at `host:port`, of which a second one would only fetch the file again.
-    pub async fn hands_out_caches(&self, server: &str, deadline: Deadline) -> bool {
-        match crate::xrootd::on_server(&self.url, server) {
-            Some(url) => crate::xrootd::is_cache(&url, deadline).await,
-            None => false,
-        }
+    /// Whether what it hands out is a cache, at `host:port`, of which a second one would only fetch the file again. None
+    /// if that one does not say.
+    pub async fn hands_out_caches(&self, server: &str, deadline: Deadline) -> Option<bool> {
+        crate::xrootd::is_cache(&crate::xrootd::on_server(&self.url, server)?, deadline).await
     }
 }
 
@@ -87,7 +85,7 @@ impl Redirector {
     }
 
     /// See the other systems.
-    pub async fn hands_out_caches(&self, _: &str, _: Deadline) -> bool {
-        false
+    pub async fn hands_out_caches(&self, _: &str, _: Deadline) -> Option<bool> {
+        None
     }
 }

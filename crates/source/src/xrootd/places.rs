@@ -11,8 +11,8 @@ use std::future::Future;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-/// What a server may take to say what it is; one that takes longer is taken to be an ordinary one.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// What a server may take to say what it is: behind what it is sending just now.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Role of a server that fetches from others what it sends: `kXR_attrProxy` of `XProtocol.hh`.
 const PROXY: u64 = 0x200;
@@ -93,27 +93,27 @@ pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>>
 /// Whether the server of a URL is a cache in front of others (XCache), which gets the whole file for itself: a second
 /// one that is asked for the same file only fetches it once more.
 ///
-/// A proxy that does not say whether it keeps what it fetches is taken to be one.
-pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> bool {
+/// A proxy that does not say whether it keeps what it fetches is taken to be one. None if it does not answer.
+pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> Option<bool> {
     let deadline = deadline.within(PATIENCE);
     let (Ok(library), Ok(place)) = (library_for(url, deadline).await, CString::new(url)) else {
-        return false;
+        return None;
     };
     let role = begin((), |done, context| {
         // SAFETY: the URL is a C string.
         unsafe { (library.role)(place.as_ptr(), seconds(deadline), done, context) };
     });
-    match in_time(end(role), deadline).await {
-        Some(Ok(answer)) if answer.value & PROXY != 0 => {}
-        _ => return false,
+    match in_time(end(role), deadline).await? {
+        Ok(answer) if answer.value & PROXY != 0 => {}
+        _ => return Some(false),
     }
     let stats = begin((), |done, context| {
         // SAFETY: both are C strings. `p`: of its protocol, and what lies below that.
         unsafe { (library.query_stats)(place.as_ptr(), c"p".as_ptr(), seconds(deadline), done, context) };
     });
-    match in_time(end(stats), deadline).await {
-        Some(Ok(answer)) => answer.text.contains("<stats id=\"cache\""),
-        _ => true,
+    match in_time(end(stats), deadline).await? {
+        Ok(answer) => Some(answer.text.contains("<stats id=\"cache\"")),
+        Err(_) => Some(true),
     }
 }
 
