@@ -55,11 +55,11 @@ def server(content: bytes) -> Iterator[web.FakeServer]:
 
 @contextlib.contextmanager
 def late(seconds: float) -> Iterator[None]:
-    """What fails because ``seconds`` passed, and not much later."""
+    """What fails because ``seconds`` passed, and soon: a second later, or what a busy machine makes of it."""
     start = time.monotonic()
     with pytest.raises(errors.DeadlineError):
         yield
-    assert time.monotonic() - start < seconds + 1
+    assert time.monotonic() - start < seconds + 3
 
 
 CALLS: dict[str, Callable[[Any, Any], Any]] = {

@@ -295,7 +295,7 @@ def test_every_fault_ends_in_time(fault: str, place: Web | Root, outcome: type[E
 
 
 def check_time(start: float, deadline: float) -> None:
-    assert time.monotonic() - start < deadline + 1
+    assert time.monotonic() - start < deadline + 3
 
 
 @pytest.mark.parametrize(

