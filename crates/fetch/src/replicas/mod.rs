@@ -1,6 +1,6 @@
 //! One file, read from several places at once: everything above sees one source.
 //!
-//! [`Replicas::open`] gets its sources from a [`Finder`], such as a [`List`]. A source is *active*: read from; *idle*: at
+//! [`Replicas::open`] gets its sources from a [`Finder`]. A source is *active*: read from; *idle*: at
 //! hand; or *resting*: left alone after an error, for a time that grows. Each request is divided among those that are
 //! active so that all finish together; what fails or is late is asked of another one. What happens is told in the story.
 //!
@@ -25,7 +25,7 @@ mod search;
 mod settings;
 mod shared;
 
-pub use finder::{Candidate, Finder, Known, List, Standing};
+pub use finder::{Finder, Known, Standing};
 pub use settings::Settings;
 
 use bytes::Bytes;

@@ -7,9 +7,6 @@ use std::time::Duration;
 pub struct Settings {
     /// Most sources that are read from at once; at least 1. Default: 2.
     pub sources: usize,
-    /// Whether a further source is looked for as soon as the file is open, and not only when much of it is read.
-    /// Default: no.
-    pub early: bool,
     /// Bytes of the file that are wanted before further sources are looked for; of a smaller file, there is one source
     /// as long as it does not fail. Default: 8 MiB.
     pub large: u64,
@@ -30,7 +27,6 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             sources: 2,
-            early: false,
             large: 8 << 20,
             straggler: 4.0,
             stall: Duration::from_secs(3),

@@ -89,11 +89,7 @@ impl Shared {
             changed: Notify::new(),
         };
         shared.join(source, began, &known);
-        let shared = Arc::new(shared);
-        if settings.early && shared.may_have_more() {
-            shared.search();
-        }
-        Ok((shared, known))
+        Ok((Arc::new(shared), known))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -215,12 +211,6 @@ impl Shared {
             at_hand < wanted && state.search.begin(at_hand > 0, now())
         };
         if begin {
-            self.run_search();
-        }
-    }
-
-    fn search(self: &Arc<Self>) {
-        if self.lock().search.begin(true, now()) {
             self.run_search();
         }
     }

@@ -1,6 +1,7 @@
 //! One file at several servers, on a clock that only the test moves.
 
 mod faults;
+mod list;
 mod model;
 
 use model::{Manner, SIZE, Server, content, open, read_all, within};
@@ -54,7 +55,7 @@ async fn shares_follow_bandwidth() {
 #[tokio::test(start_paused = true)]
 async fn a_small_file_has_one_source() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
-    let settings = Settings { early: true, large: SIZE + 1, ..Settings::default() };
+    let settings = Settings { large: SIZE + 1, ..Settings::default() };
     let (source, _) = open(&servers, settings, within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].opened.load(Ordering::Relaxed), 0);

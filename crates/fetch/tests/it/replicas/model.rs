@@ -1,9 +1,10 @@
 //! Sources behind modelled links, on a clock that only the test moves.
 
+use super::list::{Candidate, List};
 use bytes::Bytes;
 use futures::FutureExt;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_fetch::replicas::{Candidate, List, Replicas, Settings};
+use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,149 @@
+//! Finds sources by a list of places; and what a finder is held to.
+
+use futures::FutureExt;
+use sapwood_core::{Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_fetch::replicas::{Finder, Known};
+use sapwood_source::{BoxFuture, MemorySource, Opened};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+type Open = dyn Fn(Deadline) -> BoxFuture<'static, Result<Opened>> + Send + Sync;
+
+/// One place of a [`List`].
+pub(super) struct Candidate {
+    name: String,
+    open: Box<Open>,
+}
+
+impl Candidate {
+    /// What `open` opens; `name` is shown in messages.
+    pub(super) fn new<F>(name: impl Into<String>, open: F) -> Self
+    where
+        F: Fn(Deadline) -> BoxFuture<'static, Result<Opened>> + Send + Sync + 'static,
+    {
+        Candidate { name: name.into(), open: Box::new(open) }
+    }
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Candidate").field(&self.name).finish()
+    }
+}
+
+/// Finds the sources of a list, in its order.
+#[derive(Debug)]
+pub(super) struct List {
+    candidates: Vec<Candidate>,
+    places: Mutex<Vec<Place>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Untried,
+    BeingTried,
+    Failed,
+    Found,
+}
+
+impl List {
+    /// Finds the candidates, the first one first.
+    pub(super) fn new(candidates: Vec<Candidate>) -> Self {
+        let places = Mutex::new(vec![Place::Untried; candidates.len()]);
+        List { candidates, places }
+    }
+
+    /// The next place to try; `None` once all were.
+    fn take(&self) -> Option<(Trying<'_>, &Candidate)> {
+        let mut places = self.places();
+        let next = places.iter().position(|&place| place == Place::Untried);
+        let (Some(next), Some(candidate)) = (next, next.and_then(|next| self.candidates.get(next))) else {
+            for place in places.iter_mut().filter(|place| **place == Place::Failed) {
+                *place = Place::Untried;
+            }
+            return None;
+        };
+        let trying = Trying { list: self, index: next, outcome: Place::Untried };
+        trying.set(&mut places, Place::BeingTried);
+        Some((trying, candidate))
+    }
+
+    fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place that is being tried; what became of it is written down when this is dropped.
+struct Trying<'a> {
+    list: &'a List,
+    index: usize,
+    outcome: Place,
+}
+
+impl Trying<'_> {
+    fn set(&self, places: &mut [Place], to: Place) {
+        if let Some(place) = places.get_mut(self.index) {
+            *place = to;
+        }
+    }
+}
+
+impl Drop for Trying<'_> {
+    fn drop(&mut self) {
+        self.set(&mut self.list.places(), self.outcome);
+    }
+}
+
+impl Finder for List {
+    fn next<'a>(&'a self, _: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+        Box::pin(async move {
+            let Some((mut trying, candidate)) = self.take() else { return Ok(None) };
+            let opened: Result<_, Error> = (candidate.open)(deadline).await;
+            trying.outcome = if opened.is_ok() { Place::Found } else { Place::Failed };
+            opened.map(Some).map_err(|error| error.url(&candidate.name))
+        })
+    }
+}
+
+fn good(name: &'static str) -> Candidate {
+    Candidate::new(name, move |_| {
+        let source = Arc::new(MemorySource::new(name));
+        async move { Ok(Opened { source, known: Segments::default() }) }.boxed()
+    })
+}
+
+fn bad() -> Candidate {
+    Candidate::new("bad", |_| async { Err(Error::new(ErrorKind::Network, "no")) }.boxed())
+}
+
+fn silent() -> Candidate {
+    Candidate::new("silent", |_| std::future::pending().boxed())
+}
+
+fn next(list: &List) -> Result<Option<u64>> {
+    let opened = list.next(&[], Deadline::default()).now_or_never().unwrap()?;
+    Ok(opened.map(|opened| opened.source.identity().size))
+}
+
+#[test]
+fn a_list_is_gone_through_in_order_and_what_failed_is_tried_in_the_next_round() {
+    let list = List::new(vec![good("a"), bad(), good("bc")]);
+    assert_eq!(next(&list).unwrap(), Some(1));
+    for _ in 0..2 {
+        assert_eq!(next(&list).unwrap_err().url_str(), Some("bad"));
+        if next(&list).unwrap() == Some(2) {
+            assert_eq!(next(&list).unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn a_place_that_is_slow_does_not_keep_others_waiting_and_is_not_lost() {
+    let list = List::new(vec![silent(), good("a")]);
+    let mut waiting = list.next(&[], Deadline::default());
+    assert!((&mut waiting).now_or_never().is_none());
+    assert_eq!(next(&list).unwrap(), Some(1));
+    assert_eq!(next(&list).unwrap(), None);
+    drop(waiting);
+    assert!(list.next(&[], Deadline::default()).now_or_never().is_none(), "it is tried again");
+}
