@@ -33,6 +33,26 @@ impl Algorithm {
         }
     }
 
+    /// The tag, as bytes.
+    pub(crate) fn tag_bytes(self) -> [u8; 2] {
+        match self {
+            Algorithm::Zlib => *b"ZL",
+            Algorithm::OldZlib => *b"CS",
+            Algorithm::Lzma => *b"XZ",
+            Algorithm::Lz4 => *b"L4",
+            Algorithm::Zstd => *b"ZS",
+        }
+    }
+
+    /// The method byte behind the tag (root-io-spec Compression §3).
+    pub(crate) fn method(self) -> u8 {
+        match self {
+            Algorithm::Zlib | Algorithm::OldZlib => 8,
+            Algorithm::Lzma => 0,
+            Algorithm::Lz4 | Algorithm::Zstd => 1,
+        }
+    }
+
     /// The algorithm of a tag and its method byte, as strict as ROOT is (root-io-spec Compression §3).
     fn of(tag: [u8; 2], method: u8) -> Option<Self> {
         match (&tag, method) {

@@ -1,17 +1,22 @@
-//! ROOT's compression blocks: from the bytes of a record to the object that was compressed.
+//! ROOT's compression blocks: from the bytes of a record to the object that was compressed, and back.
 //!
 //! A compressed payload is one block, or several of at most 16 MiB each; a block is nine bytes of header and a
 //! stream of one of five algorithms (root-io-spec Compression §2-7). Nothing in a payload says that it is
 //! compressed: [`is_compressed`] decides from the lengths in the key.
 //!
 //! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
+//! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level.
 //! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
 //! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
 
 mod block;
+mod compression;
 mod decoder;
+mod encoder;
 mod lz4;
 mod lzma;
 
 pub use block::{Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, blocks, is_compressed, uncompressed_len};
+pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};
+pub use encoder::{BLOCK_MAX, Encoder, with_encoder};

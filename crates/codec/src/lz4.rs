@@ -31,3 +31,30 @@ fn raw(stream: &[u8], out: &mut [u8]) -> Option<usize> {
     };
     usize::try_from(written).ok()
 }
+
+/// Compresses to what follows the header of an `L4` block, checksum included; `None` if it does not fit.
+///
+/// As ROOT does: levels below 4 are the fast compressor, from 4 up the thorough one.
+pub(crate) fn compress(object: &[u8], level: u8, out: &mut [u8]) -> Option<usize> {
+    let (checksum, stream) = out.split_first_chunk_mut::<8>()?;
+    let written = raw_compress(object, level, stream)?;
+    *checksum = xxh64(stream.get(..written)?, 0).to_be_bytes();
+    Some(checksum.len() + written)
+}
+
+#[expect(unsafe_code, reason = "the thorough compressor is only in the C library")]
+fn raw_compress(object: &[u8], level: u8, out: &mut [u8]) -> Option<usize> {
+    let object_len = c_int::try_from(object.len()).ok()?;
+    let out_len = c_int::try_from(out.len()).ok()?;
+    let (from, to) = (object.as_ptr().cast(), out.as_mut_ptr().cast());
+    // SAFETY: both pointers are valid for the lengths given with them, which the functions neither read nor
+    // write beyond; they answer 0 if the result does not fit.
+    let written = unsafe {
+        if level < 4 {
+            lz4_sys::LZ4_compress_default(from, to, object_len, out_len)
+        } else {
+            lz4_sys::LZ4_compress_HC(from, to, object_len, out_len, c_int::from(level))
+        }
+    };
+    usize::try_from(written).ok().filter(|&written| written > 0)
+}

@@ -1,0 +1,178 @@
+//! What a writer asks for: an algorithm and a level, as ROOT's one number and as people write it.
+
+use crate::Algorithm;
+use sapwood_core::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// The algorithms that are written, with the hundreds of ROOT's number.
+const WRITTEN: [(Algorithm, i32); 4] =
+    [(Algorithm::Zlib, 1), (Algorithm::Lzma, 2), (Algorithm::Lz4, 4), (Algorithm::Zstd, 5)];
+
+/// The greatest level that means something of its own; ROOT takes those above it for this one.
+pub(crate) const MAX_LEVEL: u8 = 9;
+
+/// An algorithm and a level, as ROOT understands them.
+///
+/// ```
+/// use sapwood_codec::{Algorithm, Compression};
+/// let compression: Compression = "zstd:5".parse()?;
+/// assert_eq!(compression, Compression::from_number(505)?);
+/// assert_eq!((compression.algorithm(), compression.level()), (Algorithm::Zstd, 5));
+/// assert_eq!(compression.to_string(), "zstd:5");
+/// assert!(Compression::from_number(0)?.is_none());
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Compression {
+    algorithm: Algorithm,
+    level: u8,
+}
+
+impl Compression {
+    /// Nothing is compressed.
+    pub const NONE: Compression = Compression { algorithm: Algorithm::Zlib, level: 0 };
+
+    /// An algorithm with a level from 0 (nothing is compressed) to 9.
+    ///
+    /// # Errors
+    /// `Usage` for other levels, and for the old ZLIB, which is only read.
+    pub fn new(algorithm: Algorithm, level: u8) -> Result<Self> {
+        if hundreds(algorithm).is_none() {
+            return Err(Error::usage(format!("{algorithm} is only read")).hint("use zlib, lzma, lz4 or zstd"));
+        }
+        if level > MAX_LEVEL {
+            return Err(Error::usage(format!("there is no compression level {level}"))
+                .hint("levels go from 0, which is none, to 9; zstd's own levels are twice these"));
+        }
+        Ok(Compression { algorithm, level })
+    }
+
+    /// From ROOT's number: algorithm × 100 + level, as in `fCompress` of files and branches. Numbers below 100
+    /// mean ZLIB; levels above 9 mean 9, as in ROOT.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such algorithm.
+    pub fn from_number(number: i32) -> Result<Self> {
+        let (algorithm, level) = (number / 100, number % 100);
+        let level = u8::try_from(level).ok().map(|level| level.min(MAX_LEVEL));
+        // 0 is "the default of the process", which is ZLIB; 3 is the old ZLIB, which nobody can write.
+        let algorithm = WRITTEN.iter().find(|&&(_, hundreds)| hundreds == algorithm.max(1));
+        match (algorithm, level) {
+            (Some(&(algorithm, _)), Some(level)) => Ok(Compression { algorithm, level }),
+            _ => Err(Error::usage(format!("{number} is not a compression setting of ROOT")).hint(
+                "it is algorithm × 100 + level, where 1 is ZLIB, 2 LZMA, 4 LZ4, 5 ZSTD: 505, for example",
+            )),
+        }
+    }
+
+    /// ROOT's number; 0 if nothing is compressed.
+    pub fn number(self) -> i32 {
+        if self.is_none() {
+            return 0;
+        }
+        hundreds(self.algorithm).unwrap_or(1) * 100 + i32::from(self.level)
+    }
+
+    /// The algorithm; of no meaning if nothing is compressed.
+    pub fn algorithm(self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The level, from 0 to 9.
+    pub fn level(self) -> u8 {
+        self.level
+    }
+
+    /// True if nothing is compressed.
+    pub fn is_none(self) -> bool {
+        self.level == 0
+    }
+}
+
+fn hundreds(algorithm: Algorithm) -> Option<i32> {
+    WRITTEN.iter().find(|(written, _)| *written == algorithm).map(|&(_, hundreds)| hundreds)
+}
+
+impl Default for Compression {
+    /// `zstd:5`: what CERN's experiments use.
+    fn default() -> Self {
+        Compression { algorithm: Algorithm::Zstd, level: 5 }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return f.write_str("none");
+        }
+        write!(f, "{}:{}", self.algorithm.to_string().to_ascii_lowercase(), self.level)
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    /// Reads `zstd:5`, `ZSTD-5`, `lz4` (with the level that ROOT takes for it), `none`, or ROOT's number.
+    fn from_str(text: &str) -> Result<Self> {
+        if let Ok(number) = text.parse() {
+            return Compression::from_number(number);
+        }
+        let lower = text.to_ascii_lowercase();
+        if lower == "none" {
+            return Ok(Compression::NONE);
+        }
+        let (name, level) = match lower.split_once([':', '-']) {
+            Some((name, level)) => (name, Some(level)),
+            None => (lower.as_str(), None),
+        };
+        // The levels that ROOT recommends: root-io-spec Compression, and RCompressionSetting of ROOT.
+        let (algorithm, default) = match name {
+            "zlib" => (Algorithm::Zlib, 1),
+            "lzma" => (Algorithm::Lzma, 7),
+            "lz4" => (Algorithm::Lz4, 4),
+            "zstd" => (Algorithm::Zstd, 5),
+            _ => return Err(no_compression(text)),
+        };
+        let level =
+            level.map_or(Some(default), |level| level.parse().ok()).ok_or_else(|| no_compression(text))?;
+        Compression::new(algorithm, level)
+    }
+}
+
+fn no_compression(text: &str) -> Error {
+    Error::usage(format!("'{text}' is not a compression")).hint(
+        "use zlib, lzma, lz4 or zstd with a level from 1 to 9, as in zstd:5; none; or ROOT's number, as 505",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_there_and_back() {
+        for number in [0, 101, 109, 207, 404, 409, 505] {
+            assert_eq!(Compression::from_number(number).unwrap().number(), number);
+        }
+        assert_eq!(Compression::from_number(1).unwrap().number(), 101);
+        assert_eq!(Compression::from_number(522).unwrap().number(), 509);
+        assert_eq!(Compression::from_number(500).unwrap().number(), 0);
+        for number in [-1, 303, 605, 700] {
+            assert!(Compression::from_number(number).is_err(), "{number}");
+        }
+    }
+
+    #[test]
+    fn texts_there_and_back() {
+        for text in ["none", "zlib:1", "lzma:9", "lz4:4", "zstd:5"] {
+            assert_eq!(text.parse::<Compression>().unwrap().to_string(), text);
+        }
+        assert_eq!("ZSTD-7".parse::<Compression>().unwrap().number(), 507);
+        assert_eq!("lz4".parse::<Compression>().unwrap().number(), 404);
+        assert_eq!("207".parse::<Compression>().unwrap().number(), 207);
+        for text in ["", "zip", "zstd:", "zstd:10", "zstd:-1", "lz4:x"] {
+            assert!(text.parse::<Compression>().is_err(), "{text}");
+        }
+    }
+}
