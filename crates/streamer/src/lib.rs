@@ -12,6 +12,7 @@ mod node;
 mod number;
 mod program;
 mod run;
+pub mod write;
 
 pub use builder::position;
 pub use compile::{Compiler, Selection};
