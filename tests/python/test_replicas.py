@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import pickle
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -198,6 +200,33 @@ def test_a_server_that_stops_is_left(web: Web) -> None:
     one.behave = lambda request: http_fake.reset
     check(file["t"])
     assert f"127.0.0.1:{other.port}" in file.report().by_server
+
+
+def test_a_server_that_is_left_is_told_of_by_one_line(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+    one, other = web(), web()
+    with caplog.at_level(logging.INFO, "sapwood"):
+        file = sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"])
+        one.behave = lambda request: http_fake.reset
+        before, begin = one.requests, time.monotonic()
+        check(file["t"])
+        seconds = time.monotonic() - begin
+    lines = [record.getMessage() for record in caplog.records if record.name == "sapwood.source"]
+    assert one.requests - before >= 2 and not any("retry" in line for line in lines), lines
+    left = [line for line in lines if f"127.0.0.1:{one.port} left: network" in line]
+    # It is tried again after a second at the earliest, and then ever more seldom.
+    assert 1 <= len(left) <= 1 + seconds, lines
+
+
+def test_the_only_place_is_asked_again(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+    one = web()
+    with caplog.at_level(logging.INFO, "sapwood"):
+        file = sapwood.open("/x.root", replicas=[one.url + "/"])
+        left = iter(range(2))
+        one.behave = lambda request: http_fake.reset if next(left, None) is not None else None
+        check(file["t"])
+    lines = [record.getMessage() for record in caplog.records if record.name == "sapwood.source"]
+    retried = [line for line in lines if " retried: network" in line]
+    assert 1 <= len(retried) <= 2 and file.report().retries == len(retried), lines
 
 
 def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 use crate::{Event, Story, Told};
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 /// The result of anything in sapwood that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -121,6 +122,7 @@ struct Inner {
     offset: Option<u64>,
     branch: Option<String>,
     hint: Option<String>,
+    pause: Option<Duration>,
     story: Vec<Told>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
@@ -135,6 +137,7 @@ impl Error {
             offset: None,
             branch: None,
             hint: None,
+            pause: None,
             story: Vec::new(),
             source: None,
         }))
@@ -188,6 +191,13 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// States how long the server asks to be left alone before it is asked again.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.0.pause.get_or_insert(pause);
         self
     }
 
@@ -249,7 +259,7 @@ impl Error {
     /// The same error without the library's error that caused it: that can be told only once.
     #[must_use]
     pub fn copy(&self) -> Error {
-        let Inner { kind, message, url, offset, branch, hint, story, source: _ } = &*self.0;
+        let Inner { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
         let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
         let story = story.clone();
         Error(Box::new(Inner {
@@ -259,9 +269,15 @@ impl Error {
             offset: *offset,
             branch,
             hint,
+            pause: *pause,
             story,
             source: None,
         }))
+    }
+
+    /// How long the server asks to be left alone, if it said so.
+    pub fn asked_pause(&self) -> Option<Duration> {
+        self.0.pause
     }
 
     /// What the user can do about it, if known.

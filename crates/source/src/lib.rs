@@ -62,7 +62,7 @@ pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
 pub use physics::Physics;
-pub use retry::{LOG, tell};
+pub use retry::{LOG, once, tell};
 pub use server::server_of;
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};

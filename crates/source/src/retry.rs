@@ -3,6 +3,7 @@
 use crate::redact;
 use crate::server::server_of;
 use sapwood_core::{Counters, Deadline, Error, Event, Result};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,17 @@ pub const LOG: &str = "sapwood.source";
 pub fn tell(counters: &Counters, url: &str, server: Option<&str>, event: Event, text: &str) {
     counters.story.tell(server, event, text);
     log::warn!(target: LOG, "{}: {} {}: {text}", redact(url), server.unwrap_or("a source"), event.name());
+}
+
+tokio::task_local! {
+    /// Set while what is asked is asked [`once`].
+    static ONCE: ();
+}
+
+/// A read that repeats nothing: for those who have other sources to ask, and decide by themselves when this one is
+/// asked again. Its error says how long the server wants to be left alone, if it does.
+pub fn once<F: Future>(read: F) -> impl Future<Output = F::Output> {
+    ONCE.scope((), read)
 }
 
 /// Times that one call repeats what failed.
@@ -29,16 +41,14 @@ pub(crate) struct Retries {
     name: String,
     deadline: Deadline,
     count: u32,
+    /// Nothing is repeated here.
+    once: bool,
 }
 
 impl Retries {
     pub(crate) fn new(counters: &Arc<Counters>, name: &str, deadline: Deadline) -> Self {
-        Retries { counters: Arc::clone(counters), name: name.to_owned(), deadline, count: 0 }
-    }
-
-    /// True once something failed.
-    pub(crate) fn are_begun(&self) -> bool {
-        self.count > 0
+        let (counters, once) = (Arc::clone(counters), ONCE.try_with(|()| ()).is_ok());
+        Retries { counters, name: name.to_owned(), deadline, count: 0, once }
     }
 
     /// Waits before the next try; fails with `error` if there were enough, or if the next would come too late.
@@ -46,6 +56,9 @@ impl Retries {
     /// The pause is drawn evenly between zero and its longest, so that many clients that failed together do not
     /// come back together. One that the server asks for (`asked`) is kept, and the other added to it.
     pub(crate) async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
+        if self.once {
+            return Err(asked.into_iter().fold(error, Error::pause));
+        }
         if self.count >= MOST_RETRIES {
             return Err(error.hint(format!("it was tried {} times; try again later", MOST_RETRIES + 1)));
         }
@@ -91,6 +104,15 @@ mod tests {
         let told = counters.story.told();
         assert_eq!((told.len(), told[0].times), (1, u64::from(MOST_RETRIES)));
         assert_eq!((told[0].event, told[0].text.as_str()), (Event::Retried, "the connection failed"));
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_once_is_not_repeated() {
+        let counters = Arc::<Counters>::default();
+        let asked = Some(Duration::from_secs(7));
+        let ask = async { Retries::new(&counters, "f", Deadline::default()).pause(error(), asked).await };
+        assert_eq!(once(ask).await.unwrap_err().asked_pause(), asked);
+        assert!(counters.snapshot().retries == 0 && counters.story.told().is_empty());
     }
 
     #[tokio::test]

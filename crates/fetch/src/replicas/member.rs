@@ -57,6 +57,8 @@ pub(crate) struct Member {
     pub(crate) error: Option<Error>,
     /// Errors without an answer between them.
     pub(crate) failures: u32,
+    /// When it was left last.
+    pub(crate) left: Option<Instant>,
     /// Bytes that it answered with.
     pub(crate) bytes: u64,
     flights: Vec<Flight>,
@@ -66,7 +68,8 @@ pub(crate) struct Member {
 impl Member {
     pub(crate) fn new(name: String, quality: Quality) -> Self {
         let (state, flights) = (State::Idle { trusted: true }, Vec::new());
-        Member { name, state, quality, error: None, failures: 0, bytes: 0, flights, answered: None }
+        let (error, left, answered) = (None, None, None);
+        Member { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
     }
 
     pub(crate) fn standing(&self) -> Standing {
@@ -100,6 +103,11 @@ impl Member {
         if let Some(flight) = self.take(number) {
             self.quality.late(flight.sent, now);
         }
+    }
+
+    /// A request failed. True if it was sent before the source was left last.
+    pub(crate) fn failed(&mut self, number: u64) -> bool {
+        self.take(number).is_some_and(|flight| self.left.is_some_and(|left| flight.sent <= left))
     }
 
     /// Nobody waits any more for a request.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::Source;
+use sapwood_source::{Source, once};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -183,10 +183,11 @@ impl Shared {
     }
 }
 
-/// Reads from a source; one that never waits for others would keep the thread, and gets one of its own.
+/// Reads from a source, which repeats nothing: what failed is asked of another one. One that never waits for others would
+/// keep the thread, and gets one of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
     if !source.physics().immediate {
-        return source.read_ranges(ranges, deadline).await;
+        return once(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
     let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));

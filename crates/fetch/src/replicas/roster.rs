@@ -21,6 +21,10 @@ const BETTER: f64 = 0.7;
 /// Bytes that sources are compared by.
 const TYPICAL: u64 = 1 << 20;
 
+/// A source that no other can stand in for is asked again sooner after an error: after that part of the time that it
+/// would rest else, and so many times the first rest at most.
+const ALONE: (f64, u32) = (0.25, 8);
+
 /// The time between two exchanges of sources.
 const DWELL: Duration = Duration::from_secs(10);
 
@@ -47,13 +51,15 @@ pub(crate) struct Roster {
     physics: Vec<Physics>,
     numbers: u64,
     exchanged: Option<Instant>,
+    /// The sources that were said to be read from.
+    told: Vec<Id>,
     news: Vec<News>,
 }
 
 impl Roster {
     pub(crate) fn new(settings: Settings) -> Self {
-        let (members, physics, news) = Default::default();
-        Roster { settings, members, physics, numbers: 0, exchanged: None, news }
+        let (members, physics, told, news) = Default::default();
+        Roster { settings, members, physics, numbers: 0, exchanged: None, told, news }
     }
 
     /// A further source.
@@ -153,10 +159,10 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A request failed.
+    /// A request failed. Those that were sent before the source was left tell nothing new.
     pub(crate) fn failed(&mut self, id: Id, number: u64, error: Error, now: Instant) {
         let Some(member) = self.members.get_mut(id) else { return };
-        member.dropped(number);
+        let is_known = member.failed(number);
         if matches!(member.state, State::Refused) {
             return;
         }
@@ -165,7 +171,7 @@ impl Roster {
             member.state = State::Refused;
             member.error = Some(error);
             self.tell(id, Event::Refused, text);
-        } else if !matches!(member.state, State::Resting { silent: false, .. }) {
+        } else if !is_known && !matches!(member.state, State::Resting { silent: false, .. }) {
             self.rest(id, error, text, false, now);
         }
         self.refresh(now);
@@ -204,15 +210,27 @@ impl Roster {
         }
     }
 
+    /// Leaves a source alone for a while: longer with each failure, and for as long as it asks for.
     fn rest(&mut self, id: Id, error: Error, text: String, silent: bool, now: Instant) {
+        let alone = !is_final(error.kind()) && self.at_hand().all(|other| other == id);
         let Some(member) = self.members.get_mut(id) else { return };
         let doubled = 2_u32.saturating_pow(member.failures.min(30));
         let least = if is_final(error.kind()) { DENIED_REST } else { Duration::ZERO };
-        let rest = self.settings.rest.saturating_mul(doubled).min(self.settings.longest_rest).max(least);
+        let (usual, longest) = (self.settings.rest.saturating_mul(doubled), self.settings.longest_rest);
+        let usual = match alone {
+            true => usual.mul_f64(ALONE.0).min(self.settings.rest.saturating_mul(ALONE.1)),
+            false => usual,
+        };
+        let rest = usual.max(error.asked_pause().unwrap_or_default()).min(longest).max(least);
         // An answer takes one failure back, so each counts for two: who fails every other time rests longer and longer.
         member.failures = member.failures.saturating_add(2);
         member.state = State::Resting { until: now + rest, silent };
+        member.left = Some(now);
         member.error = Some(error);
+        if alone {
+            return self.tell(id, Event::Retried, text);
+        }
+        self.told.retain(|&told| told != id);
         self.tell(id, Event::Left, text);
     }
 
@@ -299,11 +317,13 @@ impl Roster {
         if let Some(member) = self.members.get_mut(id) {
             member.state = State::Active;
         }
-        if self.members.len() > 1 || !before.is_empty() {
-            let names: Vec<_> = before.iter().chain([&id]).filter_map(|&id| self.members.get(id)).collect();
+        let active: Vec<_> = before.into_iter().chain([id]).collect();
+        if self.members.len() > 1 && active != self.told {
+            let names: Vec<_> = active.iter().filter_map(|&id| self.members.get(id)).collect();
             let names: Vec<_> = names.iter().map(|member| member.name.as_str()).collect();
             self.tell(id, Event::Switched, format!("read from {}", names.join(" and ")));
         }
+        self.told = active;
     }
 
     /// Puts a source that is clearly better in the place of the worst one.

@@ -130,6 +130,7 @@ impl Shared {
 
     pub(crate) fn tell(&self, news: Vec<(Option<String>, Event, String)>) {
         for (name, event, text) in news {
+            self.counters.retries.add(u64::from(matches!(event, Event::Left | Event::Retried)));
             match event {
                 // As usual, and often: of no interest while it happens.
                 Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),

@@ -74,6 +74,8 @@ pub(super) struct Whole {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Failure {
+    /// There is no connection to the server.
+    Unreachable(Error),
     /// The connection failed or fell silent.
     Network(Error),
     /// The server answered with a status that means failure.
@@ -96,7 +98,7 @@ impl Failure {
     /// The error, if nothing is to be done about it; otherwise the error and a pause before the next try.
     pub(super) fn transient(self) -> Result<(Error, Option<Duration>), Error> {
         match self {
-            Failure::Network(error) => Ok((error, None)),
+            Failure::Unreachable(error) | Failure::Network(error) => Ok((error, None)),
             Failure::Status(Status { code: 408 | 429 | 500.., error, pause, .. }) => Ok((error, pause)),
             Failure::Status(Status { error, .. }) | Failure::Fatal(error) => Err(error),
         }

@@ -123,7 +123,9 @@ impl Exchange {
                 Ok(response)
             }
             // Servers end TLS so if they do not like our certificate, or miss one.
-            Err(Failure::Network(error)) if error.message().contains("fatal alert") => {
+            Err(Failure::Unreachable(error) | Failure::Network(error))
+                if error.message().contains("fatal alert") =>
+            {
                 Err(Failure::Network(error.hint(self.access.certificate_hint())))
             }
             Err(other) => Err(other),
@@ -225,7 +227,7 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
     let error = error.without_url();
     if error.is_connect() && error.is_timeout() {
         let message = format!("the server {place} cannot be reached: no connection in time");
-        return Failure::Network(Error::new(ErrorKind::Timeout, message).caused_by(error));
+        return Failure::Unreachable(Error::new(ErrorKind::Timeout, message).caused_by(error));
     }
     let mut root: &dyn StdError = &error;
     while let Some(deeper) = root.source() {
@@ -252,5 +254,5 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
     };
     let failure = Error::new(ErrorKind::Network, format!("the server {place} cannot be reached: {root}"));
     let failure = hint.into_iter().fold(failure.caused_by(error), Error::hint);
-    if is_final { Failure::Fatal(failure) } else { Failure::Network(failure) }
+    if is_final { Failure::Fatal(failure) } else { Failure::Unreachable(failure) }
 }

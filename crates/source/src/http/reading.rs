@@ -3,6 +3,7 @@
 use super::answer::{Answer, Failure, Status, Validators};
 use super::header::{range_value, requests, spans};
 use super::remote::{Ask, Remote};
+use super::server::Server;
 use super::{HttpSource, LARGEST_REQUEST};
 use crate::retry::Retries;
 use bytes::Bytes;
@@ -50,7 +51,7 @@ pub(super) async fn fetch(
     let mut known = Segments::default();
     let mut missing = spans.to_vec();
     while !missing.is_empty() {
-        let limits = remote.limits();
+        let (limits, doubted) = (remote.limits(), remote.server().is_doubted());
         let packed = requests(&missing, limits, LARGEST_REQUEST);
         let mut answers: FuturesUnordered<_> = packed
             .iter()
@@ -63,7 +64,7 @@ pub(super) async fn fetch(
         while let Some((ranges, answer)) = answers.next().await {
             let shortfall = match answer {
                 Ok(answer) => accept(remote, ranges, answer, version, &mut known)?,
-                Err(failure) => Some(refusal(remote, ranges, failure, retries.are_begun())?),
+                Err(failure) => Some(refusal(remote, ranges, failure, doubted)?),
             };
             setback = shortfall.or(setback);
         }
@@ -125,7 +126,7 @@ fn accept(
 
 /// What to do about a request that failed.
 ///
-/// `again`: something failed before. Servers that close the connection or answer 500 because there are
+/// `again`: so did one before. Servers that close the connection or answer 500 because there are
 /// too many ranges do so again; those that stumbled do not.
 fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool) -> Result<Setback> {
     let several = ranges.len() > 1;
@@ -146,7 +147,12 @@ fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool)
         Failure::Status(Status { code: 416, .. }) => {
             Err(Error::new(ErrorKind::Changed, "the file on the server became shorter").hint("open it again"))
         }
-        _ => failure.transient().map(|(error, pause)| Setback::Transient(error, pause)),
+        _ => {
+            if several && failure.may_refuse_form() {
+                remote.learn(Server::doubt);
+            }
+            failure.transient().map(|(error, pause)| Setback::Transient(error, pause))
+        }
     }
     .map_err(|error| match ranges {
         [range] => error.at(range.start),

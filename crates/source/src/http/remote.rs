@@ -144,7 +144,9 @@ impl Remote {
         let answer = self.ask_at(target.url.clone(), ask).await;
         let stale = matches!(
             answer,
-            Err(Failure::Network(_) | Failure::Status(Status { code: 401 | 403 | 404 | 410 | 500.., .. }))
+            Err(Failure::Unreachable(_)
+                | Failure::Network(_)
+                | Failure::Status(Status { code: 401 | 403 | 404 | 410 | 500.., .. }))
         );
         if stale && target.url != self.original.url {
             // Where it redirected to may be down or its signature old; the original knows better.

@@ -39,6 +39,7 @@ pub(super) struct Server {
     ranges: AtomicUsize,
     header_bytes: AtomicUsize,
     several: AtomicBool,
+    doubted: AtomicBool,
     suffix: AtomicBool,
     /// The shortest that was seen, in microseconds; 0 if none was.
     round_trip: AtomicU64,
@@ -54,6 +55,7 @@ impl Server {
             ranges: AtomicUsize::new(RANGES),
             header_bytes: AtomicUsize::new(HEADER_BYTES),
             several: AtomicBool::new(false),
+            doubted: AtomicBool::new(false),
             suffix: AtomicBool::new(true),
             round_trip: AtomicU64::new(0),
             spares: Mutex::new(None),
@@ -137,6 +139,17 @@ impl Server {
     /// The server answered several ranges at once.
     pub(super) fn learn_several(&self) {
         self.several.store(true, Ordering::Relaxed);
+        self.doubted.store(false, Ordering::Relaxed);
+    }
+
+    /// A request for several ranges failed in a way that may be how the server refuses so many.
+    pub(super) fn doubt(&self) {
+        self.doubted.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the last request for several ranges that was answered or failed left a doubt.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.doubted.load(Ordering::Relaxed)
     }
 
     /// The server answered this number of ranges where more were asked for.

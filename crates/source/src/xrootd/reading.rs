@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::future::{join, join_all};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Bytes in one vector read: below what its 31-bit length can say, and not so many that a slow link starves the rest.
 const MOST_BYTES: u64 = 64 << 20;
@@ -22,13 +23,12 @@ impl XrootdSource {
     pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let mut reading = Reading::new(ranges)?;
         let mut retries = Retries::new(self.remote.accounting.counters(), &self.identity.url, deadline);
-        let mut lost = None;
         loop {
-            let attempt = match self.connected(lost.as_ref(), deadline).await? {
+            let attempt = match self.connected(deadline).await? {
                 Ok(connected) => {
                     let limits = Limits::known(&connected.server).unwrap_or_default();
                     let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
-                    lost = Some(connected);
+                    connected.lost.fetch_or(read.is_err(), Ordering::Relaxed);
                     read
                 }
                 Err(status) => Err(status),
@@ -40,21 +40,17 @@ impl XrootdSource {
         }
     }
 
-    /// The open file; opened again if it is the one that was lost, and no other read did so.
-    async fn connected(
-        &self,
-        lost: Option<&Arc<Connected>>,
-        deadline: Deadline,
-    ) -> Result<Result<Arc<Connected>, Status>> {
+    /// The open file; opened again if it was lost, and no other read did so.
+    async fn connected(&self, deadline: Deadline) -> Result<Result<Arc<Connected>, Status>> {
         let mut current = self.current.lock().await;
-        let Some(lost) = lost.filter(|lost| Arc::ptr_eq(&current, lost)) else {
+        if !current.lost.load(Ordering::Relaxed) {
             return Ok(Ok(Arc::clone(&current)));
-        };
+        }
         let found = match self.remote.connect(deadline).await? {
             Ok(found) => found,
             Err(status) => return Ok(Err(status)),
         };
-        lost.check(&found.server, found.size, found.modified)?;
+        current.check(&found.server, found.size, found.modified)?;
         self.remote.limits(&found, deadline).await;
         *current = Arc::new(found);
         Ok(Ok(Arc::clone(&current)))
@@ -207,6 +203,7 @@ mod tests {
             size: SIZE,
             modified: 1,
             round_trip: Duration::ZERO,
+            lost: false.into(),
         };
         (remote, connected)
     }

@@ -10,6 +10,7 @@ use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Where a file is.
@@ -43,6 +44,8 @@ pub(super) struct Connected {
     pub(super) modified: u64,
     /// How far the server is, at least.
     pub(super) round_trip: Duration,
+    /// A read failed in a way that makes it worth opening anew.
+    pub(super) lost: AtomicBool,
 }
 
 /// Servers that a redirector is asked for, one after the other, before opening fails.
@@ -119,7 +122,8 @@ impl Remote {
         });
         Ok(stat.map(|stat| {
             let round_trip = if Limits::known(&server).is_some() { time } else { time / FIRST_CONTACT };
-            Connected { file, server, size: stat.value, modified: stat.modified, round_trip }
+            let (size, modified, lost) = (stat.value, stat.modified, AtomicBool::new(false));
+            Connected { file, server, size, modified, round_trip, lost }
         }))
     }
 

@@ -5,7 +5,7 @@ mod list;
 mod model;
 
 use model::{Manner, SIZE, Server, content, open, read_all, within};
-use sapwood_core::{ByteRange, ErrorKind, Event};
+use sapwood_core::{ByteRange, Counters, ErrorKind, Event};
 use sapwood_fetch::replicas::Settings;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,6 +99,50 @@ async fn a_source_that_dies_costs_seconds() {
         let left = told.iter().any(|one| matches!(one.event, Event::Left | Event::Refused));
         assert!(left, "{manner:?}: {told:?}");
     }
+}
+
+/// Lines of the log: how often each of these was told.
+fn lines(counters: &Counters, events: &[Event]) -> Vec<u64> {
+    let told = counters.story.told();
+    let times = |&event| told.iter().filter(|one| one.event == event).map(|one| one.times).sum();
+    events.iter().map(times).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_many_requests_fail_together_that_is_said_once() {
+    let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
+    let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+    read_all(&source, within(1000)).await.unwrap();
+    let all = [Event::Left, Event::Retried, Event::Resumed, Event::Switched, Event::Failed];
+    assert_eq!(lines(&counters, &all), [0, 0, 0, 1, 0], "{:?}", counters.story.told());
+    servers[0].behave(Manner::Fails(ErrorKind::Network));
+    let failing = tokio::time::timeout(Duration::from_millis(500), read_all(&source, within(1000)));
+    assert!(failing.await.is_err());
+    assert_eq!(lines(&counters, &all), [1, 0, 0, 1, 0], "{:?}", counters.story.told());
+    // Now the other one, too: nobody is left who could stand in for it.
+    servers[1].behave(Manner::Fails(ErrorKind::Network));
+    let failing = tokio::time::timeout(Duration::from_millis(200), read_all(&source, within(1000)));
+    assert!(failing.await.is_err());
+    assert_eq!(lines(&counters, &all), [1, 1, 0, 1, 0], "{:?}", counters.story.told());
+    assert_eq!(counters.retries.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_source_is_asked_again_within_the_deadline() {
+    let servers = [Server::new("a", 20, 100.0)];
+    let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+    servers[0].behave(Manner::Fails(ErrorKind::Network));
+    let recovers = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        servers[0].behave(Manner::Well);
+    };
+    let (read, ()) = tokio::join!(read_all(&source, within(1000)), recovers);
+    assert!(read.unwrap() < 10.0, "{:?}", counters.story.told());
+    let said = lines(&counters, &[Event::Left, Event::Retried, Event::Switched]);
+    assert!(said[0] == 0 && (2..=3).contains(&said[1]) && said[2] == 0, "{:?}", counters.story.told());
+    servers[0].behave(Manner::Fails(ErrorKind::Network));
+    let error = read_all(&source, within(20)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
 }
 
 #[tokio::test(start_paused = true)]
