@@ -3,7 +3,8 @@
 //! Nothing here does I/O, starts a thread or knows a file format.
 //!
 //! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
-//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O.
+//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O; [`Piece`]: how writers
+//!   hand them out.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
 //! - [`Deadline`]: no wait is unbounded.
 //! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
@@ -14,6 +15,7 @@ mod counters;
 mod deadline;
 mod error;
 mod form;
+mod piece;
 mod range;
 mod segments;
 mod story;
@@ -26,6 +28,7 @@ pub use counters::{Counter, Counters, Snapshot};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};
+pub use piece::Piece;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
 pub use story::{Event, Story, Told};

@@ -5,11 +5,11 @@ use sapwood_core::{Error, ErrorKind, Result};
 /// Marks a word as a byte count (root-io-spec Buffer §1).
 const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 /// Tag: a class name follows.
-const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
+pub(crate) const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the record.
-const CLASS_MASK: u32 = 0x8000_0000;
+pub(crate) const CLASS_MASK: u32 = 0x8000_0000;
 /// Added to positions in the object map, as 0 and 1 have meanings of their own (Buffer §6.2).
-const MAP_OFFSET: u64 = 2;
+pub(crate) const MAP_OFFSET: u64 = 2;
 /// Bit of a version word: the collection is streamed member by member (Buffer §3.1).
 const MEMBER_WISE: i16 = 0x4000;
 /// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
@@ -334,7 +334,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a byte count and where it ends; if there is none, the cursor stays.
-    fn byte_count(&mut self) -> Result<Option<(u32, usize)>> {
+    pub(crate) fn byte_count(&mut self) -> Result<Option<(u32, usize)>> {
         let start = self.position;
         let word = match self.rest().first_chunk() {
             Some(bytes) => u32::from_be_bytes(*bytes),
@@ -482,7 +482,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a class name.
-    fn class_name(&mut self) -> Result<&'a str> {
+    pub(crate) fn class_name(&mut self) -> Result<&'a str> {
         let at = self.position;
         let mut ahead = Cursor { end: self.end.min(at + MAX_CLASS_NAME), ..self.clone() };
         let name = std::str::from_utf8(ahead.cstring_bytes()?).ok().filter(|name| !name.is_empty());
@@ -492,7 +492,7 @@ impl<'a> Cursor<'a> {
 
     /// The class named at a position of the object map. The name is read where it stands, so that it is
     /// found even if what holds it was passed over (Buffer §6.1).
-    fn class_at(&self, reference: u32, tag_at: usize) -> Result<&'a str> {
+    pub(crate) fn class_at(&self, reference: u32, tag_at: usize) -> Result<&'a str> {
         let wrong = || {
             self.corrupt_at(tag_at, format!("a class tag refers to position {reference}, where no class is"))
         };

@@ -5,6 +5,7 @@
 //! [`Step`](sapwood_core::Step): its value, or the ranges that it needs before it can go on. From an open
 //! file, [`find`](TFile::find) and [`list`](TFile::list) give keys, [`record`](TFile::record) the bytes of
 //! an object, [`streamers`](TFile::streamers) the descriptions of classes; [`Cursor`] reads in an object.
+//! [`write`] is the way back.
 
 mod cursor;
 mod directory;
@@ -15,9 +16,11 @@ mod free;
 mod header;
 mod key;
 mod likely;
+mod outline;
 mod reader;
 mod record;
 mod streamers;
+pub mod write;
 
 pub use cursor::{Cursor, Named, ObjectBase, ObjectHeader, ObjectSlot};
 pub use directory::Directory;
@@ -26,5 +29,6 @@ pub use file::{HEAD_LEN, TAIL_LEN, TFile};
 pub use find::Entry;
 pub use header::FileHeader;
 pub use key::Key;
+pub use outline::{Edits, Marker, Outline, Slot, Target};
 pub use record::Record;
 pub use streamers::{StreamerInfo, StreamerInfos};

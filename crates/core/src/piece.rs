@@ -1,0 +1,25 @@
+//! Writing without I/O: a writer hands out the pieces of a file, and somebody else puts them where they belong.
+
+use bytes::Bytes;
+
+/// Bytes of a file that is written, and where they belong.
+///
+/// Pieces come in the order of the file, each where the one before ended; except that what was `provisional`
+/// comes again, with its final bytes, and no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Bytes,
+    /// True if these bytes will be written again: the header and the records of directories, whose contents
+    /// are known last.
+    pub provisional: bool,
+}
+
+impl Piece {
+    /// Offset just after the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}

@@ -1,0 +1,435 @@
+//! The outline of a record: where byte counts, class tags and references stand in it, so that it can be written again
+//! with parts replaced or left out.
+//!
+//! All that a change moves is known here; everything else is copied as it is, also what nobody understands.
+
+use crate::cursor::{CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
+use crate::{Cursor, ObjectHeader};
+use sapwood_core::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+/// Marks a word as a byte count (root-io-spec Buffer §1).
+const BYTE_COUNT_MASK: u32 = 0x4000_0000;
+/// Objects nested deeper than this are not real.
+const MAX_DEPTH: usize = 200;
+/// What references to the record's own object say (Buffer §6.2).
+const SELF: u64 = 1;
+
+/// Where the things stand in a record that depend on positions.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// By rising position; what stands inside of another thing follows it.
+    marks: Vec<Mark>,
+    /// Places in `marks` of the objects that references can name, by position.
+    objects: HashMap<usize, usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Mark {
+    /// A byte count, and where the object ends.
+    Count { at: usize, end: usize },
+    /// A pointer.
+    Slot(Slot),
+}
+
+/// A pointer, as it stands in a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// Position of its first byte. References to its object mean this place.
+    pub at: usize,
+    /// Position behind it, object included.
+    pub end: usize,
+    /// True if it begins with a byte count.
+    pub framed: bool,
+    /// What it points at.
+    pub target: Target,
+}
+
+/// What a pointer points at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    Null,
+    /// The record's own object.
+    Own,
+    /// The object whose slot begins at this position.
+    Reference(usize),
+    /// An object that stands in the slot.
+    Object {
+        /// Position of the tag by which its class was named first.
+        class_at: usize,
+        /// Position of the object's version header.
+        body: usize,
+    },
+}
+
+impl Mark {
+    fn at(&self) -> usize {
+        match self {
+            Mark::Count { at, .. } | Mark::Slot(Slot { at, .. }) => *at,
+        }
+    }
+}
+
+/// Walks over a record and notes its [`Outline`].
+///
+/// The caller reads members with [`cursor`](Marker::cursor), and enters objects and pointers with the methods here.
+#[derive(Debug)]
+pub struct Marker<'a> {
+    /// Where the walk is.
+    pub cursor: Cursor<'a>,
+    payload: &'a [u8],
+    key_len: u64,
+    outline: Outline,
+    depth: usize,
+}
+
+impl<'a> Marker<'a> {
+    /// A walk over the payload of a record, decompressed, with a key of `key_len` bytes before it.
+    pub fn new(payload: &'a [u8], key_len: u32) -> Self {
+        Marker {
+            cursor: Cursor::new(payload, key_len),
+            payload,
+            key_len: u64::from(key_len),
+            outline: Outline::default(),
+            depth: 0,
+        }
+    }
+
+    /// Where the walk is, in the payload.
+    pub fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// Enters an object: notes its byte count and reads its version.
+    ///
+    /// # Errors
+    /// `Corrupt` if the byte count is wrong or objects are nested too deep.
+    pub fn open(&mut self) -> Result<ObjectHeader> {
+        self.deeper()?;
+        let at = self.position();
+        let header = self.cursor.read_header()?;
+        if let Some(end) = header.end {
+            self.outline.marks.push(Mark::Count { at, end });
+        }
+        Ok(header)
+    }
+
+    /// Leaves an object that was entered, and was called `class`.
+    ///
+    /// # Errors
+    /// `Unsupported` if bytes of it are left: what they mean, and whether they depend on positions, is not known.
+    pub fn close(&mut self, header: &ObjectHeader, class: &str) -> Result<()> {
+        self.depth = self.depth.saturating_sub(1);
+        match header.end {
+            Some(end) if end != self.position() => Err(unknown(class, self.position())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes over an object that holds neither pointers nor anything else that depends on positions.
+    ///
+    /// # Errors
+    /// `Corrupt` if it has no byte count.
+    pub fn pass(&mut self) -> Result<()> {
+        self.cursor.skip_object()
+    }
+
+    /// Reads a pointer. Of an object, the caller reads the body next and then calls [`leave`](Marker::leave).
+    ///
+    /// # Errors
+    /// `Corrupt` if a tag makes no sense; `Unsupported` if a reference names what was not met.
+    pub fn slot(&mut self) -> Result<(Slot, &'a str)> {
+        let at = self.position();
+        let end = self.cursor.byte_count()?.map(|(_, end)| end);
+        let tag_at = self.position();
+        let tag = self.cursor.u32()?;
+        let framed = end.is_some();
+        let mut class_name = "";
+        let target = if tag == 0 {
+            Target::Null
+        } else if tag & CLASS_MASK == 0 {
+            self.referred(u64::from(tag), tag_at)?
+        } else {
+            let class_at = if tag == NEW_CLASS_TAG {
+                class_name = self.cursor.class_name()?;
+                tag_at
+            } else {
+                let reference = tag & !CLASS_MASK;
+                class_name = self.cursor.class_at(reference, tag_at)?;
+                self.place(u64::from(reference)).ok_or_else(|| unknown("a class tag", tag_at))?
+            };
+            self.deeper()?;
+            Target::Object { class_at, body: self.position() }
+        };
+        let slot = Slot { at, end: end.unwrap_or(self.position()), framed, target };
+        if let Target::Object { .. } = target {
+            self.outline.objects.insert(at, self.outline.marks.len());
+        } else if slot.end != self.position() {
+            return Err(unknown("a reference", at));
+        }
+        self.outline.marks.push(Mark::Slot(slot));
+        Ok((slot, class_name))
+    }
+
+    /// Leaves the object of a slot.
+    ///
+    /// # Errors
+    /// `Unsupported` if bytes of it are left.
+    pub fn leave(&mut self, slot: &Slot, class: &str) -> Result<Slot> {
+        self.depth = self.depth.saturating_sub(1);
+        let position = self.position();
+        if slot.framed && slot.end != position {
+            return Err(unknown(class, position));
+        }
+        let mark = self.outline.objects.get(&slot.at).and_then(|&mark| self.outline.marks.get_mut(mark));
+        if let Some(Mark::Slot(slot)) = mark {
+            slot.end = position;
+        }
+        Ok(Slot { end: position, ..*slot })
+    }
+
+    /// The outline, when all of the record was walked over.
+    ///
+    /// # Errors
+    /// `Unsupported` if bytes are left.
+    pub fn finish(self, class: &str) -> Result<Outline> {
+        if self.cursor.is_at_end() { Ok(self.outline) } else { Err(unknown(class, self.position())) }
+    }
+
+    fn deeper(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.cursor.corrupt("objects are nested too deep"));
+        }
+        Ok(())
+    }
+
+    fn referred(&self, id: u64, at: usize) -> Result<Target> {
+        if id == SELF {
+            return Ok(Target::Own);
+        }
+        let place = self.place(id).filter(|place| self.outline.objects.contains_key(place));
+        place.map(Target::Reference).ok_or_else(|| unknown("a reference", at))
+    }
+
+    /// The position that a reference means.
+    fn place(&self, id: u64) -> Option<usize> {
+        let place = usize::try_from(id.checked_sub(self.key_len + MAP_OFFSET)?).ok()?;
+        (place < self.payload.len()).then_some(place)
+    }
+}
+
+fn unknown(class: &str, at: usize) -> Error {
+    let message = format!("what stands in {class} is not known, {at} bytes into the object");
+    Error::unsupported(message).hint("trees that hold such objects can be read, but not written again")
+}
+
+/// What is to be written instead of parts of a record.
+#[derive(Debug, Default, Clone)]
+pub struct Edits {
+    /// From where, until where, and what instead.
+    parts: BTreeMap<usize, (usize, Vec<u8>)>,
+}
+
+impl Edits {
+    /// Writes `bytes` instead of a range. Of two edits that overlap, the one that begins first holds; of two that begin
+    /// together, the last one.
+    pub fn replace(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
+        self.parts.insert(range.start, (range.end, bytes.into()));
+    }
+
+    /// Leaves a range out.
+    pub fn remove(&mut self, range: Range<usize>) {
+        self.replace(range, Vec::new());
+    }
+}
+
+impl Outline {
+    /// All pointers in the record, by rising position.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.marks.iter().filter_map(|mark| match mark {
+            Mark::Slot(slot) => Some(slot),
+            Mark::Count { .. } => None,
+        })
+    }
+
+    /// Writes the record again: for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are put
+    /// right; an object that was left out and is still referred to is written where the first reference stands.
+    ///
+    /// # Errors
+    /// `Unsupported` if the result is too long for a record.
+    pub fn emit(&self, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
+        let mut emitter = Emitter {
+            outline: self,
+            payload,
+            edits,
+            key_len: u64::from(key_len),
+            out: Vec::with_capacity(payload.len()),
+            placed: HashMap::new(),
+            classes: HashMap::new(),
+            depth: 0,
+        };
+        emitter.range(0..payload.len())?;
+        Ok(emitter.out)
+    }
+}
+
+struct Emitter<'a> {
+    outline: &'a Outline,
+    payload: &'a [u8],
+    edits: &'a Edits,
+    key_len: u64,
+    out: Vec<u8>,
+    /// Where each object was written.
+    placed: HashMap<usize, usize>,
+    /// Where the tag of each class was written.
+    classes: HashMap<&'a [u8], usize>,
+    depth: usize,
+}
+
+impl<'a> Emitter<'a> {
+    fn range(&mut self, range: Range<usize>) -> Result<()> {
+        let mut at = range.start;
+        let outline = self.outline;
+        let mut next = outline.marks.partition_point(|mark| mark.at() < at);
+        while at < range.end {
+            while outline.marks.get(next).is_some_and(|mark| mark.at() < at) {
+                next += 1;
+            }
+            let mark = outline.marks.get(next).filter(|mark| mark.at() < range.end);
+            let edit = self.edits.parts.range(at..range.end).next();
+            let mark_at = mark.map_or(range.end, Mark::at);
+            match edit {
+                Some((&from, (to, bytes))) if from <= mark_at => {
+                    self.copy(at..from)?;
+                    self.out.extend(bytes);
+                    at = (*to).max(from);
+                    // Nothing is left out: the edit is not to be met again.
+                    if *to <= from {
+                        return Err(Error::corrupt("an edit replaces nothing"));
+                    }
+                }
+                _ => {
+                    self.copy(at..mark_at)?;
+                    at = match mark {
+                        Some(mark) => self.mark(mark)?,
+                        None => range.end,
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, range: Range<usize>) -> Result<()> {
+        let bytes =
+            self.payload.get(range).ok_or_else(|| Error::corrupt("an outline is not of this record"))?;
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes what stands at a mark; gives where it ends in the old record.
+    fn mark(&mut self, mark: &Mark) -> Result<usize> {
+        match mark {
+            Mark::Count { at, end } => {
+                let place = self.begin_count();
+                self.range(*at + 4..*end)?;
+                self.end_count(place)?;
+                Ok(*end)
+            }
+            Mark::Slot(slot) => {
+                self.slot(slot)?;
+                Ok(slot.end)
+            }
+        }
+    }
+
+    fn slot(&mut self, slot: &Slot) -> Result<()> {
+        let target = match slot.target {
+            Target::Null | Target::Own => return self.copy(slot.at..slot.end),
+            Target::Reference(target) => target,
+            Target::Object { .. } => slot.at,
+        };
+        if let Some(&place) = self.placed.get(&target) {
+            let reference = self.id(place)?;
+            if slot.framed && matches!(slot.target, Target::Reference(_)) {
+                self.out.extend((BYTE_COUNT_MASK | 4).to_be_bytes());
+            }
+            self.out.extend(reference.to_be_bytes());
+            return Ok(());
+        }
+        let outline = self.outline;
+        match outline.objects.get(&target).and_then(|&mark| outline.marks.get(mark)) {
+            Some(Mark::Slot(object)) => self.object(object),
+            _ => Err(Error::corrupt("an outline refers to nothing")),
+        }
+    }
+
+    fn object(&mut self, slot: &Slot) -> Result<()> {
+        let Target::Object { class_at, body } = slot.target else {
+            return Err(Error::corrupt("an outline refers to what is no object"));
+        };
+        // A reference to an object that holds the reference can make this go on for ever only if both were moved.
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Error::corrupt("objects are nested too deep"));
+        }
+        self.placed.insert(slot.at, self.out.len());
+        let place = slot.framed.then(|| self.begin_count());
+        let name = self.class_name(class_at)?;
+        let own_tag = if slot.framed { slot.at + 4 } else { slot.at };
+        match self.classes.get(name).copied() {
+            // Where the class was named again, it is named again.
+            Some(tag) if own_tag != class_at => {
+                let reference = self.id(tag)?;
+                self.out.extend((CLASS_MASK | reference).to_be_bytes());
+            }
+            _ => {
+                self.classes.insert(name, self.out.len());
+                self.out.extend(NEW_CLASS_TAG.to_be_bytes());
+                self.out.extend_from_slice(name);
+                self.out.push(0);
+            }
+        }
+        self.range(body..slot.end)?;
+        if let Some(place) = place {
+            self.end_count(place)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// The class name behind the tag at a position.
+    fn class_name(&self, tag_at: usize) -> Result<&'a [u8]> {
+        let name = self.payload.get(tag_at + 4..).unwrap_or_default();
+        let len = name.iter().position(|&byte| byte == 0);
+        len.and_then(|len| name.get(..len)).ok_or_else(|| Error::corrupt("an outline is not of this record"))
+    }
+
+    fn begin_count(&mut self) -> usize {
+        self.out.extend([0; 4]);
+        self.out.len()
+    }
+
+    fn end_count(&mut self, place: usize) -> Result<()> {
+        let count =
+            u32::try_from(self.out.len() - place).ok().filter(|count| count & !BYTE_COUNT_MASK == *count);
+        let count = count.filter(|count| *count < BYTE_COUNT_MASK).ok_or_else(too_long)?;
+        if let Some(word) = place.checked_sub(4).and_then(|start| self.out.get_mut(start..place)) {
+            word.copy_from_slice(&(BYTE_COUNT_MASK | count).to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// What references call the thing at a position.
+    fn id(&self, place: usize) -> Result<u32> {
+        let id = u32::try_from(place as u64 + self.key_len + MAP_OFFSET).ok();
+        id.filter(|id| *id < BYTE_COUNT_MASK).ok_or_else(too_long)
+    }
+}
+
+fn too_long() -> Error {
+    Error::unsupported("an object is longer than 1 GiB, which ROOT cannot store in one record")
+}

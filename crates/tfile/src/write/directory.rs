@@ -1,0 +1,108 @@
+//! A directory that is written: its record, and the list of its keys.
+
+use super::free::BIG_FILE;
+use super::key::{NewKey, Place};
+use super::{Buffer, Datime, Origin};
+use bytes::Bytes;
+use sapwood_core::Result;
+
+/// Bytes of a directory's fields, whatever the width of its offsets (root-io-spec Directory §7.1).
+pub(super) const FIELDS_LEN: usize = 60;
+/// `TDirectoryFile`'s class version, and what is added to it for offsets of 8 bytes.
+const VERSION: u16 = 5;
+const LARGE: u16 = 1000;
+
+/// A directory and the keys of what is in it.
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    pub(super) name: String,
+    pub(super) title: String,
+    /// `fSeekDir` and `fSeekParent`.
+    pub(super) offset: u64,
+    pub(super) parent: u64,
+    /// `fNbytesName`: bytes before the fields.
+    pub(super) fields_at: u32,
+    pub(super) created: Datime,
+    pub(super) uuid: [u8; 16],
+    pub(super) keys: Vec<Listed>,
+    /// Where the list of keys lies in the file, and how long it is; 0 before there is one.
+    pub(super) seek_keys: u64,
+    pub(super) nbytes_keys: u32,
+    /// True if something in it is not in the file yet.
+    pub(super) changed: bool,
+}
+
+/// A key in the list of a directory.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) cycle: i16,
+    /// The key as it stands before the record.
+    pub(super) image: Bytes,
+}
+
+impl Directory {
+    /// The place of a new key in the list, and its cycle: in front of those of its name (WritingFiles §8.1).
+    pub(super) fn next(&self, name: &str, cycle: Option<i16>) -> (usize, i16) {
+        let run = |key: &&Listed| key.name == name;
+        let newest = self.keys.iter().filter(run).map(|key| key.cycle.unsigned_abs()).max();
+        let next = newest.map_or(1, |cycle| i16::try_from(cycle.saturating_add(1)).unwrap_or(i16::MAX));
+        let cycle = cycle.unwrap_or(next);
+        // Only copies of old cycles are not the highest of their name.
+        let older = |key: &Listed| key.name == name && key.cycle.unsigned_abs() < cycle.unsigned_abs();
+        let last = self.keys.iter().rposition(|key| key.name == name);
+        let place = self.keys.iter().position(older).or(last.map(|last| last + 1));
+        (place.unwrap_or(self.keys.len()), cycle)
+    }
+
+    /// The fields of the record (root-io-spec Directory §2).
+    pub(super) fn fields(&self, modified: Datime) -> Result<Vec<u8>> {
+        let wide = [self.offset, self.parent, self.seek_keys].iter().any(|&offset| offset > BIG_FILE);
+        let mut buffer = Buffer::new(0);
+        buffer.u16(VERSION + if wide { LARGE } else { 0 });
+        buffer.u32(self.created.0);
+        buffer.u32(modified.0);
+        buffer.u32(self.nbytes_keys);
+        buffer.u32(self.fields_at);
+        for offset in [self.offset, self.parent, self.seek_keys] {
+            if wide {
+                buffer.u64(offset);
+            } else {
+                buffer.u32(u32::try_from(offset).unwrap_or_default());
+            }
+        }
+        buffer.u16(1);
+        buffer.bytes(&self.uuid);
+        let mut fields = buffer.finish()?;
+        fields.resize(FIELDS_LEN, 0);
+        Ok(fields)
+    }
+
+    /// The payload of the list of keys.
+    pub(super) fn key_list(&self) -> Result<Vec<u8>> {
+        let mut buffer = Buffer::new(0);
+        buffer.count(self.keys.len());
+        self.keys.iter().for_each(|key| buffer.bytes(&key.image));
+        buffer.finish()
+    }
+}
+
+/// The record of a new directory below another: its bytes, and what it is.
+pub(super) fn record(key: &NewKey, place: Place, origin: &Origin) -> Result<(Vec<u8>, Directory)> {
+    let directory = Directory {
+        name: key.name.clone(),
+        title: key.title.clone(),
+        offset: place.offset,
+        parent: place.parent,
+        fields_at: key.len(),
+        created: place.datime,
+        uuid: origin.uuid_at(place.offset),
+        keys: Vec::new(),
+        seek_keys: 0,
+        nbytes_keys: 0,
+        changed: true,
+    };
+    let mut bytes = key.image(&place, &[])?;
+    bytes.extend(directory.fields(place.datime)?);
+    Ok((bytes, directory))
+}

@@ -1,0 +1,388 @@
+//! A file that is written: where its records go, and what is told about them at its end.
+
+use super::directory::{self, Directory, Listed};
+use super::free::{self, BIG_FILE};
+use super::key::{NewKey, Place};
+use super::{Buffer, Descriptions, Origin, header};
+use crate::FileHeader;
+use bytes::Bytes;
+use sapwood_codec::{Compression, with_encoder};
+use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result};
+
+/// `fBEGIN`: where the first record lies.
+const BEGIN: u64 = 100;
+/// The version of ROOT whose layout is written.
+const VERSION: u32 = 64_004;
+/// Objects up to this length are not compressed, baskets aside (root-io-spec Compression §6).
+const SMALL: usize = 256;
+/// From this end on, keys are wide: what is prepared here can find its place 1 GB further on.
+const WIDE_FROM: u64 = BIG_FILE / 2;
+/// ROOT's own words for the record of the streamer information.
+const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
+
+/// Writes the container of a file, without I/O: [`take`](FileWriter::take) hands out what is to be written where.
+///
+/// ```
+/// use sapwood_codec::Compression;
+/// use sapwood_tfile::write::{FileWriter, Origin};
+/// let mut file = FileWriter::new("hello.root", "", Compression::default(), Origin::now())?;
+/// let top = file.top();
+/// let placed = file.object(top, "TObjString", "greeting", "", |buffer| {
+///     buffer.object(1, |buffer| {
+///         buffer.tobject(0);
+///         buffer.tstring("hello");
+///     });
+/// })?;
+/// assert_eq!(placed.offset, file.end() - u64::from(placed.bytes));
+/// let mut pieces = file.take();
+/// pieces.extend(file.finish()?);
+/// assert_eq!(pieces.last().map(|piece| piece.offset), Some(0));
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct FileWriter {
+    header: FileHeader,
+    origin: Origin,
+    compression: Compression,
+    directories: Vec<Directory>,
+    free: Vec<ByteRange>,
+    descriptions: Descriptions,
+    waiting: Vec<Piece>,
+}
+
+/// A directory of a [`FileWriter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DirectoryId(usize);
+
+/// Where a record was placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Offset of the record.
+    pub offset: u64,
+    /// Bytes of its key.
+    pub key_len: u32,
+    /// Bytes of the record, key included.
+    pub bytes: u32,
+    /// Its cycle.
+    pub cycle: i16,
+}
+
+impl FileWriter {
+    /// A new file. `name` is what ROOT shows as its name, usually without the directories; `compression` is for
+    /// objects, and what the header announces.
+    ///
+    /// # Errors
+    /// `Limit` if the name or the title is too long.
+    pub fn new(name: &str, title: &str, compression: Compression, origin: Origin) -> Result<FileWriter> {
+        let key = NewKey::new("TFile", name, title, false);
+        let mut strings = Buffer::new(0);
+        strings.tstring(name);
+        strings.tstring(title);
+        let strings = strings.finish()?;
+        let nbytes_name = key.len().saturating_add(u32::try_from(strings.len()).unwrap_or(u32::MAX));
+        if nbytes_name > 10_000 {
+            // ROOT refuses to open such a file: root-io-spec FileHeader §10.
+            return Err(Error::new(ErrorKind::Limit, "the name and the title of the file are too long")
+                .hint("together they can have 4,900 characters"));
+        }
+        let top = Directory {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            offset: BEGIN,
+            parent: 0,
+            fields_at: nbytes_name,
+            created: origin.time,
+            uuid: origin.uuid,
+            keys: Vec::new(),
+            seek_keys: 0,
+            nbytes_keys: 0,
+            changed: true,
+        };
+        // The key of the top directory has no parent: WritingFiles §4.1.
+        let payload_len = strings.len() + directory::FIELDS_LEN;
+        let place = Place {
+            offset: BEGIN,
+            parent: 0,
+            cycle: 1,
+            datime: origin.time,
+            payload_len,
+            object_len: payload_len,
+        };
+        let header = FileHeader {
+            version: VERSION,
+            large: false,
+            begin: BEGIN,
+            end: BEGIN,
+            seek_free: 0,
+            nbytes_free: 0,
+            nbytes_name,
+            units: 4,
+            compression: compression.number(),
+            seek_info: 0,
+            nbytes_info: 0,
+            uuid: origin.uuid,
+        };
+        let mut file = FileWriter {
+            header,
+            origin,
+            compression,
+            directories: Vec::new(),
+            free: Vec::new(),
+            descriptions: Descriptions::default(),
+            waiting: Vec::new(),
+        };
+        let mut head = header::bytes(&file.header, 1)?;
+        head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
+        head.extend(key.image(&place, &[])?);
+        head.extend(strings);
+        head.extend(top.fields(origin.time)?);
+        file.directories.push(top);
+        file.header.end = 0;
+        file.append(head.into(), true);
+        Ok(file)
+    }
+
+    /// The top directory.
+    pub fn top(&self) -> DirectoryId {
+        DirectoryId(0)
+    }
+
+    /// Where the next record will be placed.
+    pub fn end(&self) -> u64 {
+        self.header.end
+    }
+
+    /// True if new keys must have offsets of 8 bytes. It becomes true at 1 GB, so that what is prepared with a
+    /// narrow key has another gigabyte to find its place in.
+    pub fn wide(&self) -> bool {
+        self.header.end > WIDE_FROM
+    }
+
+    /// The compression that objects are written with.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The descriptions of classes that will be written: all of those that the file has objects of are to be added.
+    pub fn descriptions(&mut self) -> &mut Descriptions {
+        &mut self.descriptions
+    }
+
+    /// The directory of a name in another, if there is one.
+    pub fn find_directory(&self, parent: DirectoryId, name: &str) -> Option<DirectoryId> {
+        let parent = self.directories.get(parent.0)?;
+        let found = self.directories.iter().skip(1).position(|d| d.parent == parent.offset && d.name == name);
+        found.map(|index| DirectoryId(index + 1))
+    }
+
+    /// Makes a directory in another.
+    ///
+    /// # Errors
+    /// `Usage` if its name is empty, has a slash, or is taken.
+    pub fn directory(&mut self, parent: DirectoryId, name: &str, title: &str) -> Result<DirectoryId> {
+        if name.is_empty() || name.contains('/') {
+            return Err(Error::usage(format!("a directory cannot be called '{name}'")));
+        }
+        if self.get(parent)?.keys.iter().any(|key| key.name == name) {
+            return Err(Error::usage(format!("there is a '{name}' already")));
+        }
+        // The class is TDirectoryFile, but the file says TDirectory: WritingFiles §5.2.
+        let key = NewKey::new("TDirectory", name, title, self.wide());
+        let len = directory::FIELDS_LEN;
+        let place = self.place(parent, 1, &key, len, len)?;
+        let (record, directory) = directory::record(&key, place, &self.origin)?;
+        let image = record.get(..key.len() as usize).unwrap_or_default().to_vec();
+        self.append(record.into(), true);
+        self.list(parent, &key, 1, image.into())?;
+        self.directories.push(directory);
+        Ok(DirectoryId(self.directories.len() - 1))
+    }
+
+    /// Places the record of an object and lists it in a directory. `payload` is what is stored, compressed if it
+    /// is shorter than `object_len`, the length of the object.
+    ///
+    /// # Errors
+    /// `Limit` if the record is too long, or the key is narrow and the file too long for it.
+    pub fn record(
+        &mut self,
+        directory: DirectoryId,
+        key: &NewKey,
+        payload: Bytes,
+        object_len: usize,
+    ) -> Result<Placed> {
+        let (_, cycle) = self.get(directory)?.next(&key.name, key.cycle);
+        let (placed, image) = self.put(directory, key, cycle, &[], payload, object_len)?;
+        self.list(directory, key, cycle, image)?;
+        Ok(placed)
+    }
+
+    /// Places a record that no directory lists, such as a basket: the object that it belongs to says where it is.
+    /// `fields` are those that its class has in the key, behind the strings.
+    ///
+    /// # Errors
+    /// As [`record`](FileWriter::record).
+    pub fn unlisted(
+        &mut self,
+        directory: DirectoryId,
+        key: &NewKey,
+        fields: &[u8],
+        payload: Bytes,
+        object_len: usize,
+    ) -> Result<Placed> {
+        let cycle = key.cycle.unwrap_or(1);
+        Ok(self.put(directory, key, cycle, fields, payload, object_len)?.0)
+    }
+
+    /// Writes an object, compressed as the file says, and lists it: `object` writes its payload.
+    ///
+    /// # Errors
+    /// As [`record`](FileWriter::record).
+    pub fn object(
+        &mut self,
+        directory: DirectoryId,
+        class_name: &str,
+        name: &str,
+        title: &str,
+        object: impl FnOnce(&mut Buffer),
+    ) -> Result<Placed> {
+        let key = NewKey::new(class_name, name, title, self.wide());
+        let mut buffer = Buffer::new(key.len());
+        object(&mut buffer);
+        let (payload, object_len) = self.compressed(buffer.finish()?)?;
+        self.record(directory, &key, payload, object_len)
+    }
+
+    /// The pieces that are to be written since the last call, in order.
+    pub fn take(&mut self) -> Vec<Piece> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Ends the file: the descriptions of classes, the lists of keys, the free segments; then what was provisional,
+    /// the header last.
+    ///
+    /// # Errors
+    /// `Limit` if a list is too long.
+    pub fn finish(mut self) -> Result<Vec<Piece>> {
+        self.finish_streamers()?;
+        for index in 0..self.directories.len() {
+            self.finish_keys(DirectoryId(index))?;
+        }
+        let free_segments = self.finish_free()?;
+        let head = header::bytes(&self.header, free_segments)?;
+        for directory in self.directories.iter().rev() {
+            let offset = directory.offset + u64::from(directory.fields_at);
+            let fields = Bytes::from(directory.fields(self.origin.time)?);
+            self.waiting.push(Piece { offset, bytes: fields, provisional: false });
+        }
+        self.waiting.push(Piece { offset: 0, bytes: head.into(), provisional: false });
+        Ok(self.waiting)
+    }
+
+    fn finish_streamers(&mut self) -> Result<()> {
+        let [class_name, name, title] = STREAMERS;
+        let key = NewKey::new(class_name, name, title, self.wide());
+        let mut buffer = Buffer::new(key.len());
+        self.descriptions.write(&mut buffer);
+        let (payload, object_len) = self.compressed(buffer.finish()?)?;
+        let placed = self.unlisted(self.top(), &key, &[], payload, object_len)?;
+        self.header.seek_info = placed.offset;
+        self.header.nbytes_info = placed.bytes;
+        Ok(())
+    }
+
+    fn finish_keys(&mut self, id: DirectoryId) -> Result<()> {
+        let directory = self.get(id)?;
+        let class_name = if id == self.top() { "TFile" } else { "TDirectory" };
+        let key = NewKey::new(class_name, &directory.name, &directory.title, self.wide());
+        let payload = Bytes::from(directory.key_list()?);
+        let object_len = payload.len();
+        let placed = self.unlisted(id, &key, &[], payload, object_len)?;
+        if let Some(directory) = self.directories.get_mut(id.0) {
+            directory.seek_keys = placed.offset;
+            directory.nbytes_keys = placed.bytes;
+        }
+        Ok(())
+    }
+
+    /// Places the list of free segments, which says where the file ends, itself included.
+    fn finish_free(&mut self) -> Result<usize> {
+        let top = self.get(self.top())?;
+        let key = NewKey::new("TFile", &top.name, &top.title, self.wide());
+        let mut len = 0;
+        let payload = loop {
+            let end = self.header.end + u64::from(key.len()) + len as u64;
+            let payload = free::payload(&self.free, end)?;
+            // Longer only where the end passes the limit by the list itself.
+            if payload.len() <= len {
+                break payload;
+            }
+            len = payload.len();
+        };
+        let placed = self.unlisted(self.top(), &key, &[], payload.into(), len)?;
+        self.header.seek_free = placed.offset;
+        self.header.nbytes_free = placed.bytes;
+        Ok(self.free.len() + 1)
+    }
+
+    /// What is stored of an object, by the rules of ROOT, and its length.
+    fn compressed(&self, object: Vec<u8>) -> Result<(Bytes, usize)> {
+        let object_len = object.len();
+        let mut payload = Vec::new();
+        let smaller = object_len > SMALL
+            && with_encoder(|encoder| encoder.compress(&object, self.compression, &mut payload))?;
+        Ok((if smaller { payload } else { object }.into(), object_len))
+    }
+
+    fn get(&self, directory: DirectoryId) -> Result<&Directory> {
+        self.directories.get(directory.0).ok_or_else(|| Error::usage("a directory of another file"))
+    }
+
+    fn place(
+        &self,
+        directory: DirectoryId,
+        cycle: i16,
+        key: &NewKey,
+        payload_len: usize,
+        object_len: usize,
+    ) -> Result<Place> {
+        let parent = self.get(directory)?.offset;
+        let datime = key.datime.unwrap_or(self.origin.time);
+        Ok(Place { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
+    }
+
+    fn put(
+        &mut self,
+        directory: DirectoryId,
+        key: &NewKey,
+        cycle: i16,
+        fields: &[u8],
+        payload: Bytes,
+        object_len: usize,
+    ) -> Result<(Placed, Bytes)> {
+        let place = self.place(directory, cycle, key, payload.len(), object_len)?;
+        let image = Bytes::from(key.image(&place, fields)?);
+        let key_len = u32::try_from(image.len()).unwrap_or(u32::MAX);
+        let bytes = key_len.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        self.append(image.clone(), false);
+        self.append(payload, false);
+        Ok((Placed { offset: place.offset, key_len, bytes, cycle }, image))
+    }
+
+    fn list(&mut self, directory: DirectoryId, key: &NewKey, cycle: i16, image: Bytes) -> Result<()> {
+        self.get(directory)?;
+        if let Some(directory) = self.directories.get_mut(directory.0) {
+            let (at, _) = directory.next(&key.name, Some(cycle));
+            directory.keys.insert(at, Listed { name: key.name.clone(), cycle, image });
+            directory.changed = true;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: Bytes, provisional: bool) {
+        if !bytes.is_empty() {
+            let piece = Piece { offset: self.header.end, bytes, provisional };
+            self.header.end = piece.end();
+            self.waiting.push(piece);
+        }
+    }
+}

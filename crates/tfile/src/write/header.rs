@@ -1,0 +1,66 @@
+//! The file header, as it is written: last, when everything has its place.
+
+use super::Buffer;
+use super::free::BIG_FILE;
+use crate::FileHeader;
+use sapwood_core::Result;
+
+/// Added to the version in files with 8-byte offsets.
+const LARGE: u32 = 1_000_000;
+
+/// The bytes of a header; `free_segments` is the number of entries in the list of them, its last included
+/// (root-io-spec FileHeader §2).
+pub(super) fn bytes(header: &FileHeader, free_segments: usize) -> Result<Vec<u8>> {
+    let large = header.end > BIG_FILE;
+    let mut buffer = Buffer::new(0);
+    let offset = |buffer: &mut Buffer, offset: u64| {
+        if large {
+            buffer.u64(offset);
+        } else {
+            buffer.u32(u32::try_from(offset).unwrap_or_default());
+        }
+    };
+    buffer.bytes(b"root");
+    buffer.u32(header.version + if large { LARGE } else { 0 });
+    buffer.u32(u32::try_from(header.begin).unwrap_or_default());
+    offset(&mut buffer, header.end);
+    offset(&mut buffer, header.seek_free);
+    buffer.u32(header.nbytes_free);
+    buffer.count(free_segments);
+    buffer.u32(header.nbytes_name);
+    buffer.u8(if large { 8 } else { 4 });
+    buffer.i32(header.compression);
+    offset(&mut buffer, header.seek_info);
+    buffer.u32(header.nbytes_info);
+    buffer.u16(1);
+    buffer.bytes(&header.uuid);
+    buffer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for end in [1094, 5_253_395_573] {
+            let header = FileHeader {
+                version: 64_004,
+                large: end > BIG_FILE,
+                begin: 100,
+                end,
+                seek_free: 993,
+                nbytes_free: 101,
+                nbytes_name: 150,
+                units: if end > BIG_FILE { 8 } else { 4 },
+                compression: 505,
+                seek_info: 398,
+                nbytes_info: 434,
+                uuid: *b"0123456789abcdef",
+            };
+            let bytes = bytes(&header, 1).unwrap();
+            assert_eq!(bytes.len(), if header.large { 75 } else { 63 });
+            assert_eq!(FileHeader::parse(&bytes).unwrap(), header);
+        }
+    }
+}

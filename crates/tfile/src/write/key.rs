@@ -1,0 +1,161 @@
+//! The key before a record, as it is written.
+
+use super::{Buffer, Datime};
+use sapwood_core::{Error, ErrorKind, Result};
+
+/// Bytes of a key besides its strings, with offsets of 4 bytes and of 8 (root-io-spec Record §2).
+const FIXED_LEN: usize = 26;
+const FIXED_LEN_WIDE: usize = 34;
+/// `TKey`'s class version, and what is added to it for offsets of 8 bytes.
+const VERSION: u16 = 4;
+const LARGE: u16 = 1000;
+
+/// What a record is called, before it has a place.
+///
+/// Its length is known at once, which is what references inside of the object count from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// Class of the object.
+    pub class_name: String,
+    /// Name.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// True if its offsets have 8 bytes: needed beyond 2 GiB, allowed everywhere. See
+    /// [`FileWriter::wide`](super::FileWriter::wide).
+    pub wide: bool,
+    /// `fCycle`, with the sign by which ROOT marks keys to be kept; by default the next one of its name in the
+    /// directory.
+    pub cycle: Option<i16>,
+    /// `fDatime`; by default the time of the file.
+    pub datime: Option<Datime>,
+    /// `fPidOffset`, by which references in the object find their process id; takes a wide key.
+    pub pid_offset: u16,
+}
+
+impl NewKey {
+    /// A key with a name; offsets have 8 bytes if it is `wide`.
+    pub fn new(class_name: &str, name: &str, title: &str, wide: bool) -> Self {
+        NewKey {
+            class_name: class_name.to_owned(),
+            name: name.to_owned(),
+            title: title.to_owned(),
+            wide,
+            cycle: None,
+            datime: None,
+            pid_offset: 0,
+        }
+    }
+
+    /// `fKeylen`: bytes of the key. That of a basket has its own fields behind; these are not counted here.
+    pub fn len(&self) -> u32 {
+        let fixed = if self.is_wide() { FIXED_LEN_WIDE } else { FIXED_LEN };
+        let strings: usize = [&self.class_name, &self.name, &self.title]
+            .iter()
+            .map(|text| text.len() + if text.len() < 255 { 1 } else { 5 })
+            .sum();
+        u32::try_from(fixed + strings).unwrap_or(u32::MAX)
+    }
+
+    /// False: a key has at least its fixed fields.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn is_wide(&self) -> bool {
+        self.wide || self.pid_offset != 0
+    }
+
+    /// The bytes of the key of a record at a place, with `fields` behind it.
+    ///
+    /// # Errors
+    /// `Limit` if the record or its key is too long, or lies too far for a narrow key.
+    pub(super) fn image(&self, place: &Place, fields: &[u8]) -> Result<Vec<u8>> {
+        let key_len = self.len() as usize + fields.len();
+        let nbytes = i32::try_from(key_len + place.payload_len);
+        let (Ok(short_len), Ok(nbytes), Ok(object_len)) =
+            (i16::try_from(key_len), nbytes, i32::try_from(place.object_len))
+        else {
+            let message = format!("'{}' is too long for a ROOT file", self.name);
+            let hint = "names and titles together can have 32 KiB, an object 1 GiB";
+            return Err(Error::new(ErrorKind::Limit, message).hint(hint));
+        };
+        let mut buffer = Buffer::new(0);
+        buffer.i32(nbytes);
+        buffer.u16(VERSION + if self.is_wide() { LARGE } else { 0 });
+        buffer.i32(object_len);
+        buffer.u32(place.datime.0);
+        buffer.i16(short_len);
+        buffer.i16(place.cycle);
+        if self.is_wide() {
+            buffer.u64(place.offset);
+            buffer.u64(u64::from(self.pid_offset) << 48 | place.parent);
+        } else {
+            let (Ok(offset), Ok(parent)) = (i32::try_from(place.offset), i32::try_from(place.parent)) else {
+                let message =
+                    format!("the record of '{}' lies at {}, too far for its key", self.name, place.offset);
+                return Err(Error::new(ErrorKind::Limit, message).hint("make its key wide"));
+            };
+            buffer.i32(offset);
+            buffer.i32(parent);
+        }
+        for text in [&self.class_name, &self.name, &self.title] {
+            buffer.tstring(text);
+        }
+        buffer.bytes(fields);
+        buffer.finish()
+    }
+}
+
+/// Where a record lies and how long it is: what its key says besides the names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) offset: u64,
+    pub(super) parent: u64,
+    pub(super) cycle: i16,
+    pub(super) datime: Datime,
+    pub(super) payload_len: usize,
+    pub(super) object_len: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Key;
+
+    const PLACE: Place =
+        Place { offset: 1000, parent: 100, cycle: 3, datime: Datime(7), payload_len: 50, object_len: 60 };
+
+    #[test]
+    fn what_is_written_is_read() {
+        for wide in [false, true] {
+            let new = NewKey::new("TTree", "Events", "title", wide);
+            let image = new.image(&PLACE, b"").unwrap();
+            assert_eq!(image.len(), new.len() as usize);
+            let key = Key::parse_at(&image, 1000).unwrap();
+            assert_eq!((key.key_len, key.payload_len(), key.object_len), (new.len(), 50, 60));
+            assert_eq!((key.cycle, key.parent, key.datime), (3, 100, 7));
+            assert_eq!(
+                (key.class_name.as_str(), key.name.as_str(), key.title.as_str()),
+                ("TTree", "Events", "title")
+            );
+        }
+    }
+
+    #[test]
+    fn a_process_id_makes_a_key_wide() {
+        let new = NewKey { pid_offset: 3, ..NewKey::new("X", "x", "", false) };
+        let image = new.image(&PLACE, b"").unwrap();
+        let key = Key::parse_at(&image, 1000).unwrap();
+        assert_eq!((key.version, key.parent), (1004, 100));
+    }
+
+    #[test]
+    fn a_narrow_key_reaches_two_gigabytes() {
+        let far = Place { offset: 1 << 31, ..PLACE };
+        assert!(NewKey::new("X", "x", "", false).image(&far, b"").is_err());
+        assert!(NewKey::new("X", "x", "", true).image(&far, b"").is_ok());
+        let long = "x".repeat(40_000);
+        assert!(NewKey::new("X", &long, "", true).image(&PLACE, b"").is_err());
+    }
+}

@@ -1,0 +1,20 @@
+//! Writing ROOT's container: header, keys, directories, free segments, streamer information. Without I/O.
+//!
+//! [`FileWriter`] gives every record its place and hands out [`Piece`](sapwood_core::Piece)s; who writes them
+//! where is for others to know. [`Buffer`] is what the payload of an object is written with, [`NewKey`] its key
+//! before it has a place, and [`Descriptions`] the classes that the file describes.
+
+mod buffer;
+mod descriptions;
+mod directory;
+mod file;
+mod free;
+mod header;
+mod key;
+mod origin;
+
+pub use buffer::Buffer;
+pub use descriptions::Descriptions;
+pub use file::{DirectoryId, FileWriter, Placed};
+pub use key::NewKey;
+pub use origin::{Datime, Origin};
