@@ -8,8 +8,11 @@ mod basket;
 mod decode;
 mod interpret;
 mod meta;
+mod outline;
+pub mod write;
 
 pub use basket::BasketHeader;
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
+pub use outline::{BranchChange, BranchOutline, TreeChange, TreeOutline};

@@ -65,7 +65,7 @@ impl Parser<'_> {
 }
 
 /// The kind of a leaf class and its `fMaximum`, read from the members behind the base class.
-fn leaf_kind(class_name: &str, cursor: &mut Cursor<'_>) -> Result<(LeafKind, i64)> {
+pub(crate) fn leaf_kind(class_name: &str, cursor: &mut Cursor<'_>) -> Result<(LeafKind, i64)> {
     Ok(match class_name {
         "TLeafO" => (LeafKind::Bool, i64::from(last(cursor, Cursor::u8)?)),
         "TLeafB" => (LeafKind::I8, i64::from(last(cursor, Cursor::i8)?)),

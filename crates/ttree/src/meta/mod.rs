@@ -1,13 +1,13 @@
 //! What a tree's record says: branches, leaves, where the baskets lie. Class versions 2.x to 6.x of ROOT.
 
-mod baskets;
+pub(crate) mod baskets;
 mod branch;
 mod clusters;
-mod leaf;
-mod objects;
+pub(crate) mod leaf;
+pub(crate) mod objects;
 mod parser;
 mod resolve;
-mod tree;
+pub(crate) mod tree;
 
 use bytes::Bytes;
 use sapwood_core::Result;

@@ -86,13 +86,13 @@ fn list<'a, T>(
 }
 
 /// Passes over an array of numbers of `size` bytes each, such as `TArrayD`.
-pub(super) fn skip_array(cursor: &mut Cursor<'_>, size: usize) -> Result<()> {
+pub(crate) fn skip_array(cursor: &mut Cursor<'_>, size: usize) -> Result<()> {
     let count = cursor.count(size)?;
     cursor.skip(count.saturating_mul(size))
 }
 
 /// Passes over `TAttLine`, `TAttFill` or `TAttMarker`, which have `len` bytes if they have no byte count.
-pub(super) fn skip_attributes(cursor: &mut Cursor<'_>, len: usize) -> Result<()> {
+pub(crate) fn skip_attributes(cursor: &mut Cursor<'_>, len: usize) -> Result<()> {
     match cursor.read_header()?.end {
         Some(end) => cursor.seek(end),
         None => cursor.skip(len),
@@ -100,7 +100,7 @@ pub(super) fn skip_attributes(cursor: &mut Cursor<'_>, len: usize) -> Result<()>
 }
 
 /// Reads `ROOT::TIOFeatures`, a class without a version: a checksum and a byte of bits (TBranch §8).
-pub(super) fn io_features(cursor: &mut Cursor<'_>) -> Result<u8> {
+pub(crate) fn io_features(cursor: &mut Cursor<'_>) -> Result<u8> {
     let header = cursor.read_header()?;
     if header.version <= 0 {
         cursor.u32()?;
@@ -112,7 +112,7 @@ pub(super) fn io_features(cursor: &mut Cursor<'_>) -> Result<u8> {
 
 /// Reads a number of entries or bytes, which was a `double` before it became a 64-bit integer.
 /// Negative numbers, which only statistics have, count as 0.
-pub(super) fn count(cursor: &mut Cursor<'_>, is_double: bool) -> Result<u64> {
+pub(crate) fn count(cursor: &mut Cursor<'_>, is_double: bool) -> Result<u64> {
     if !is_double {
         return Ok(u64::try_from(cursor.i64()?).unwrap_or(0));
     }

@@ -133,7 +133,7 @@ fn friends_after_aliases(version: i16, cursor: &mut Cursor<'_>) -> Result<Vec<Fr
 
 /// True if `fWeight` is there. It came with class version 7 or 8; in these, it is found by what stands behind
 /// the seven integers that follow it: `fBranches`, a `TObjArray` of version 3.
-fn has_weight(version: i16, cursor: &Cursor<'_>) -> bool {
+pub(crate) fn has_weight(version: i16, cursor: &Cursor<'_>) -> bool {
     match version {
         ..=6 => false,
         7 | 8 => !matches!(cursor.rest().get(7 * 4..), Some([0x40, _, _, _, 0, 3, ..])),

@@ -1,7 +1,7 @@
 //! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository) and what it should hold.
 
 use sapwood_core::{ErrorKind, Result, Segments, Step};
-use sapwood_tfile::{Entry, StreamerInfos, TFile};
+use sapwood_tfile::{Entry, Record, StreamerInfos, TFile};
 use sapwood_ttree::Tree;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,11 @@ impl File {
             class == "TTree" || self.streamers.derives_from(class, "TTree")
         });
         entries
+    }
+
+    /// The record of a tree, the descriptions of classes and the size of the file.
+    pub(crate) fn record(&self, entry: &Entry) -> (Record, &StreamerInfos, u64) {
+        (done(self.file.record(&self.known, &entry.key)), &self.streamers, self.file.size)
     }
 
     /// Parses the tree of a key.

@@ -5,3 +5,4 @@ mod corpus;
 mod layouts;
 mod meta;
 mod old_versions;
+mod outline;
