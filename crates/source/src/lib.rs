@@ -11,6 +11,8 @@
 //! | [`HttpSource`] | an object on an HTTP server, or in an object store |
 //! | [`XrootdSource`] | a file on an XRootD server |
 //!
+//! What is written goes to a [`sink`].
+//!
 //! | decorator | purpose |
 //! |---|---|
 //! | [`CountingSource`] | counts requests and bytes |
@@ -37,6 +39,7 @@ mod physics;
 pub mod record;
 mod retry;
 mod server;
+pub mod sink;
 mod spans;
 mod trace;
 mod traits;

@@ -39,7 +39,7 @@ const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 /// How far an object store is taken to be until it has answered: most are, and all are slow to begin.
 const IN_STORES: Duration = Duration::from_secs(1);
 
-/// Most turnarounds that opening takes if there is no connection yet: connection, TLS, head and tail.
+/// Most turnarounds that the first answer takes if there is no connection yet: connection, TLS, head or tail.
 const FIRST_CONTACT: u32 = 3;
 
 /// What is known of a server before it is asked anything.
@@ -95,7 +95,8 @@ async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Resu
         match spare::beside(&remote, begin(&remote, tail)).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
             Ok(Beginning::Parts(parts)) => {
-                remote.learn(|server| server.learn_round_trip(start.elapsed() / FIRST_CONTACT));
+                let first = remote.first_answer().unwrap_or_else(|| start.elapsed());
+                remote.learn(|server| server.learn_round_trip(first / FIRST_CONTACT));
                 return finish(remote, name, parts, tail, retries).await;
             }
             Err(failure) => {

@@ -4,7 +4,7 @@ use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Wh
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::server::{Limits, Server};
-use super::spare;
+use super::{CONCURRENCY_OF_SINGLE_RANGES, spare};
 use crate::OpenOptions;
 use crate::credentials::Access;
 use crate::retry::Retries;
@@ -14,14 +14,18 @@ use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline};
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Bytes that the lines around one part of a multipart body may take.
 const PART_OVERHEAD: u64 = 1 << 10;
 
-/// Requests that find the connections of the first contact.
+/// Requests that find the connections of the first contact: of head, tail and probe.
 const AT_FIRST: usize = 3;
+
+/// The same at an object store, where there is no probe.
+const AT_FIRST_IN_STORES: usize = 2;
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +74,8 @@ pub(super) struct Remote {
     /// Requests that may be in flight together.
     pub(super) concurrency: usize,
     slots: Semaphore,
+    /// How long the first answer took to begin.
+    first_answer: OnceLock<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -102,7 +108,18 @@ impl Remote {
             exchange: Exchange::new(access, options),
             concurrency,
             slots: Semaphore::new(concurrency),
+            first_answer: OnceLock::new(),
         }
+    }
+
+    /// True if the object lies in a store, which is many machines.
+    pub(super) fn is_in_store(&self) -> bool {
+        self.concurrency > CONCURRENCY_OF_SINGLE_RANGES
+    }
+
+    /// How long the first answer took to begin: connection, TLS and one round trip.
+    pub(super) fn first_answer(&self) -> Option<Duration> {
+        self.first_answer.get().copied()
     }
 
     /// The retries of one call about the object that is called `name`.
@@ -137,7 +154,8 @@ impl Remote {
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
-        if self.concurrency.saturating_sub(self.slots.available_permits()) > AT_FIRST {
+        let at_first = if self.is_in_store() { AT_FIRST_IN_STORES } else { AT_FIRST };
+        if self.concurrency.saturating_sub(self.slots.available_permits()) > at_first {
             spare::made(self).await;
         }
         let target = self.target();
@@ -159,8 +177,11 @@ impl Remote {
     async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<Answer, Failure> {
         let message = ask.message();
         for _ in 0..=MOST_REDIRECTS {
+            let begin = Instant::now();
             let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
+                // Only the first one counts: later ones find a connection.
+                let _ = self.first_answer.set(begin.elapsed());
                 if url != self.target().url {
                     *self.lock_target() = Some(Target::new(url));
                 }

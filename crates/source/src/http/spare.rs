@@ -1,7 +1,7 @@
 //! Connections made ahead of need: from afar, a new one costs a reader as much as an answer, or more.
 
 use super::remote::Remote;
-use super::{CONCURRENCY, CONCURRENCY_OF_SINGLE_RANGES};
+use super::CONCURRENCY;
 use futures::future::{Either, select};
 use std::future::Future;
 use std::pin::pin;
@@ -16,7 +16,7 @@ const FAR: Duration = Duration::from_millis(60);
 const FAR_STORE: Duration = Duration::from_millis(20);
 
 /// An object store that has not answered for this long is so far that a read is much faster by connections that it finds.
-const FAR_AWAY_STORE: Duration = Duration::from_millis(50);
+const FAR_AWAY_STORE: Duration = Duration::from_millis(30);
 
 /// Further connections that are made to it: with the first ones, those of a read of some branches.
 const FURTHER: usize = 64;
@@ -38,7 +38,7 @@ static MOST: LazyLock<usize> = LazyLock::new(|| {
 ///
 /// A connection is made by asking for a single byte: HTTP has no smaller request that all servers answer.
 pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -> T {
-    let is_store = remote.concurrency > CONCURRENCY_OF_SINGLE_RANGES;
+    let is_store = remote.is_in_store();
     let far = if is_store { FAR_STORE } else { FAR };
     let mut first = pin!(first);
     if let Ok(answer) = timeout(far, &mut first).await {
@@ -73,7 +73,7 @@ async fn make(remote: &Remote, connections: usize) {
 /// begun soon after the file was, and are there as soon after it.
 pub(super) async fn made(remote: &Remote) {
     let server = remote.server();
-    // It is at least half of the real one, and opening took three times as long.
+    // It is at least half of the real one, and the first answer took three times as long.
     let round_trip = server.round_trip();
     if round_trip > FAR {
         server.spares_made(4 * round_trip).await;

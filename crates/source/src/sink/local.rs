@@ -1,0 +1,257 @@
+//! A new local file: written under another name beside its place, and moved there when it is complete.
+
+use super::Sink;
+use sapwood_core::{Error, ErrorKind, Piece, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 1 << 20;
+
+/// A local file that is written.
+///
+/// It grows under a temporary name that ends with `.part`, in the directory of its place, since only there a move is one
+/// step. A process that is killed leaves that file and nothing else.
+#[derive(Debug)]
+pub struct LocalSink {
+    name: String,
+    target: PathBuf,
+    part: Part,
+    file: File,
+    buffer: Vec<u8>,
+    /// Offset behind what is written and buffered, and of the buffer's first byte.
+    end: u64,
+    buffer_at: u64,
+}
+
+/// The temporary file; it is removed when this is dropped, unless it was moved.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    moved: bool,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.moved {
+            // There is nobody to tell, and nothing depends on it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl LocalSink {
+    /// Makes the temporary file beside `target`, which need not exist, but its directory must.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such directory, `Permission` if nothing may be written there, `Usage` if the
+    /// target is a directory, otherwise `Io`.
+    pub fn create(target: impl AsRef<Path>) -> Result<Self> {
+        let target = target.as_ref().to_owned();
+        let name = target.display().to_string();
+        if let Ok(old) = fs::metadata(&target) {
+            // It would be replaced: /dev/null, for one, must not be.
+            if !old.is_file() {
+                return Err(Error::usage("this is not a file, but a directory or a device").url(name));
+            }
+            if old.permissions().readonly() {
+                return Err(Error::new(
+                    ErrorKind::Permission,
+                    "the file is there and must not be written to",
+                )
+                .url(name)
+                .hint("make it writable, remove it, or choose another name"));
+            }
+        }
+        let Some(file_name) = target.file_name() else {
+            return Err(Error::usage("this is not the name of a file").url(name));
+        };
+        // A link stays a link: what it names is replaced.
+        let target = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
+        let mut part_name = file_name.to_owned();
+        part_name.push(format!(".{:08x}.part", fastrand::u32(..)));
+        let path = target.with_file_name(part_name);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|error| cannot_create(error, &target).url(&name))?;
+        let part = Part { path, moved: false };
+        Ok(LocalSink { name, target, part, file, buffer: Vec::new(), end: 0, buffer_at: 0 })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let written =
+            self.file.seek(SeekFrom::Start(self.buffer_at)).and_then(|_| self.file.write_all(&self.buffer));
+        written.map_err(|error| self.failed(error))?;
+        self.buffer_at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let written = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(|error| self.failed(error).at(offset))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        io_error(error).url(&self.name)
+    }
+}
+
+impl Sink for LocalSink {
+    fn url(&self) -> &str {
+        &self.name
+    }
+
+    fn write(&mut self, piece: Piece) -> Result<()> {
+        if piece.offset != self.end {
+            self.flush()?;
+            return self.write_at(piece.offset, &piece.bytes);
+        }
+        self.end = piece.end();
+        if self.buffer.len() + piece.bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        if piece.bytes.len() < BUFFER {
+            self.buffer.extend_from_slice(&piece.bytes);
+            return Ok(());
+        }
+        self.write_at(piece.offset, &piece.bytes)?;
+        self.buffer_at = self.end;
+        Ok(())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.flush()?;
+        if self.target.exists() {
+            // What is replaced must not be lost for something that is only in memory yet; and who replaces a file
+            // expects its permissions to stay.
+            let kept =
+                fs::metadata(&self.target).and_then(|old| self.file.set_permissions(old.permissions()));
+            kept.and_then(|()| self.file.sync_all()).map_err(|error| self.failed(error))?;
+        }
+        fs::rename(&self.part.path, &self.target).map_err(|error| self.failed(error))?;
+        self.part.moved = true;
+        Ok(())
+    }
+}
+
+/// Why there can be no file beside `target`.
+fn cannot_create(error: io::Error, target: &Path) -> Error {
+    let directory = match target.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory.display().to_string(),
+        _ => ".".to_owned(),
+    };
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::new(ErrorKind::NotFound, format!("there is no directory '{directory}'"))
+                .hint("make it first")
+                .caused_by(error)
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            let message = format!("you are not allowed to write to the directory '{directory}'");
+            Error::new(ErrorKind::Permission, message)
+                .hint("choose another place for the file")
+                .caused_by(error)
+        }
+        _ => io_error(error),
+    }
+}
+
+fn io_error(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            let message = "there is no room left on the disk; what was there before is unchanged";
+            Error::new(ErrorKind::Io, message).hint("free some, or choose another place for the file")
+        }
+        io::ErrorKind::FileTooLarge => Error::new(
+            ErrorKind::Io,
+            "the file is longer than the file system or a limit of the process allows",
+        )
+        .hint("see 'ulimit -f', or choose another place for the file"),
+        _ => Error::new(ErrorKind::Io, format!("the operating system cannot write the file: {error}")),
+    }
+    .caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn piece(offset: u64, bytes: impl Into<Bytes>) -> Piece {
+        Piece { offset, bytes: bytes.into(), provisional: false }
+    }
+
+    /// A directory of its own, and what is in it.
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("sapwood-sink-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        path
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_committed() {
+        let directory = directory("commit");
+        let target = directory.join("a.root");
+        let mut sink = LocalSink::create(&target).unwrap();
+        sink.write(piece(0, &b"head...."[..])).unwrap();
+        sink.write(piece(8, vec![7; 3 * BUFFER])).unwrap();
+        sink.write(piece(8 + 3 * BUFFER as u64, &b"tail"[..])).unwrap();
+        sink.write(piece(0, &b"HEAD"[..])).unwrap();
+        assert!(!target.exists());
+        Box::new(sink).commit().unwrap();
+        let bytes = fs::read(&target).unwrap();
+        assert_eq!(bytes.len(), 12 + 3 * BUFFER);
+        assert!(bytes.starts_with(b"HEAD....\x07") && bytes.ends_with(b"\x07tail"));
+        assert_eq!(names(&directory), ["a.root"]);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn what_is_dropped_leaves_the_old_file() {
+        let directory = directory("drop");
+        let target = directory.join("a.root");
+        fs::write(&target, b"old").unwrap();
+        let mut sink = LocalSink::create(&target).unwrap();
+        sink.write(piece(0, &b"new"[..])).unwrap();
+        assert_eq!(names(&directory).len(), 2);
+        drop(sink);
+        assert_eq!(names(&directory), ["a.root"]);
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_at_once() {
+        let directory = directory("refuse");
+        let error = LocalSink::create(directory.join("none").join("a.root")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains("make it first"), "{error}");
+        assert_eq!(LocalSink::create(&directory).unwrap_err().kind(), ErrorKind::Usage);
+        let target = directory.join("kept.root");
+        fs::write(&target, b"old").unwrap();
+        let mut permissions = fs::metadata(&target).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&target, permissions).unwrap();
+        assert_eq!(LocalSink::create(&target).unwrap_err().kind(), ErrorKind::Permission);
+        assert_eq!(names(&directory), ["kept.root"]);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let error = io_error(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(error.to_string().contains("no room left"), "{error}");
+    }
+}

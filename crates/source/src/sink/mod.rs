@@ -1,0 +1,50 @@
+//! Where a new file goes: it appears there whole, or not at all.
+//!
+//! [`create`] makes a [`Sink`] for a path or URL. A sink is handed [`Piece`]s in order, and then told to
+//! [`commit`](Sink::commit); one that is dropped before that leaves what was there as it was.
+
+mod local;
+
+pub use local::LocalSink;
+
+use crate::redact;
+use sapwood_core::{Error, Piece, Result};
+use std::fmt;
+
+/// A place for a new file.
+///
+/// # Contract
+/// - Pieces come in the order of the file, each where the one before ended; those that were provisional come again.
+/// - Nothing is seen of the file before `commit` returns; then all of it is.
+/// - A sink that is dropped without `commit` abandons the file: what was there before stays.
+/// - Errors name the place (without secrets) and say what to do. After one, the sink is only to be dropped.
+pub trait Sink: fmt::Debug + Send {
+    /// The path or URL, without secrets.
+    fn url(&self) -> &str;
+
+    /// Takes a piece. It may wait until there is room for it.
+    ///
+    /// # Errors
+    /// `Io` if the disk is full; what the network can fail with.
+    fn write(&mut self, piece: Piece) -> Result<()>;
+
+    /// Makes the file appear, as it is.
+    ///
+    /// # Errors
+    /// As [`write`](Sink::write).
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// Makes a sink for a path or URL. That nothing can be written there is told now, not at the end.
+///
+/// # Errors
+/// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
+pub fn create(url: &str) -> Result<Box<dyn Sink>> {
+    match url.split_once("://") {
+        None => Ok(Box::new(LocalSink::create(url)?)),
+        Some(("file", path)) => Ok(Box::new(LocalSink::create(path)?)),
+        Some((scheme, _)) => Err(Error::unsupported(format!("files cannot be written to {scheme}://"))
+            .url(redact(url))
+            .hint("write to a local path, and copy the file")),
+    }
+}
