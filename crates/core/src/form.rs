@@ -28,6 +28,21 @@ pub enum Primitive {
 }
 
 impl Primitive {
+    /// All of them.
+    pub const ALL: [Primitive; 11] = [
+        Primitive::Bool,
+        Primitive::I8,
+        Primitive::U8,
+        Primitive::I16,
+        Primitive::U16,
+        Primitive::I32,
+        Primitive::U32,
+        Primitive::I64,
+        Primitive::U64,
+        Primitive::F32,
+        Primitive::F64,
+    ];
+
     /// Bytes of one value.
     pub fn size(self) -> usize {
         match self {

@@ -39,6 +39,7 @@ mod request;
 mod scan;
 mod tree;
 mod windows;
+pub mod write;
 
 pub use doctor::diagnose;
 pub use elsewhere::beside;

@@ -10,8 +10,10 @@ mod lazy;
 mod listing;
 mod logging;
 mod object;
+mod sink;
 mod trace;
 mod tree;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -40,6 +42,8 @@ mod _core {
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]
     use crate::tree::{Branch, Entries, Scan, Tree, beside};
+    #[pymodule_export]
+    use crate::write::Writer;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -53,6 +53,8 @@ fn parse(table: &str) -> Vec<StreamerInfo> {
         match fields[..] {
             ["", kind, name, code, size, type_name, extra, title] => {
                 let Some((info, kind)) = infos.last_mut().zip(element_kind(kind, extra)) else { continue };
+                // The checksum of a base class stands in fMaxIndex (root-io-spec StreamerInfo §9).
+                let checksum = if let ElementKind::Base { checksum, .. } = kind { checksum } else { 0 };
                 info.elements.push(StreamerElement {
                     name: name.to_owned(),
                     title: title.to_owned(),
@@ -61,7 +63,7 @@ fn parse(table: &str) -> Vec<StreamerInfo> {
                     size: number(size),
                     array_length: 0,
                     array_dims: Vec::new(),
-                    max_index: [0; 5],
+                    max_index: [0, checksum.cast_signed(), 0, 0, 0],
                     type_name: type_name.to_owned(),
                     range: None,
                 });

@@ -1,0 +1,241 @@
+//! The writer of a file.
+
+use crate::pool::{compute, computing, interrupted};
+use crate::Interrupt;
+use sapwood_codec::Compression;
+use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_source::sink::Sink;
+use sapwood_streamer::write::{Value, descriptions_for, put_object};
+pub use sapwood_tfile::write::DirectoryId;
+use sapwood_tfile::write::{Buffer, FileWriter, NewKey, Origin};
+use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
+use std::sync::atomic::Ordering;
+
+/// How a file is written.
+#[derive(Debug, Clone, Default)]
+pub struct WriterOptions {
+    /// The compression of all that is not a basket; those have that of their branch. Default: ROOT's own, ZSTD 5.
+    pub compression: Compression,
+    /// Title of the file.
+    pub title: String,
+    /// Number of computing threads, as in [`ReadOptions`](crate::ReadOptions).
+    pub threads: Option<usize>,
+    /// Time and UUID of the file. Default: now, and a random one.
+    pub origin: Option<Origin>,
+}
+
+/// Writes a file.
+///
+/// Nothing is at the target before [`commit`](Writer::commit); a writer that is dropped leaves nothing.
+#[derive(Debug)]
+pub struct Writer {
+    file: FileWriter,
+    sink: Box<dyn Sink>,
+    trees: Vec<Tree>,
+    threads: Option<usize>,
+    /// Why no more can be written.
+    broken: Option<Error>,
+}
+
+/// A tree of a [`Writer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TreeId(usize);
+
+#[derive(Debug)]
+struct Tree {
+    builder: TreeBuilder,
+    directory: DirectoryId,
+    name: String,
+    title: String,
+}
+
+impl Writer {
+    /// A writer of a new file that goes to a sink; `name` is what ROOT shows as its name.
+    ///
+    /// # Errors
+    /// `Limit` if the name or the title is too long; those of the sink.
+    pub fn new(sink: Box<dyn Sink>, name: &str, options: &WriterOptions) -> Result<Writer> {
+        let origin = options.origin.unwrap_or_else(Origin::now);
+        let file = FileWriter::new(name, &options.title, options.compression, origin)?;
+        let mut writer = Writer { file, sink, trees: Vec::new(), threads: options.threads, broken: None };
+        writer.hand_on()?;
+        Ok(writer)
+    }
+
+    /// The directory of a path, made if it is not there; `""` is the top directory.
+    ///
+    /// # Errors
+    /// `Usage` if something else has its name.
+    pub fn directory(&mut self, path: &str) -> Result<DirectoryId> {
+        self.usable()?;
+        let mut directory = self.file.top();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            directory = match self.file.find_directory(directory, name) {
+                Some(found) => found,
+                None => self.file.directory(directory, name, name)?,
+            };
+        }
+        self.hand_on()?;
+        Ok(directory)
+    }
+
+    /// A new tree without entries. Its record is written at the end.
+    ///
+    /// # Errors
+    /// `Usage` if the branches contradict each other.
+    pub fn tree(
+        &mut self,
+        directory: DirectoryId,
+        name: &str,
+        title: &str,
+        branches: Vec<BranchSpec>,
+        cluster: ClusterSize,
+    ) -> Result<TreeId> {
+        self.usable()?;
+        let builder = TreeBuilder::new(name, title, branches, cluster)?;
+        self.trees.push(Tree { builder, directory, name: name.to_owned(), title: title.to_owned() });
+        Ok(TreeId(self.trees.len() - 1))
+    }
+
+    /// Entries of a tree so far.
+    pub fn entries(&self, tree: TreeId) -> u64 {
+        self.trees.get(tree.0).map_or(0, |tree| tree.builder.entries())
+    }
+
+    /// Adds entries to a tree: one column per branch, of `entries` entries each. Whole clusters go to the sink.
+    ///
+    /// # Errors
+    /// `Usage` with the branch whose column does not fit: nothing was added then. After any other error, the
+    /// writer is of no more use.
+    pub fn extend(
+        &mut self,
+        tree: TreeId,
+        columns: &[ColumnView<'_>],
+        entries: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        self.usable()?;
+        let tree = self.trees.get_mut(tree.0).ok_or_else(|| Error::usage("a tree of another file"))?;
+        tree.builder.check(columns, entries)?;
+        let bytes: usize = columns.iter().map(ColumnView::byte_count).sum();
+        let (file, sink) = (&mut self.file, &mut self.sink);
+        let pool = computing(self.threads)?;
+        let result = compute(&pool, interrupt, |cancelled| {
+            let mut from = 0;
+            while from < entries {
+                if cancelled.load(Ordering::Relaxed) {
+                    return Err(interrupted());
+                }
+                let rest = entries - from;
+                let step = tree.builder.step(rest, bytes / entries * rest);
+                tree.builder.fill(columns, from..from + step)?;
+                from += step;
+                if tree.builder.cluster_is_full() {
+                    end_cluster(tree, file, sink.as_mut())?;
+                }
+            }
+            Ok(())
+        });
+        self.remember(result)
+    }
+
+    /// Writes an object into a directory.
+    ///
+    /// # Errors
+    /// `Unsupported` if objects of its class cannot be written, `Usage` if a member has a value of another type.
+    pub fn object(
+        &mut self,
+        directory: DirectoryId,
+        class_name: &str,
+        name: &str,
+        title: &str,
+        value: &Value,
+    ) -> Result<()> {
+        self.usable()?;
+        let descriptions = descriptions_for([class_name])?;
+        let key = NewKey::new(class_name, name, title, self.file.wide());
+        let mut payload = Buffer::new(key.len());
+        put_object(&mut payload, class_name, value)?;
+        let payload = payload.finish()?;
+        let result = self
+            .file
+            .object(directory, class_name, name, title, |buffer| buffer.bytes(&payload))
+            .and_then(|_| descriptions.iter().try_for_each(|info| self.file.descriptions().add(info)))
+            .and_then(|()| hand_on(&mut self.file, self.sink.as_mut()));
+        self.remember(result)
+    }
+
+    /// Ends all trees and the file, and puts it in its place. Gives the number of its bytes.
+    ///
+    /// # Errors
+    /// Whatever stopped an earlier call; those of the sink. There is nothing at the target then, or what was there
+    /// before.
+    pub fn commit(mut self, interrupt: Interrupt<'_>) -> Result<u64> {
+        self.usable()?;
+        let pool = computing(self.threads)?;
+        compute(&pool, interrupt, |_| {
+            let mut trees = std::mem::take(&mut self.trees);
+            for tree in &mut trees {
+                end_tree(tree, &mut self.file, self.sink.as_mut())?;
+            }
+            let mut bytes = self.file.end();
+            for piece in self.file.finish()? {
+                bytes = bytes.max(piece.end());
+                self.sink.write(piece)?;
+            }
+            self.sink.commit()?;
+            Ok(bytes)
+        })
+    }
+
+    fn usable(&self) -> Result<()> {
+        match &self.broken {
+            Some(error) => Err(error.copy()),
+            None => Ok(()),
+        }
+    }
+
+    /// After an error, what was written contradicts what is known of it.
+    fn remember<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.broken = Some(
+                Error::new(ErrorKind::Usage, "nothing more can be written after an error")
+                    .hint("write the file again")
+                    .caused_by(error.copy()),
+            );
+        }
+        result
+    }
+
+    fn hand_on(&mut self) -> Result<()> {
+        let result = hand_on(&mut self.file, self.sink.as_mut());
+        self.remember(result)
+    }
+}
+
+/// Gives the sink what is to be written.
+fn hand_on(file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    file.take().into_iter().try_for_each(|piece| sink.write(piece))
+}
+
+/// Writes the baskets of the open cluster of a tree.
+fn end_cluster(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    for mut basket in tree.builder.end_cluster()? {
+        let payload = std::mem::take(&mut basket.payload);
+        let placed =
+            file.unlisted(tree.directory, &basket.key, &basket.header, payload.into(), basket.object_len)?;
+        tree.builder.placed(&basket, placed.offset, placed.bytes);
+        hand_on(file, sink)?;
+    }
+    Ok(())
+}
+
+/// Writes what is left of a tree, and its record.
+fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    end_cluster(tree, file, sink)?;
+    for info in descriptions_for(tree.builder.classes())? {
+        file.descriptions().add(&info)?;
+    }
+    file.object(tree.directory, "TTree", &tree.name, &tree.title, |buffer| tree.builder.record(buffer))?;
+    hand_on(file, sink)
+}

@@ -1,0 +1,236 @@
+//! `Writer`: a file with trees and objects, from arrays and plain values.
+
+use crate::error::{detached, exception};
+use crate::sink::ObjectSink;
+use numpy::{PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use sapwood::write::{
+    BranchSpec, ClusterSize, ColumnView, Compression, Item, Storage, TreeId, Value, WriterOptions, create_sink,
+};
+use sapwood::{Error, Primitive, Result};
+use std::sync::{Mutex, PoisonError};
+
+/// A file that is written.
+#[pyclass(module = "sapwood._core", frozen)]
+pub(crate) struct Writer(Mutex<Option<Open>>);
+
+struct Open {
+    writer: sapwood::write::Writer,
+    trees: Vec<TreeId>,
+}
+
+/// Name, title, storage, ROOT's number of the compression, basket size.
+type Branch<'py> = (String, Option<String>, Bound<'py, PyTuple>, i32, u32);
+
+#[pymethods]
+impl Writer {
+    /// A new file at a path or URL, or into an object with `write` and `seek`.
+    #[new]
+    #[pyo3(signature = (target, name, *, title="", compression=505, threads=None))]
+    fn new(
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        name: &str,
+        title: &str,
+        compression: i32,
+        threads: Option<usize>,
+    ) -> PyResult<Writer> {
+        let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
+        let options = WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
+        let url: Option<String> = target.extract().ok();
+        let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
+        let writer = detached(py, |_| {
+            let sink = match (url, object) {
+                (Some(url), _) => create_sink(&url)?,
+                (None, Some(object)) => Box::new(object),
+                (None, None) => return Err(Error::usage("there is no place to write to")),
+            };
+            sapwood::write::Writer::new(sink, name, &options)
+        })?;
+        Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
+    }
+
+    /// Makes the directories of a path.
+    fn directory(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        self.with(py, |open| open.writer.directory(path).map(|_| ()))
+    }
+
+    /// A new tree; its number. Clusters have that many entries or, after compression, bytes.
+    fn tree(
+        &self,
+        py: Python<'_>,
+        directory: &str,
+        name: &str,
+        title: &str,
+        branches: Vec<Branch<'_>>,
+        cluster: (String, u64),
+    ) -> PyResult<usize> {
+        let branches = branches.into_iter().map(branch).collect::<PyResult<Vec<_>>>()?;
+        let cluster = match cluster {
+            (unit, size) if unit == "entries" => ClusterSize::Entries(size),
+            (_, size) => ClusterSize::Bytes(size),
+        };
+        self.with(py, |open| {
+            let directory = open.writer.directory(directory)?;
+            open.trees.push(open.writer.tree(directory, name, title, branches, cluster)?);
+            Ok(open.trees.len() - 1)
+        })
+    }
+
+    /// Adds entries to a tree: the buffers of a column for each branch, as bytes.
+    fn extend(
+        &self,
+        py: Python<'_>,
+        tree: usize,
+        entries: usize,
+        columns: Vec<Vec<PyReadonlyArray1<'_, u8>>>,
+    ) -> PyResult<()> {
+        let columns = columns
+            .iter()
+            .map(|buffers| {
+                let buffers = buffers.iter().map(|buffer| buffer.as_slice().map_err(PyErr::from));
+                Ok(ColumnView { length: entries, buffers: buffers.collect::<PyResult<_>>()? })
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        detached(py, |interrupt| {
+            let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let open = guard.as_mut().ok_or_else(closed)?;
+            let tree = *open.trees.get(tree).ok_or_else(|| Error::usage("there is no such tree"))?;
+            open.writer.extend(tree, &columns, entries, interrupt)
+        })
+    }
+
+    /// Writes an object of a class.
+    fn object(
+        &self,
+        py: Python<'_>,
+        directory: &str,
+        class_name: &str,
+        name: &str,
+        title: &str,
+        members: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let value = value(members)?;
+        self.with(py, |open| {
+            let directory = open.writer.directory(directory)?;
+            open.writer.object(directory, class_name, name, title, &value)
+        })
+    }
+
+    /// Ends the file and puts it in its place; the number of its bytes.
+    fn commit(&self, py: Python<'_>) -> PyResult<u64> {
+        detached(py, |interrupt| {
+            let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            open.ok_or_else(closed)?.writer.commit(interrupt)
+        })
+    }
+
+    /// Leaves the target as it was.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl Writer {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Open) -> Result<T> + Send) -> PyResult<T> {
+        detached(py, |_| {
+            let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            work(guard.as_mut().ok_or_else(closed)?)
+        })
+    }
+}
+
+fn closed() -> Error {
+    Error::new(sapwood::ErrorKind::Closed, "the file is closed").hint("write inside of its with block")
+}
+
+fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult<BranchSpec> {
+    let compression = Compression::from_number(compression).map_err(|error| exception(&error.branch(&name)))?;
+    Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
+}
+
+/// `("numbers", dtype, dims)`, `("counted", dtype, dims, counter)`, `("text",)`, `("string",)`, `("vector", item)`.
+fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
+    let kind: String = form.get_item(0)?.extract()?;
+    Ok(match kind.as_str() {
+        "numbers" => Storage::Numbers { primitive: dtype(&form.get_item(1)?)?, dims: form.get_item(2)?.extract()? },
+        "counted" => Storage::Counted {
+            primitive: dtype(&form.get_item(1)?)?,
+            dims: form.get_item(2)?.extract()?,
+            counter: form.get_item(3)?.extract()?,
+        },
+        "text" => Storage::Text,
+        "string" => Storage::StdString,
+        "vector" => Storage::Vector(item(&form.get_item(1)?)?),
+        _ => return Err(PyValueError::new_err(format!("no branch holds a '{kind}'"))),
+    })
+}
+
+/// What a vector holds: a dtype, `("string",)`, or `("vector", item)`.
+fn item(form: &Bound<'_, PyAny>) -> PyResult<Item> {
+    let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(Item::Number(dtype(form)?)) };
+    let kind: String = tuple.get_item(0)?.extract()?;
+    Ok(match kind.as_str() {
+        "string" => Item::String,
+        _ => Item::Vector(Box::new(item(&tuple.get_item(1)?)?)),
+    })
+}
+
+fn dtype(name: &Bound<'_, PyAny>) -> PyResult<Primitive> {
+    let name: String = name.extract()?;
+    let found = Primitive::ALL.into_iter().find(|primitive| primitive.numpy_name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("branches do not hold {name}")))
+}
+
+/// A value of an object's member: None, a number, a text, an array, a mapping of members, or a list of
+/// (class, value).
+fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = object.extract::<String>() {
+        return Ok(Value::Text(text));
+    }
+    if let Ok(members) = object.cast::<PyDict>() {
+        let members = members.iter().map(|(name, member)| Ok((name.extract()?, value(&member)?)));
+        return Ok(Value::Members(members.collect::<PyResult<_>>()?));
+    }
+    if let Ok(items) = object.cast::<PyList>() {
+        let items = items.iter().map(|pair| {
+            let (class_name, item): (String, Bound<'_, PyAny>) = pair.extract()?;
+            Ok((class_name, value(&item)?))
+        });
+        return Ok(Value::List(items.collect::<PyResult<_>>()?));
+    }
+    if let Some(numbers) = array(object) {
+        return numbers;
+    }
+    match (object.extract::<i64>(), object.extract::<f64>()) {
+        (Ok(number), _) => Ok(Value::Int(number)),
+        (_, Ok(number)) => Ok(Value::Float(number)),
+        _ => Err(PyTypeError::new_err(format!("{object} cannot be a member of an object"))),
+    }
+}
+
+/// The numbers of an array, which must lie one after the other.
+fn array(object: &Bound<'_, PyAny>) -> Option<PyResult<Value>> {
+    fn numbers<T: numpy::Element + Copy>(
+        object: &Bound<'_, PyAny>,
+        primitive: Primitive,
+        bytes: impl Fn(T) -> Vec<u8>,
+    ) -> Option<PyResult<Value>> {
+        let array: PyReadonlyArrayDyn<'_, T> = object.extract().ok()?;
+        if array.ndim() == 0 {
+            return None;
+        }
+        let values = array.as_slice().map_err(PyErr::from);
+        Some(values.map(|values| Value::Numbers(primitive, values.iter().flat_map(|value| bytes(*value)).collect())))
+    }
+    numbers::<f64>(object, Primitive::F64, |value| value.to_ne_bytes().to_vec())
+        .or_else(|| numbers::<f32>(object, Primitive::F32, |value| value.to_ne_bytes().to_vec()))
+        .or_else(|| numbers::<i32>(object, Primitive::I32, |value| value.to_ne_bytes().to_vec()))
+        .or_else(|| numbers::<i16>(object, Primitive::I16, |value| value.to_ne_bytes().to_vec()))
+        .or_else(|| numbers::<i8>(object, Primitive::I8, |value| value.to_ne_bytes().to_vec()))
+}

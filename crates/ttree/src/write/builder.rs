@@ -1,0 +1,246 @@
+//! The builder of a tree: branches that are filled side by side, and clusters of them.
+
+use super::clusters::{ClusterSize, Clusters};
+use super::columns::{self, ColumnView};
+use super::fill::{Filler, Full, Packed};
+use super::record::{self, BranchState, PlacedBasket, TreeState};
+use super::schema::{self, BranchSpec, Storage};
+use rayon::prelude::*;
+use sapwood_core::Result;
+use sapwood_tfile::write::{Buffer, NewKey};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// Bytes of the header of a basket, which is part of its key (root-io-spec WritingTrees §5).
+const HEADER_LEN: u32 = 19;
+const BASKET_VERSION: i16 = 3;
+
+/// A basket to be placed in the file.
+#[derive(Debug)]
+pub struct Basket {
+    /// The place of its branch in the tree.
+    pub branch: usize,
+    /// Its key.
+    pub key: NewKey,
+    /// The header behind the key, which belongs to the key.
+    pub header: Vec<u8>,
+    /// Bytes of the content before compression.
+    pub object_len: usize,
+    /// The content.
+    pub payload: Vec<u8>,
+    first_entry: u64,
+}
+
+/// A tree that is being written.
+#[derive(Debug)]
+pub struct TreeBuilder {
+    name: String,
+    title: String,
+    branches: Vec<Branch>,
+    specs: Vec<BranchSpec>,
+    clusters: Clusters,
+    entries: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Branch {
+    filler: Filler,
+    counts: bool,
+    /// The key of each of its baskets, but for the cycle.
+    key: NewKey,
+    /// Baskets of the open cluster.
+    packed: Vec<Packed>,
+    placed: Vec<PlacedBasket>,
+    total_bytes: u64,
+    zip_bytes: u64,
+}
+
+impl TreeBuilder {
+    /// A tree without entries.
+    ///
+    /// # Errors
+    /// `Usage` if the branches contradict each other: two of a name, or one that counts others and cannot.
+    pub fn new(name: &str, title: &str, specs: Vec<BranchSpec>, cluster: ClusterSize) -> Result<TreeBuilder> {
+        schema::check(&specs)?;
+        let counters: BTreeSet<usize> = specs
+            .iter()
+            .filter_map(|spec| match spec.storage {
+                Storage::Counted { counter, .. } => Some(counter),
+                _ => None,
+            })
+            .collect();
+        let branches = specs.iter().enumerate().map(|(place, spec)| {
+            // Keys of baskets have 8-byte offsets in files of any size (WritingTrees §5).
+            let key = NewKey::new("TBasket", &spec.name, name, true);
+            let counts = counters.contains(&place);
+            let filler = Filler::new(spec, (key.len() + HEADER_LEN) as usize, counts);
+            Branch { filler, counts, key, packed: vec![], placed: vec![], total_bytes: 0, zip_bytes: 0 }
+        });
+        Ok(TreeBuilder {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            branches: branches.collect(),
+            clusters: Clusters::new(cluster),
+            specs,
+            entries: 0,
+            ended: false,
+        })
+    }
+
+    /// The branches.
+    pub fn branches(&self) -> &[BranchSpec] {
+        &self.specs
+    }
+
+    /// Entries filled so far.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Checks that `entries` entries of columns, one per branch, can be filled.
+    ///
+    /// # Errors
+    /// `Usage` or `Unsupported`, with the branch whose column does not fit.
+    pub fn check(&self, columns: &[ColumnView<'_>], entries: usize) -> Result<()> {
+        columns::check(&self.specs, columns, entries)
+    }
+
+    /// How many of the next entries, which have about `bytes`, can be filled at once: not beyond the end of the
+    /// cluster, and not so many that memory is the worse for it.
+    pub fn step(&self, entries: usize, bytes: usize) -> usize {
+        self.clusters.step(entries as u64, bytes as u64) as usize
+    }
+
+    /// Adds entries of columns that were [checked](TreeBuilder::check), and compresses the baskets that this
+    /// fills, on all threads of the current pool.
+    ///
+    /// # Errors
+    /// `Usage` for an entry that is larger than ROOT can read, `Limit` without memory. The tree is then of no
+    /// more use.
+    pub fn fill(&mut self, columns: &[ColumnView<'_>], entries: Range<usize>) -> Result<()> {
+        let specs = &self.specs;
+        self.branches.par_iter_mut().zip(columns).zip(specs).try_for_each(|((branch, column), spec)| {
+            let mut full = Vec::new();
+            branch
+                .filler
+                .fill(column, entries.clone(), &mut full)
+                .and_then(|()| branch.pack(full))
+                .map_err(|error| error.branch(&spec.name))
+        })?;
+        self.entries += entries.len() as u64;
+        self.clusters.filled(entries.len() as u64, self.cluster_bytes());
+        Ok(())
+    }
+
+    /// Bytes of the open cluster after compression; of what is not compressed yet, as it compressed so far.
+    fn cluster_bytes(&self) -> u64 {
+        let (mut before, mut after, mut open) = (0, 0, 0);
+        for branch in &self.branches {
+            open += branch.filler.open_bytes() as u64;
+            for basket in &branch.packed {
+                before += basket.object_len as u64;
+                after += basket.payload.len() as u64;
+            }
+        }
+        // Before anything was compressed, a third is a fair guess.
+        after
+            + if before == 0 {
+                open / 3
+            } else {
+                (u128::from(open) * u128::from(after) / u128::from(before)) as u64
+            }
+    }
+
+    /// True if the open cluster has all its entries.
+    pub fn cluster_is_full(&self) -> bool {
+        self.clusters.is_full()
+    }
+
+    /// Ends the open cluster: its baskets, all of one branch before those of the next.
+    ///
+    /// # Errors
+    /// `Limit` without memory.
+    pub fn end_cluster(&mut self) -> Result<Vec<Basket>> {
+        self.ended |= self.clusters.is_full();
+        self.clusters.end();
+        self.branches.par_iter_mut().try_for_each(|branch| {
+            let mut full = Vec::new();
+            branch.filler.close(&mut full);
+            branch.pack(full)
+        })?;
+        let mut baskets = Vec::new();
+        for (place, (branch, spec)) in self.branches.iter_mut().zip(&self.specs).enumerate() {
+            let first = branch.placed.len();
+            for (nth, packed) in branch.packed.drain(..).enumerate() {
+                baskets.push(basket(place, &branch.key, spec, first + nth, packed)?);
+            }
+        }
+        Ok(baskets)
+    }
+
+    /// Notes where a basket lies: the offset of its record, and the record's bytes with its key.
+    pub fn placed(&mut self, basket: &Basket, offset: u64, bytes: u32) {
+        if let Some(branch) = self.branches.get_mut(basket.branch) {
+            branch.placed.push(PlacedBasket { offset, bytes, first_entry: basket.first_entry });
+            branch.zip_bytes += u64::from(bytes);
+            branch.total_bytes += u64::from(basket.key.len() + HEADER_LEN) + basket.object_len as u64;
+        }
+    }
+
+    /// Writes the payload of the tree's record. All baskets must have been placed.
+    pub fn record(&self, buffer: &mut Buffer) {
+        let branches = self.branches.iter().zip(&self.specs).map(|(branch, spec)| BranchState {
+            spec,
+            baskets: &branch.placed,
+            total_bytes: branch.total_bytes,
+            zip_bytes: branch.zip_bytes,
+            maximum: branch.filler.maximum,
+            counts: branch.counts,
+        });
+        let tree = TreeState {
+            name: &self.name,
+            title: &self.title,
+            entries: self.entries,
+            cluster: self.clusters.entries().filter(|_| self.ended),
+            branches: branches.collect(),
+        };
+        record::put(buffer, &tree);
+    }
+
+    /// The classes of the objects in the record, which the file must describe.
+    pub fn classes(&self) -> BTreeSet<&'static str> {
+        let mut classes = BTreeSet::from(["TTree", "TBranch"]);
+        for spec in &self.specs {
+            classes.insert(record::leaf_class(&spec.storage).0);
+            if spec.storage.class_name().is_some() {
+                classes.insert("TBranchElement");
+            }
+        }
+        classes
+    }
+}
+
+impl Branch {
+    fn pack(&mut self, full: Vec<Full>) -> Result<()> {
+        let compression = self.filler.compression();
+        let mut packed =
+            full.into_par_iter().map(|full| full.pack(compression)).collect::<Result<Vec<_>>>()?;
+        self.packed.append(&mut packed);
+        Ok(())
+    }
+}
+
+/// A basket with its key; `number` counts those of its branch.
+fn basket(branch: usize, key: &NewKey, spec: &BranchSpec, number: usize, packed: Packed) -> Result<Basket> {
+    let key = NewKey { cycle: Some(number as i16), ..key.clone() };
+    let mut header = Buffer::new(0);
+    header.i16(BASKET_VERSION);
+    header.u32(spec.basket_size);
+    header.u32(packed.per_entry);
+    header.u32(packed.entries);
+    header.count((key.len() + HEADER_LEN) as usize + packed.data_len); // fLast
+    header.u8(0);
+    let Packed { first_entry, object_len, payload, .. } = packed;
+    Ok(Basket { branch, key, header: header.finish()?, object_len, payload, first_entry })
+}

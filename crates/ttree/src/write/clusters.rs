@@ -1,0 +1,97 @@
+//! Where clusters end: after a number of entries that is given, or learned from the first cluster.
+
+/// How large the clusters of a tree are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterSize {
+    /// This many entries.
+    Entries(u64),
+    /// This many compressed bytes: the first cluster ends when it has them, and all others have as many entries.
+    Bytes(u64),
+}
+
+/// Bytes, before compression, that are filled at once at most.
+const STEP: u64 = 64_000_000;
+/// The same while it is learned how many entries a cluster has, in parts of the bytes that it shall have.
+const LEARNING_STEPS: u64 = 8;
+
+/// The clusters of a tree that is being written.
+#[derive(Debug)]
+pub(super) struct Clusters {
+    size: ClusterSize,
+    /// Entries of a cluster, once known.
+    entries: Option<u64>,
+    /// Entries in the open cluster.
+    open: u64,
+}
+
+impl Clusters {
+    pub(super) fn new(size: ClusterSize) -> Clusters {
+        let entries = match size {
+            ClusterSize::Entries(entries) => Some(entries.max(1)),
+            ClusterSize::Bytes(_) => None,
+        };
+        Clusters { size, entries, open: 0 }
+    }
+
+    /// Entries of a cluster, once known.
+    pub(super) fn entries(&self) -> Option<u64> {
+        self.entries
+    }
+
+    /// How many of `entries`, which have `bytes`, can be filled next.
+    pub(super) fn step(&self, entries: u64, bytes: u64) -> u64 {
+        let (room, limit) = match (self.entries, self.size) {
+            (Some(cluster), _) => (cluster - self.open, STEP),
+            (None, ClusterSize::Bytes(size)) => (entries, (size / LEARNING_STEPS).clamp(1, STEP)),
+            (None, ClusterSize::Entries(_)) => (entries, STEP),
+        };
+        let most = u128::from(entries) * u128::from(limit) / u128::from(bytes.max(1));
+        u64::try_from(most).unwrap_or(u64::MAX).max(1).min(room).min(entries)
+    }
+
+    /// Counts entries that were filled; `bytes` is what the open cluster has after compression.
+    pub(super) fn filled(&mut self, entries: u64, bytes: u64) {
+        self.open += entries;
+        if let (None, ClusterSize::Bytes(size)) = (self.entries, self.size)
+            && bytes >= size
+        {
+            self.entries = Some(self.open);
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.is_some_and(|entries| self.open >= entries)
+    }
+
+    pub(super) fn end(&mut self) {
+        self.open = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_cluster_teaches_the_others() {
+        let mut clusters = Clusters::new(ClusterSize::Bytes(1000));
+        assert_eq!(clusters.step(100, 1250), 10); // 125 bytes at once
+        clusters.filled(40, 600);
+        assert!(!clusters.is_full());
+        clusters.filled(20, 1100);
+        assert!(clusters.is_full());
+        clusters.end();
+        assert_eq!((clusters.entries(), clusters.step(1000, 1000)), (Some(60), 60));
+        clusters.filled(50, 100_000);
+        assert!(!clusters.is_full());
+        assert_eq!(clusters.step(1000, 1000), 10);
+    }
+
+    #[test]
+    fn large_entries_are_filled_one_by_one() {
+        let clusters = Clusters::new(ClusterSize::Entries(10));
+        assert_eq!(clusters.step(5, 1 << 40), 1);
+        assert_eq!(clusters.step(5, 0), 5);
+        assert_eq!(clusters.step(20, 20), 10);
+    }
+}

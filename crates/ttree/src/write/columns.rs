@@ -1,0 +1,153 @@
+//! Columns as they are handed to the writer: borrowed buffers, checked against what a branch takes.
+
+use super::schema::{BranchSpec, Storage};
+use sapwood_core::{Error, Form, Result};
+use std::ops::Range;
+
+/// A column of `length` entries in borrowed buffers: one per node of its form that has one, as in
+/// [`Column`](sapwood_core::Column). Offsets are 64-bit and may start anywhere.
+#[derive(Debug, Clone)]
+pub struct ColumnView<'a> {
+    /// Number of entries.
+    pub length: usize,
+    /// The buffers, depth first, in the byte order of the machine.
+    pub buffers: Vec<&'a [u8]>,
+}
+
+impl<'a> ColumnView<'a> {
+    /// The buffer at `place`; empty if there is none.
+    pub(super) fn buffer(&self, place: usize) -> &'a [u8] {
+        self.buffers.get(place).copied().unwrap_or_default()
+    }
+
+    /// Bytes of all buffers.
+    pub fn byte_count(&self) -> usize {
+        self.buffers.iter().map(|buffer| buffer.len()).sum()
+    }
+
+    /// The offsets in the buffer at `place`.
+    pub(super) fn offsets(&self, place: usize) -> Offsets<'a> {
+        Offsets(self.buffer(place).as_chunks().0)
+    }
+}
+
+/// Offsets of lists or strings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offsets<'a>(&'a [[u8; 8]]);
+
+impl Offsets<'_> {
+    /// The offset at `place`; 0 if there is none.
+    #[inline]
+    pub(super) fn get(self, place: usize) -> usize {
+        self.0.get(place).map_or(0, |bytes| i64::from_ne_bytes(*bytes) as usize)
+    }
+
+    /// Where the items of a list lie.
+    #[inline]
+    pub(super) fn range(self, list: usize) -> Range<usize> {
+        self.get(list)..self.get(list + 1)
+    }
+
+    /// Lists that these are offsets of.
+    fn lists(self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+}
+
+/// Checks that all columns fit the branches: their number, their lengths, their buffers, and that lists are
+/// as long as the branches that count them say. What passes can be written.
+///
+/// # Errors
+/// `Usage`, with the branch.
+pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries: usize) -> Result<()> {
+    if branches.len() != columns.len() {
+        return Err(Error::usage(format!(
+            "{} columns were given for {} branches",
+            columns.len(),
+            branches.len()
+        )));
+    }
+    for (branch, column) in branches.iter().zip(columns) {
+        check_column(branch, column, entries).map_err(|error| error.branch(&branch.name))?;
+    }
+    for (branch, column) in branches.iter().zip(columns) {
+        if let Storage::Counted { counter, .. } = branch.storage
+            && let (Some(counter), Some(counts)) = (branches.get(counter), columns.get(counter))
+        {
+            check_counts(counter, counts, column, entries).map_err(|error| error.branch(&branch.name))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_column(branch: &BranchSpec, column: &ColumnView<'_>, entries: usize) -> Result<()> {
+    if column.length != entries {
+        return Err(Error::usage(format!("it has {} entries, where others have {entries}", column.length)));
+    }
+    let form = branch.storage.form();
+    if column.buffers.len() != form.buffer_count() {
+        return Err(Error::usage(format!("{} buffers were given for {form:?}", column.buffers.len())));
+    }
+    check_form(&form, column, 0, 0..entries)
+}
+
+/// Checks the items `items` of a form whose first buffer is the one at `place`.
+fn check_form(form: &Form, column: &ColumnView<'_>, place: usize, items: Range<usize>) -> Result<()> {
+    let enough = |have: usize, need: usize| {
+        if have >= need {
+            return Ok(());
+        }
+        Err(Error::usage(format!("a buffer holds {have} items where {need} are needed")))
+    };
+    match form {
+        Form::Primitive(primitive) => enough(column.buffer(place).len() / primitive.size(), items.end),
+        Form::Fixed { size, content } => check_form(
+            content,
+            column,
+            place,
+            items.start.saturating_mul(*size)..items.end.saturating_mul(*size),
+        ),
+        Form::List(_) | Form::String => {
+            let offsets = column.offsets(place);
+            enough(offsets.lists(), items.end)?;
+            let range = offsets.0.get(items.start..=items.end).unwrap_or_default();
+            let values = || range.iter().map(|bytes| i64::from_ne_bytes(*bytes));
+            if values().zip(values().skip(1)).any(|(one, next)| one > next)
+                || values().next().is_some_and(i64::is_negative)
+            {
+                return Err(Error::usage("its offsets do not grow"));
+            }
+            let inner = offsets.get(items.start)..offsets.get(items.end);
+            match form {
+                Form::List(content) => check_form(content, column, place + 1, inner),
+                _ => enough(column.buffer(place + 1).len(), inner.end),
+            }
+        }
+        _ => Err(Error::unsupported(format!("columns of the form {form:?} cannot be written"))),
+    }
+}
+
+fn check_counts(
+    counter: &BranchSpec,
+    counts: &ColumnView<'_>,
+    column: &ColumnView<'_>,
+    entries: usize,
+) -> Result<()> {
+    let offsets = column.offsets(0);
+    for (entry, count) in (0..entries).zip(self::counts(counts)) {
+        let items = offsets.range(entry).len();
+        if count as usize != items {
+            return Err(Error::usage(format!(
+                "entry {entry} of what was given has {items} items, where '{}' says {count}",
+                counter.name
+            ))
+            .hint("branches that share a counter must have lists of the same lengths"));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers in a column of a branch that counts; a negative one is larger than any list.
+pub(super) fn counts<'a>(column: &ColumnView<'a>) -> impl Iterator<Item = u32> + use<'a> {
+    column.buffer(0).as_chunks().0.iter().map(|count| u32::from_ne_bytes(*count))
+}

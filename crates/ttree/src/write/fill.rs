@@ -1,0 +1,342 @@
+//! Entries of a column to the baskets of a branch.
+
+use super::columns::{ColumnView, counts};
+use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
+use multiversion::multiversion;
+use sapwood_codec::{Compression, with_encoder};
+use sapwood_core::{Error, Primitive, Result};
+use std::ops::Range;
+
+/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
+const BYTE_COUNT: u32 = 0x4000_0000;
+/// The version that ROOT writes before a collection that is a branch's whole entry.
+const COLLECTION_VERSION: u16 = 10;
+
+/// The open basket of a branch.
+#[derive(Debug)]
+pub(super) struct Filler {
+    storage: Storage,
+    compression: Compression,
+    /// Bytes of the key before each basket: offsets count from there.
+    key_len: usize,
+    basket_size: usize,
+    data: Vec<u8>,
+    /// Where each entry begins in the data, if entries differ in size.
+    starts: Vec<u32>,
+    entries: u32,
+    first_entry: u64,
+    /// The greatest number so far in a branch that counts; the longest string, and 1.
+    pub(super) maximum: u64,
+    counts: bool,
+}
+
+/// A basket that takes no more entries.
+#[derive(Debug)]
+pub(super) struct Full {
+    first_entry: u64,
+    entries: u32,
+    /// `fNevBufSize`: bytes of an entry, or places in the table of offsets (root-io-spec WritingTrees §5.1).
+    per_entry: u32,
+    data_len: usize,
+    /// The entries, and the table of offsets.
+    content: Vec<u8>,
+}
+
+/// A basket as it goes to the file, but for its key.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) first_entry: u64,
+    pub(super) entries: u32,
+    pub(super) per_entry: u32,
+    pub(super) data_len: usize,
+    pub(super) object_len: usize,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Full {
+    /// Compresses it.
+    pub(super) fn pack(self, compression: Compression) -> Result<Packed> {
+        let object_len = self.content.len();
+        let mut payload = Vec::new();
+        if !with_encoder(|encoder| encoder.compress(&self.content, compression, &mut payload))? {
+            payload = self.content;
+        }
+        let Full { first_entry, entries, per_entry, data_len, .. } = self;
+        Ok(Packed { first_entry, entries, per_entry, data_len, object_len, payload })
+    }
+}
+
+impl Filler {
+    /// An open basket without entries; `counts` if other branches take the number of their items from it.
+    pub(super) fn new(branch: &BranchSpec, key_len: usize, counts: bool) -> Filler {
+        Filler {
+            storage: branch.storage.clone(),
+            compression: branch.compression,
+            key_len,
+            basket_size: branch.basket_size as usize,
+            data: Vec::new(),
+            starts: Vec::new(),
+            entries: 0,
+            first_entry: 0,
+            maximum: 0,
+            counts,
+        }
+    }
+
+    pub(super) fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Bytes of the entries in the open basket.
+    pub(super) fn open_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Adds entries of a column that was checked; baskets that became full are appended to `full`.
+    pub(super) fn fill(
+        &mut self,
+        column: &ColumnView<'_>,
+        entries: Range<usize>,
+        full: &mut Vec<Full>,
+    ) -> Result<()> {
+        match self.storage.clone() {
+            Storage::Numbers { primitive, dims } => self.fixed(primitive, &dims, column, entries, full),
+            Storage::Counted { primitive, dims, .. } => {
+                self.counted(primitive, &dims, column, entries, full)?;
+            }
+            Storage::Text => {
+                for range in entries.map(|entry| column.offsets(0).range(entry)) {
+                    self.maximum = self.maximum.max(range.len() as u64 + 1);
+                    // An empty string has no bytes at all (WritingTrees §4.5).
+                    let write = |data: &mut Vec<u8>| {
+                        if range.is_empty() { Ok(()) } else { put_text(data, column, 0, range) }
+                    };
+                    self.entry(full, write)?;
+                }
+            }
+            Storage::StdString => {
+                for range in entries.map(|entry| column.offsets(0).range(entry)) {
+                    self.entry(full, |data| put_text(data, column, 0, range))?;
+                }
+            }
+            Storage::Vector(item) => {
+                for range in entries.map(|entry| column.offsets(0).range(entry)) {
+                    self.entry(full, |data| put_collection(data, &item, column, range))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the open basket, if it has entries.
+    pub(super) fn close(&mut self, full: &mut Vec<Full>) {
+        if self.entries == 0 {
+            return;
+        }
+        let data_len = self.data.len();
+        let next = Vec::with_capacity(data_len);
+        let mut content = std::mem::replace(&mut self.data, next);
+        let mut per_entry = self.entries + 1;
+        match self.storage.entry_size() {
+            Some(size) => per_entry = size as u32,
+            None => {
+                // The table: its length, an offset per entry, and one that says nothing (WritingTrees §5.2).
+                content.reserve(4 * (self.starts.len() + 2));
+                content.extend((self.entries + 1).to_be_bytes());
+                content.extend(
+                    self.starts.drain(..).flat_map(|start| (start + self.key_len as u32).to_be_bytes()),
+                );
+                content.extend([0; 4]);
+            }
+        }
+        let (first_entry, entries) = (self.first_entry, self.entries);
+        full.push(Full { first_entry, entries, per_entry, data_len, content });
+        self.first_entry += u64::from(entries);
+        self.entries = 0;
+    }
+
+    /// True if an entry as long as the last one might not fit any more: ROOT's rule.
+    fn is_full(&self, data_len: usize, last: usize) -> bool {
+        self.key_len + data_len + 2 * 4 * self.starts.len() + last >= self.basket_size
+    }
+
+    /// Adds one entry of any size.
+    fn entry(&mut self, full: &mut Vec<Full>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let start = self.data.len();
+        write(&mut self.data)?;
+        let len = self.data.len() - start;
+        check_size(len)?;
+        self.starts.push(start as u32);
+        self.entries += 1;
+        if self.is_full(self.data.len(), len) {
+            self.close(full);
+        }
+        Ok(())
+    }
+
+    fn fixed(
+        &mut self,
+        primitive: Primitive,
+        dims: &[usize],
+        column: &ColumnView<'_>,
+        entries: Range<usize>,
+        full: &mut Vec<Full>,
+    ) {
+        let size = item_size(primitive, dims);
+        let values = column.buffer(0);
+        if self.counts {
+            let counts = counts(column).take(entries.end).skip(entries.start);
+            self.maximum = counts.max().map_or(0, u64::from).max(self.maximum);
+        }
+        let mut from = entries.start;
+        while from < entries.end {
+            let room = self.basket_size.saturating_sub(self.key_len + self.data.len() + size);
+            let fitting = room.div_ceil(size).max(1);
+            let to = entries.end.min(from + fitting);
+            put(&mut self.data, values.get(from * size..to * size).unwrap_or_default(), primitive);
+            self.entries += (to - from) as u32;
+            if to - from == fitting {
+                self.close(full);
+            }
+            from = to;
+        }
+    }
+
+    fn counted(
+        &mut self,
+        primitive: Primitive,
+        dims: &[usize],
+        column: &ColumnView<'_>,
+        entries: Range<usize>,
+        full: &mut Vec<Full>,
+    ) -> Result<()> {
+        let (offsets, size) = (column.offsets(0), item_size(primitive, dims));
+        let mut entry = entries.start;
+        while entry < entries.end {
+            let first = offsets.get(entry);
+            let mut len = self.data.len();
+            let mut ends = false;
+            while entry < entries.end && !ends {
+                let last = offsets.range(entry).len().saturating_mul(size);
+                check_size(last)?;
+                self.starts.push(len as u32);
+                len += last;
+                entry += 1;
+                self.entries += 1;
+                ends = self.is_full(len, last);
+            }
+            let items = first * size..offsets.get(entry) * size;
+            put(&mut self.data, column.buffer(1).get(items).unwrap_or_default(), primitive);
+            if ends {
+                self.close(full);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_size(len: usize) -> Result<()> {
+    if len <= MAX_ENTRY {
+        return Ok(());
+    }
+    Err(Error::usage(format!("an entry of {len} bytes was given, and ROOT reads at most 1 GB")))
+}
+
+/// A string: its length in one byte, or 255 and four bytes, then its bytes (root-io-spec Buffer §7).
+fn put_text(data: &mut Vec<u8>, column: &ColumnView<'_>, place: usize, range: Range<usize>) -> Result<()> {
+    check_size(range.len())?;
+    match range.len() {
+        len @ 0..=254 => data.push(len as u8),
+        len => {
+            data.push(255);
+            data.extend((len as u32).to_be_bytes());
+        }
+    }
+    data.extend_from_slice(column.buffer(place + 1).get(range).unwrap_or_default());
+    Ok(())
+}
+
+/// A collection that is a whole entry: byte count, version, number of items, items.
+fn put_collection(
+    data: &mut Vec<u8>,
+    item: &Item,
+    column: &ColumnView<'_>,
+    range: Range<usize>,
+) -> Result<()> {
+    let start = data.len();
+    data.extend([0; 4]);
+    data.extend(COLLECTION_VERSION.to_be_bytes());
+    put_items(data, item, column, 1, range)?;
+    let len = data.len() - start - 4;
+    check_size(len)?;
+    if let Some(place) = data.get_mut(start..start + 4) {
+        place.copy_from_slice(&(len as u32 | BYTE_COUNT).to_be_bytes());
+    }
+    Ok(())
+}
+
+/// The number of items and the items, whose first buffer is the one at `place`.
+fn put_items(
+    data: &mut Vec<u8>,
+    item: &Item,
+    column: &ColumnView<'_>,
+    place: usize,
+    range: Range<usize>,
+) -> Result<()> {
+    check_size(range.len())?;
+    data.extend((range.len() as u32).to_be_bytes());
+    match item {
+        Item::Number(primitive) => {
+            let size = primitive.size();
+            let bytes = column.buffer(place).get(range.start * size..range.end * size);
+            put(data, bytes.unwrap_or_default(), *primitive);
+        }
+        Item::String => {
+            let offsets = column.offsets(place);
+            for string in range {
+                put_text(data, column, place, offsets.range(string))?;
+            }
+        }
+        Item::Vector(item) => {
+            let offsets = column.offsets(place);
+            for list in range {
+                put_items(data, item, column, place + 1, offsets.range(list))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends numbers in the byte order of files.
+fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
+    match primitive.size() {
+        1 => data.extend_from_slice(values),
+        size => {
+            let start = data.len();
+            data.resize(start + values.len(), 0);
+            swap(values, data.get_mut(start..).unwrap_or_default(), size);
+        }
+    }
+}
+
+/// Copies numbers of 2, 4 or 8 bytes, each from the byte order of the machine to that of files.
+#[multiversion(targets("x86_64+avx2"))]
+fn swap(from: &[u8], to: &mut [u8], size: usize) {
+    match size {
+        2 => {
+            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
+                *to = u16::from_ne_bytes(*from).to_be_bytes();
+            }
+        }
+        4 => {
+            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
+                *to = u32::from_ne_bytes(*from).to_be_bytes();
+            }
+        }
+        _ => {
+            for (from, to) in from.as_chunks().0.iter().zip(to.as_chunks_mut().0) {
+                *to = u64::from_ne_bytes(*from).to_be_bytes();
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Fresh trees: columns to compressed baskets, cluster by cluster, and the tree's record at the end.
+//!
+//! A [`TreeBuilder`] does no I/O. It is [filled](TreeBuilder::fill) with entries; when a cluster is
+//! [full](TreeBuilder::cluster_is_full), or at the end, it [gives](TreeBuilder::end_cluster) baskets, is told where
+//! each [was placed](TreeBuilder::placed), and finally makes the [record](TreeBuilder::record) of the tree.
+
+mod builder;
+mod clusters;
+mod columns;
+mod fill;
+mod record;
+mod schema;
+
+pub use builder::{Basket, TreeBuilder};
+pub use clusters::ClusterSize;
+pub use columns::ColumnView;
+pub use schema::{BranchSpec, Item, Storage};

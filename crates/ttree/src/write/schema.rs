@@ -1,0 +1,176 @@
+//! What the branches of a fresh tree hold, and which columns they take.
+
+use sapwood_codec::Compression;
+use sapwood_core::{Error, Form, Primitive, Result};
+
+/// A branch to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BranchSpec {
+    /// `fName`.
+    pub name: String,
+    /// `fTitle`; where there is none, what ROOT gives it: the list of leaves, or the name.
+    pub title: Option<String>,
+    /// What it holds.
+    pub storage: Storage,
+    /// How its baskets are compressed.
+    pub compression: Compression,
+    /// Bytes of entries, before compression, after which a basket is full.
+    pub basket_size: u32,
+}
+
+/// How the entries of a branch are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Storage {
+    /// One number per entry, or a fixed array of them: a leaf such as `x/F` or `x[2][3]/F`.
+    Numbers {
+        /// The type of a number.
+        primitive: Primitive,
+        /// The dimensions of the array, the outermost first; none for one number.
+        dims: Vec<usize>,
+    },
+    /// As many numbers (or fixed arrays) per entry as another branch says: a leaf such as `x[n]/F`.
+    Counted {
+        /// The type of a number.
+        primitive: Primitive,
+        /// The dimensions of each item.
+        dims: Vec<usize>,
+        /// The place of the branch that counts, among the branches of the tree; it must come before.
+        counter: usize,
+    },
+    /// A string in a leaf such as `x/C`.
+    Text,
+    /// A `std::string`.
+    StdString,
+    /// A `std::vector` of these.
+    Vector(Item),
+}
+
+/// What a `std::vector` holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// Numbers.
+    Number(Primitive),
+    /// `std::string`s.
+    String,
+    /// `std::vector`s.
+    Vector(Box<Item>),
+}
+
+impl Storage {
+    /// The form of the columns that such a branch takes.
+    ///
+    /// ```
+    /// use sapwood_core::{Form, Primitive};
+    /// use sapwood_ttree::write::{Item, Storage};
+    /// let nested = Storage::Vector(Item::Vector(Box::new(Item::Number(Primitive::F32))));
+    /// assert_eq!(nested.form(), Form::list(Form::list(Form::Primitive(Primitive::F32))));
+    /// ```
+    pub fn form(&self) -> Form {
+        match self {
+            Storage::Numbers { primitive, dims } => Form::fixed(dims, Form::Primitive(*primitive)),
+            Storage::Counted { primitive, dims, .. } => {
+                Form::list(Form::fixed(dims, Form::Primitive(*primitive)))
+            }
+            Storage::Text | Storage::StdString => Form::String,
+            Storage::Vector(item) => Form::list(item.form()),
+        }
+    }
+
+    /// The C++ class of what a `TBranchElement` holds; `None` for branches of leaves.
+    pub fn class_name(&self) -> Option<String> {
+        match self {
+            Storage::StdString => Some("string".to_owned()),
+            Storage::Vector(item) => Some(vector_of(&item.type_name())),
+            _ => None,
+        }
+    }
+
+    /// Bytes of an entry where all entries have the same size.
+    pub(super) fn entry_size(&self) -> Option<usize> {
+        match self {
+            Storage::Numbers { primitive, dims } => Some(item_size(*primitive, dims)),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of a fixed array of numbers.
+pub(super) fn item_size(primitive: Primitive, dims: &[usize]) -> usize {
+    dims.iter().fold(primitive.size(), |size, dim| size.saturating_mul(*dim))
+}
+
+impl Item {
+    fn form(&self) -> Form {
+        match self {
+            Item::Number(primitive) => Form::Primitive(*primitive),
+            Item::String => Form::String,
+            Item::Vector(item) => Form::list(item.form()),
+        }
+    }
+
+    fn type_name(&self) -> String {
+        match self {
+            Item::Number(primitive) => cpp_name(*primitive).to_owned(),
+            Item::String => "string".to_owned(),
+            Item::Vector(item) => vector_of(&item.type_name()),
+        }
+    }
+}
+
+/// `vector<T>` in ROOT's spelling, which keeps closing brackets apart.
+fn vector_of(name: &str) -> String {
+    let space = if name.ends_with('>') { " " } else { "" };
+    format!("vector<{name}{space}>")
+}
+
+/// The name that ROOT gives a type in the names of collections.
+fn cpp_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Bool => "bool",
+        Primitive::I8 => "char",
+        Primitive::U8 => "unsigned char",
+        Primitive::I16 => "short",
+        Primitive::U16 => "unsigned short",
+        Primitive::I32 => "int",
+        Primitive::U32 => "unsigned int",
+        Primitive::I64 => "Long64_t",
+        Primitive::U64 => "ULong64_t",
+        Primitive::F32 => "float",
+        Primitive::F64 => "double",
+    }
+}
+
+/// Checks that the branches can be written as one tree.
+pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
+    let mut names = std::collections::HashSet::new();
+    for (place, branch) in branches.iter().enumerate() {
+        let fault = |message: &str| Err(Error::usage(message.to_owned()).branch(&branch.name));
+        if branch.name.is_empty() {
+            return Err(Error::usage("a branch needs a name"));
+        }
+        if !names.insert(branch.name.as_str()) {
+            return fault("there are two branches of this name");
+        }
+        match &branch.storage {
+            Storage::Numbers { primitive, dims } | Storage::Counted { primitive, dims, .. }
+                if item_size(*primitive, dims) == 0 || item_size(*primitive, dims) > MAX_ENTRY =>
+            {
+                return fault("its fixed arrays are empty or larger than 1 GB");
+            }
+            Storage::Counted { counter, .. } => {
+                let counts = branches.get(*counter).filter(|_| *counter < place).map(|found| &found.storage);
+                let Some(Storage::Numbers { primitive, dims }) = counts else {
+                    return fault("the branch that counts its items must come before it");
+                };
+                if !dims.is_empty() || !matches!(primitive, Primitive::I32 | Primitive::U32) {
+                    return fault("the branch that counts its items must hold one 32-bit integer per entry");
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that one entry of a branch may have: ROOT's buffers hold less than 1 GB (root-io-spec Buffer §2).
+pub(super) const MAX_ENTRY: usize = 0x3fff_ff00;
