@@ -88,17 +88,28 @@ impl TFile {
     /// # Errors
     /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
     pub fn streamers(&self, known: &Segments) -> Result<Step<StreamerInfos>> {
-        let FileHeader { seek_info, nbytes_info, version, .. } = self.header;
+        let version = self.header.version;
+        Ok(match self.streamers_record(known)? {
+            Step::Need(ranges) => Step::Need(ranges),
+            Step::Done(None) => Step::Done(StreamerInfos::default()),
+            Step::Done(Some(record)) => Step::Done(StreamerInfos::parse(&record, version)?),
+        })
+    }
+
+    /// Reads the record of the descriptions of all classes, as [`write::Descriptions`](crate::write::Descriptions)
+    /// take it over. `None` if the file has none.
+    ///
+    /// # Errors
+    /// `Truncated`, `Corrupt` or `Checksum`, with the offset.
+    pub fn streamers_record(&self, known: &Segments) -> Result<Step<Option<Record>>> {
+        let FileHeader { seek_info, nbytes_info, .. } = self.header;
         if !self.header.has_streamers() {
-            return Ok(Step::Done(StreamerInfos::default()));
+            return Ok(Step::Done(None));
         }
         let mut reader = self.reader(known);
         let bytes = reader.get(seek_info, u64::from(nbytes_info), "the streamer information")?;
-        let streamers = bytes.map(|bytes| {
-            let record = Record::decode(&Key::parse_at(&bytes, seek_info)?, &bytes)?;
-            StreamerInfos::parse(&record, version)
-        });
-        Ok(reader.finish(streamers.transpose()?))
+        let record = bytes.map(|bytes| Record::decode(&Key::parse_at(&bytes, seek_info)?, &bytes));
+        Ok(reader.finish(record.transpose()?.map(Some)))
     }
 
     /// Reads the object that a key names, decompressed.

@@ -8,6 +8,7 @@ mod directories;
 mod handmade;
 mod opening;
 mod streamers;
+mod written;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Result, Segments, Step};
