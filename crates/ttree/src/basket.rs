@@ -142,6 +142,9 @@ pub(crate) struct Content<'a> {
     pub(crate) data: &'a [u8],
     /// Where each begins.
     pub(crate) bounds: Bounds<'a>,
+    /// Of a basket that was cut anew, one big-endian word per entry: where the entry began, counted from the key's
+    /// start, in the basket that it was written to. References inside the entry count from there.
+    pub(crate) origins: Option<&'a [u8]>,
 }
 
 /// Where the entries of a basket begin.
@@ -188,13 +191,17 @@ impl<'a> Content<'a> {
                 header.data_len, header.object_len
             ))
         })?;
+        let mut origins = None;
         let bounds = if table.is_empty() {
             if header.flag >= 80 { Bounds::FromCounts } else { Bounds::Every(header.entry_size) }
         } else {
             let mask = if (21..40).contains(&(header.flag % 80)) { 0x00ff_ffff } else { u32::MAX };
-            bounds_of_table(header, table, mask)?.0
+            let (bounds, rest) = bounds_of_table(header, table, mask)?;
+            // Some writers leave slack behind the table.
+            origins = counted_words(header, rest).map(|(words, _)| words);
+            bounds
         };
-        Ok(Content { data, bounds })
+        Ok(Content { data, bounds, origins })
     }
 
     /// The content of a basket that is stored inside the tree's record (TBasket §4).
@@ -212,8 +219,10 @@ impl<'a> Content<'a> {
             let mask = if (21..40).contains(&flag) { 0x00ff_ffff } else { u32::MAX };
             (bounds, rest) = bounds_of_table(header, rest, mask)?;
         }
+        let mut origins = None;
         if flag > 40 {
-            (_, rest) = bounds_of_table(header, rest, u32::MAX)?;
+            let (words, after) = counted_words(header, rest).ok_or_else(|| damaged_table(header))?;
+            (origins, rest) = (Some(words), after);
         }
         let data = match rest.get(header.key_len..header.key_len + header.data_len) {
             Some(data) => data,
@@ -225,23 +234,31 @@ impl<'a> Content<'a> {
                 ));
             }
         };
-        Ok(Content { data, bounds })
+        Ok(Content { data, bounds, origins })
     }
 }
 
 /// The words of a counted table for `entries` entries, and what follows the table.
 fn bounds_of_table<'a>(header: &BasketHeader, table: &'a [u8], mask: u32) -> Result<(Bounds<'a>, &'a [u8])> {
-    let broken = || Error::corrupt(format!("the table of offsets of {} entries is damaged", header.entries));
-    let (count, words) = table.split_first_chunk::<4>().ok_or_else(broken)?;
-    let len = (u32::from_be_bytes(*count) as usize).checked_mul(4).ok_or_else(broken)?;
-    let (words, rest) = words.split_at_checked(len).ok_or_else(broken)?;
-    let words = words.get(..header.entries * 4).ok_or_else(broken)?;
+    let (words, rest) = counted_words(header, table).ok_or_else(|| damaged_table(header))?;
     let bounds = if header.holds_sizes {
         Bounds::Sizes(words)
     } else {
         Bounds::Table { words, key_len: u32::try_from(header.key_len).unwrap_or(u32::MAX), mask }
     };
     Ok((bounds, rest))
+}
+
+/// One word per entry of a counted table, and what follows the table; `None` if it is not whole.
+fn counted_words<'a>(header: &BasketHeader, table: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let (count, words) = table.split_first_chunk::<4>()?;
+    let len = (u32::from_be_bytes(*count) as usize).checked_mul(4)?;
+    let (words, rest) = words.split_at_checked(len)?;
+    Some((words.get(..header.entries.checked_mul(4)?)?, rest))
+}
+
+fn damaged_table(header: &BasketHeader) -> Error {
+    Error::corrupt(format!("the table of offsets of {} entries is damaged", header.entries))
 }
 
 /// A cursor over the first bytes of a record.

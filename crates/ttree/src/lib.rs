@@ -9,6 +9,7 @@ mod decode;
 mod interpret;
 mod meta;
 mod outline;
+mod recut;
 pub mod write;
 
 pub use basket::BasketHeader;
@@ -16,3 +17,4 @@ pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
 pub use outline::{BranchChange, BranchOutline, TreeChange, TreeOutline};
+pub use recut::{Cut, Cutter, Entries};

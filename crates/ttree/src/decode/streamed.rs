@@ -37,8 +37,18 @@ fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts
     piece.with_content(|content| {
         let mut boundaries = Vec::new();
         piece.boundaries(&content, &mut boundaries)?;
-        for ((begin, end), entry) in boundaries.iter().zip(boundaries.iter().skip(1)).zip(first..) {
-            let input = Input::new(content.data, *begin..*end, piece.header.key_len)?;
+        let origins = content.origins.map(|words| words.as_chunks::<4>().0);
+        for (index, (begin, end)) in boundaries.iter().zip(boundaries.iter().skip(1)).enumerate() {
+            let entry = first + index as u64;
+            let origin = origins.and_then(|words| words.get(piece.wanted.start + index));
+            let input = match origin {
+                None => Input::new(content.data, *begin..*end, piece.header.key_len)?,
+                // References count from the start of the basket that the entry was written to.
+                Some(word) => {
+                    let data = content.data.get(*begin..*end).unwrap_or_default();
+                    Input::new(data, 0..data.len(), u32::from_be_bytes(*word) as usize)?
+                }
+            };
             let result = match program.counter {
                 Some(_) => run.entry_counted(input, of_objects(counts, entry)?),
                 None => run.entry(input),

@@ -1,0 +1,144 @@
+//! A basket, taken apart.
+
+use crate::BasketHeader;
+use crate::basket::{Bounds, Content};
+use sapwood_core::{Error, Result};
+use std::ops::Range;
+
+/// The entries of a basket.
+#[derive(Debug, Clone, Default)]
+pub struct Entries {
+    data: Vec<u8>,
+    /// Where each begins in `data`, and last, where it ends.
+    starts: Vec<u32>,
+    /// Where each stood in the buffer that it was written to, counted from the start of the key.
+    origins: Vec<u32>,
+    /// True if the basket had been cut anew before.
+    displaced: bool,
+}
+
+impl Entries {
+    /// Takes a basket apart: a record, or what a tree's record embeds.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Checksum` if it is broken; `Unsupported` if it does not store where its entries
+    /// begin.
+    pub fn parse(bytes: &[u8], embedded: bool) -> Result<Entries> {
+        let header = BasketHeader::parse(bytes)?;
+        let mut scratch = Vec::new();
+        let content = if embedded {
+            Content::of_embedded(&header, bytes)?
+        } else {
+            header.check_record(bytes)?;
+            Content::of_record(&header, bytes, &mut scratch)?
+        };
+        let starts = starts(&header, &content)?;
+        let key_len = u32::try_from(header.key_len).map_err(|_| too_long())?;
+        let origins = match content.origins {
+            Some(words) => words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect(),
+            None => starts.iter().take(header.entries).map(|start| start.wrapping_add(key_len)).collect(),
+        };
+        let displaced = content.origins.is_some();
+        let data = content.data.to_vec();
+        Ok(Entries { data, starts, origins, displaced })
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.origins.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.origins.is_empty()
+    }
+
+    /// True if the entries lie elsewhere than where they were written, and say so.
+    pub(super) fn displaced(&self) -> bool {
+        self.displaced
+    }
+
+    /// Bytes that memory is held for.
+    pub fn bytes(&self) -> usize {
+        self.data.len() + 8 * self.starts.len()
+    }
+
+    /// The bytes of an entry; none beyond the last.
+    pub fn entry(&self, index: usize) -> &[u8] {
+        self.range(index..index + 1)
+    }
+
+    /// The bytes of consecutive entries.
+    pub(super) fn range(&self, entries: Range<usize>) -> &[u8] {
+        let bound = |index: usize| self.starts.get(index).map(|&start| start as usize);
+        let range = bound(entries.start).zip(bound(entries.end));
+        range.and_then(|(from, to)| self.data.get(from..to)).unwrap_or_default()
+    }
+
+    /// Where the entries from `from` on begin in the basket.
+    pub(super) fn starts_from(&self, from: usize) -> &[u32] {
+        self.starts.get(from..).unwrap_or_default()
+    }
+
+    /// Where some entries stood.
+    pub(super) fn origins(&self, entries: Range<usize>) -> &[u32] {
+        self.origins.get(entries).unwrap_or_default()
+    }
+}
+
+/// Where the entries begin in the data, and last, where it ends.
+fn starts(header: &BasketHeader, content: &Content<'_>) -> Result<Vec<u32>> {
+    let len = u32::try_from(content.data.len()).map_err(|_| too_long())?;
+    let entries = header.entries;
+    let words =
+        |words: &[u8]| words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
+    let mut starts: Vec<u32> = match content.bounds {
+        Bounds::Every(size) => {
+            let size = size_of_each(size, entries, content.data.len())?;
+            (0..entries).map(|index| u32::try_from(index.saturating_mul(size)).unwrap_or(u32::MAX)).collect()
+        }
+        Bounds::Table { words: table, key_len, mask } => {
+            let offsets: Vec<u32> = words(table);
+            offsets.into_iter().map(|offset| (offset & mask).wrapping_sub(key_len)).collect()
+        }
+        Bounds::Sizes(table) => {
+            let sizes: Vec<u32> = words(table);
+            let mut sum = 0_u32;
+            sizes
+                .into_iter()
+                .map(|size| {
+                    sum = sum.saturating_add(size);
+                    sum
+                })
+                .collect()
+        }
+        Bounds::FromCounts => {
+            return Err(Error::unsupported("a basket does not store where its entries begin")
+                .hint("such baskets can be copied whole: give no basket or cluster size and no entries"));
+        }
+    };
+    starts.push(len);
+    if starts.is_sorted() {
+        return Ok(starts);
+    }
+    Err(Error::corrupt("the offsets of a basket's entries go backwards or beyond its end"))
+}
+
+/// The size of each entry, where all have the same: what the header says, if that agrees with the data.
+fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
+    if size.checked_mul(entries) == Some(len) {
+        return Ok(size);
+    }
+    match len.checked_div(entries) {
+        Some(each) if each * entries == len => Ok(each),
+        None => Ok(0),
+        Some(_) => Err(Error::unsupported(format!(
+            "a basket holds {entries} entries in {len} bytes and does not say where each begins"
+        ))
+        .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
+    }
+}
+
+fn too_long() -> Error {
+    Error::corrupt("a basket is longer than its offsets can say")
+}
