@@ -157,12 +157,16 @@ def _finished(begun: deque[_Step], tree: Tree, report: bool, index_offset: int) 
 
 
 def read_and_drop(
-    tree: Tree, leaves: Sequence[Branch], entry_start: int | None, entry_stop: int | None
+    tree: Tree,
+    leaves: Sequence[Branch],
+    entry_start: int | None,
+    entry_stop: int | None,
+    step_size: int | str = "100 MB",
 ) -> None:
-    """Reads branches and keeps nothing of them: for what it costs."""
+    """Reads branches step by step and keeps nothing of them: for what it costs."""
     options = tree.file.options
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
-    steps = entry_steps(tree, leaves, start, stop, "100 MB")
+    steps = entry_steps(tree, leaves, start, stop, step_size)
     for one, some in by_tree(leaves):
         ranges = [inside(one, first, last) for first, last in steps]
         requests = [leaf.request for leaf in some]

@@ -1,0 +1,23 @@
+"""Which layout is best for a file? Measured on a sample of it, in a report with recommendations."""
+
+from .goals import GOALS, Goal, Recommendation
+from .harness import Progress
+from .points import Point, Sweep, Workload, sweeps
+from .results import Figure, Measured
+from .tuning import Tuning, run, save
+
+__all__ = [
+    "GOALS",
+    "Figure",
+    "Goal",
+    "Measured",
+    "Point",
+    "Progress",
+    "Recommendation",
+    "Sweep",
+    "Tuning",
+    "Workload",
+    "run",
+    "save",
+    "sweeps",
+]

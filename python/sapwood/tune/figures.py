@@ -1,0 +1,209 @@
+"""The figures of a report: what was measured, as charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .._memory import memory_size
+from ..layout import human_bytes
+from ..report import human_seconds
+from .charts import Axis, Mark, Series, bars, chart
+from .points import ALL, LINES, Workload, binary_size
+from .results import Measured, front
+
+if TYPE_CHECKING:
+    from .tuning import Tuning
+
+PARTS = ("wait for bytes", "decompress", "decode", "rest")
+"""What the time of a reader is spent with."""
+
+
+def charts(found: Tuning) -> dict[str, str]:
+    """The charts of a run by their titles; those that have nothing to show are left out."""
+    drawn = {
+        "Size and time to read all, by compression": _size_and_time(found),
+        "Reading rate and size of clusters": _flush(found),
+        "Baskets: size and time to read all": _baskets(found),
+        "Baskets: memory": _memory(found, found.sweep("basket size"), lambda one: one.point.basket_size or 0),
+        "Some of the branches": _skipping(
+            found, [found.today], lambda w: w.branches, "branches that are read"
+        ),
+        "Some of the events": _skipping(
+            found,
+            [found.today, *found.sweep("event skipping")],
+            lambda w: w.events,
+            "events that are read, at random",
+        ),
+        "Memory of reader and writer by clusters": _memory(
+            found, found.sweep("cluster size"), lambda one: one.cluster_entries, "entries of a cluster"
+        ),
+        "Memory read at a time": _steps(found),
+        "Over a link, by compression": _links(found),
+        "Where the time of reading goes": _profile(found),
+    }
+    return {name: svg for name, svg in drawn.items() if svg}
+
+
+def _mark(
+    one: Measured, x: float, name: str, workload: Workload, found: Tuning, label: str = ""
+) -> Mark | None:
+    """A layout in a chart, with its time to read at the height."""
+    y = one.read(name, workload)
+    if y is None:
+        return None
+    title = f"{one.point.label}\n{human_bytes(one.size)}, {human_seconds(y.median)}"
+    return Mark(x, y.median, y.least, y.most, title, label, one.point == found.today.point)
+
+
+def _size_and_time(found: Tuning) -> str:
+    by_algorithm: dict[str, list[Mark]] = {}
+    layouts = [one for one in found.points if one.is_whole and one.point.entries is None]
+    for one in layouts:
+        is_level = one.point in found.sweep_points("compression")
+        label = str(one.point.level) if is_level and one.point.level else ""
+        mark = _mark(one, one.size, "seconds", ALL, found, label)
+        if mark is not None:
+            by_algorithm.setdefault(one.point.algorithm, []).append(mark)
+    best = front(layouts, lambda one: one.size, _read_all)
+    edge = [Mark(one.size, _read_all(one), 0, 0, "") for one in best]
+    series = [Series(name, marks) for name, marks in by_algorithm.items()]
+    return chart(Axis("compressed size", human_bytes), Axis("seconds to read all"), series, edge)
+
+
+def _read_all(one: Measured) -> float:
+    seconds = one.read("seconds")
+    return seconds.median if seconds else float("inf")
+
+
+def _flush(found: Tuning) -> str:
+    series = []
+    for name, workload in (("all columns", ALL), (found.analysis_name, found.analysis)):
+        marks = []
+        for one in found.sweep("cluster size"):
+            rate = one.rate(workload)
+            if rate is not None:
+                title = f"{one.point.label}\n{human_bytes(rate.median)}/s"
+                marks.append(Mark(one.cluster_entries, rate.median, rate.least, rate.most, title))
+        series.append(Series(name, sorted(marks), is_curve=True))
+    x = Axis("entries of a cluster", is_log=True)
+    return chart(x, Axis("read per second", human_bytes, from_zero=True), series)
+
+
+def _baskets(found: Tuning) -> str:
+    layouts = found.sweep("basket size")
+    today = found.today.size
+    size, time = [], []
+    base = found.today.read("seconds")
+    for one in layouts:
+        x = float(one.point.basket_size or 0)
+        seconds = one.read("seconds")
+        size.append(Mark(x, one.size / today, one.size / today, one.size / today, one.point.label))
+        if seconds is not None and base is not None:
+            ratio = [value / base.median for value in (seconds.median, seconds.least, seconds.most)]
+            time.append(Mark(x, ratio[0], ratio[1], ratio[2], one.point.label))
+    series = [Series("size", size, is_curve=True), Series("time to read all", time, is_curve=True)]
+    return chart(_basket_axis(), Axis("of the layout of today", lambda v: f"{v:.0%}"), series)
+
+
+def _basket_axis() -> Axis:
+    return Axis("size of a basket", lambda value: binary_size(round(value)), is_log=True, base=2)
+
+
+def _memory(
+    found: Tuning,
+    layouts: Sequence[Measured],
+    x: Callable[[Measured], float],
+    title: str = "size of a basket",
+) -> str:
+    reader, writer = [], []
+    for one in layouts:
+        wrote, read = one.write("peak_bytes"), one.read("peak_bytes")
+        writer.append(Mark(x(one), wrote.median, wrote.least, wrote.most, one.point.label))
+        if read is not None:
+            reader.append(Mark(x(one), read.median, read.least, read.most, one.point.label))
+    series = [Series("reader, all columns", sorted(reader), True), Series("writer", sorted(writer), True)]
+    axis = _basket_axis() if title == "size of a basket" else Axis(title, is_log=True)
+    return chart(axis, Axis("most memory", human_bytes, from_zero=True), series)
+
+
+def _skipping(
+    found: Tuning, layouts: Sequence[Measured], share: Callable[[Workload], float], title: str
+) -> str:
+    """Time of reading some of a file, as a share of the time for all of it."""
+    series = []
+    for one in layouts:
+        base = one.read("seconds")
+        if base is None:
+            continue
+        marks = []
+        for workload in one.reads:
+            seconds = one.read("seconds", workload)
+            if seconds is None or replace(workload, branches=1.0, events=1.0) != ALL:
+                continue
+            value = share(workload)
+            if workload.branches * workload.events == value:
+                least, middle, most = (each / base.median for each in seconds[:3])
+                tip = f"{value:.0%}: {middle:.0%} of the time"
+                marks.append(Mark(100 * value, middle, least, most, tip))
+        name = "as it is" if one is found.today else f"clusters of {one.cluster_entries:,.0f}"
+        if len(marks) > 1:
+            series.append(Series(name, sorted(marks), is_curve=True))
+    x = Axis(title, lambda value: f"{value:g} %", is_log=True)
+    return chart(x, Axis("of the time for all", lambda v: f"{v:.0%}", from_zero=True), series)
+
+
+def _steps(found: Tuning) -> str:
+    marks = []
+    for workload in found.today.reads:
+        peak, seconds = found.today.read("peak_bytes", workload), found.today.read("seconds", workload)
+        if peak is None or seconds is None or replace(workload, step=ALL.step) != ALL:
+            continue
+        label = human_seconds(seconds.median)
+        size = float(memory_size(workload.step))
+        marks.append(Mark(size, peak.median, peak.least, peak.most, f"{workload.step}: {label}", label))
+    if len(marks) < 2:
+        return ""
+    x = Axis("arrays read at a time", human_bytes, is_log=True)
+    return chart(x, Axis("most memory", human_bytes, from_zero=True), [Series("", sorted(marks), True)])
+
+
+def _links(found: Tuning) -> str:
+    """Time of an analysis over each link, as a share of the time that the layout of today takes there."""
+    series = []
+    for over in LINES:
+        workload = replace(found.analysis, over=over)
+        base = found.today.read("seconds", workload)
+        marks = []
+        for one in found.sweep("compression"):
+            seconds = one.read("seconds", workload)
+            if seconds is None or base is None:
+                continue
+            least, middle, most = (each / base.median for each in seconds[:3])
+            title = f"{one.point.label} over {over}: {human_seconds(seconds.median)}"
+            label = one.point.label if over == next(iter(LINES)) else ""
+            marks.append(Mark(one.size, middle, least, most, title, label))
+        series.append(Series(over, sorted(marks)))
+    y = Axis(f"{found.analysis_name}, of the time of today", lambda v: f"{v:.0%}")
+    return chart(Axis("compressed size", human_bytes), y, series)
+
+
+def _profile(found: Tuning) -> str:
+    layouts = [found.today, *(one.best for one in found.recommendations)]
+    rows = {one.point.label: profile(one) for one in layouts}
+    return bars(PARTS, [(name, values) for name, values in rows.items() if values], human_seconds)
+
+
+def profile(one: Measured) -> list[float]:
+    """Seconds that reading all of a layout spends with each of :data:`PARTS`; none if it was not read.
+
+    Waiting is for the operating system, which copies the bytes of the file; decoding is the swapping of
+    bytes and the copy into the arrays; the rest is opening, planning and merging, and Python.
+    """
+    total = one.read("seconds")
+    if total is None:
+        return []
+    figures = [one.read(f"{name}_seconds") for name in ("wait", "decompress", "decode")]
+    named = [each.median for each in figures if each is not None]
+    return [*named, max(0.0, total.median - sum(named))]

@@ -1,0 +1,147 @@
+"""The report of a run: one HTML file that needs no network, with charts, a table and the recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..layout import human_bytes
+from .charts import STYLE as CHART_STYLE
+from .figures import charts
+from .points import ALL, LINES
+
+if TYPE_CHECKING:
+    from .tuning import Tuning
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1320px;margin:2rem auto;padding:0 1.2rem}
+h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
+p{margin:.3rem 0;max-width:75ch}.small{color:#666;font-size:.86rem}
+.goals{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:1rem}
+.goal{border:1px solid #d8dde2;border-radius:8px;padding:.8rem 1rem}.goal h3{margin:0;font-size:1rem}
+.goal b{display:block;margin:.2rem 0}
+code{background:#f2f4f6;border-radius:4px;padding:.1rem .3rem;font-size:.85rem}
+.goal code{display:block;padding:.5rem;overflow-x:auto;white-space:pre-wrap}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(460px,1fr));gap:1.4rem 2rem}
+figure{margin:0}figcaption{font-weight:600;margin-bottom:.2rem}
+table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums}
+td,th{padding:.22rem .6rem;text-align:right;border-bottom:1px solid #e8ebee;white-space:nowrap}
+th{position:sticky;top:0;background:#fff}
+td:first-child,th:first-child{text-align:left}tr.today td{font-weight:600}.wide{overflow-x:auto}
+"""
+
+
+def page(found: Tuning) -> str:
+    """The document."""
+    title = f"Which layout for {found.source}?"
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{STYLE}{CHART_STYLE}</style></head><body>",
+            f"<h1>{escape(title)}</h1>",
+            *_introduction(found),
+            "<h2>Recommendations</h2>",
+            *_goals(found),
+            '<h2>Measurements</h2><div class="charts">',
+            *(
+                f"<figure><figcaption>{escape(name)}</figcaption>{svg}</figure>"
+                for name, svg in charts(found).items()
+            ),
+            "</div><h2>All layouts</h2>",
+            *_table(found),
+            "</body></html>\n",
+        ]
+    )
+
+
+def _introduction(found: Tuning) -> Iterator[str]:
+    told = found.subject
+    yield (
+        f"<p>A sample of {told['entries']:,} of {told['num_entries']:,} entries "
+        f"({human_bytes(told['uncompressed_bytes'])} before compression) was written in "
+        f"{len(found.points)} layouts; each was read by several workloads, {found.repeats} times where "
+        "time sufficed. Every measurement is a process of its own.</p>"
+    )
+    machine = found.machine
+    yield (
+        f'<p class="small">sapwood {escape(machine["sapwood"])}, {machine["threads"]} thread'
+        f"{'s' if machine['threads'] != 1 else ''}, {escape(machine['processor'])} "
+        f"({machine['cores']} cores), {escape(found.date)}. Files lie in the memory of the machine when they "
+        "are read: times are those of processors; disks and links are modelled, "
+        f"{escape(_lines())}. Points are medians, bars reach from the least to the most.</p>"
+    )
+    if not found.is_whole:
+        yield "<p><b>The time did not suffice for all measurements: run it again to go on.</b></p>"
+
+
+def _lines() -> str:
+    return ", ".join(
+        f"{name}: {1000 * rtt:.0f} ms and {rate * 8 / 1e6:.0f} Mbit/s" for name, (rtt, rate) in LINES.items()
+    )
+
+
+def _goals(found: Tuning) -> Iterator[str]:
+    yield '<div class="goals">'
+    for one in found.recommendations:
+        command = f"<code>{escape(one.command)}</code>" if one.command else ""
+        yield (
+            f'<div class="goal"><h3>{escape(one.goal.title)}</h3><b>{escape(one.best.point.label)}</b>'
+            f'<p>{escape(one.reason)}</p>{command}<p class="small">Goal: {escape(one.goal.rule)}.</p></div>'
+        )
+    yield "</div>"
+
+
+def _table(found: Tuning) -> Iterator[str]:
+    analysis = found.analysis
+    titles = [
+        "layout",
+        "size",
+        "of today",
+        "write s",
+        "compress s",
+        "read all s",
+        "decompress s",
+        "decode s",
+        f"{found.analysis_name} s",
+        *(f"over {name} s" for name in LINES),
+        "writer MB",
+        "reader MB",
+        "baskets",
+    ]
+    yield f'<div class="wide"><table><tr>{_cells(titles, "th")}</tr>'
+    for one in found.points:
+        if not one.is_whole:
+            why = escape("; ".join(one.errors))
+            yield f"<tr><td>{escape(one.point.label)}</td><td colspan=99>{why}</td></tr>"
+            continue
+        reads = [(name, ALL) for name in ("seconds", "decompress_seconds", "decode_seconds")]
+        reads += [("seconds", replace(analysis, over=name)) for name in ("", *LINES)]
+        row = [
+            one.point.label,
+            human_bytes(one.size),
+            f"{one.size / found.today.size:.1%}" if one.point.entries is None else "",
+            _spread(one.write("seconds")),
+            _spread(one.write("compress_seconds")),
+            *(_spread(one.read(name, workload)) for name, workload in reads),
+            f"{one.write('peak_bytes').median / 1e6:.0f}",
+            f"{one.read('peak_bytes').median / 1e6:.0f}" if one.read("peak_bytes") else "",  # type: ignore[union-attr]
+            f"{one.write('baskets').median:,.0f}",
+        ]
+        is_today = ' class="today"' if one.point == found.today.point else ""
+        yield f"<tr{is_today}>{_cells(row, 'td')}</tr>"
+    yield "</table></div>"
+
+
+def _spread(figure: tuple[float, float, float, int] | None) -> str:
+    if figure is None:
+        return ""
+    least, median, most, number = figure
+    text = f"{median:.3g}"
+    return f"{text} ({least:.3g} … {most:.3g})" if number > 1 else text
+
+
+def _cells(texts: Iterable[str], kind: str) -> str:
+    return "".join(f"<{kind}>{escape(text)}</{kind}>" for text in texts)

@@ -1,0 +1,129 @@
+"""What the measurements of a run say together: least, median and most of each figure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .journal import Record
+from .points import ALL, Point, Workload
+
+
+class Figure(NamedTuple):
+    """A figure that was measured several times."""
+
+    least: float
+    median: float
+    most: float
+    number: int
+    """How often it was measured."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A layout with all that was measured of it.
+
+    Attributes:
+        point: the layout.
+        writes: the results of writing it.
+        reads: the results of reading it, by workload.
+        errors: what failed, in words.
+    """
+
+    point: Point
+    writes: tuple[Record, ...]
+    reads: dict[Workload, tuple[Record, ...]]
+    errors: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was written, and read at least once."""
+        return bool(self.writes) and ALL in self.reads
+
+    @property
+    def size(self) -> float:
+        """Compressed bytes of the tree."""
+        return float(self.writes[0]["compressed_bytes"])
+
+    @property
+    def cluster_entries(self) -> float:
+        """Entries of a cluster, on average."""
+        return float(self.writes[0]["entries"] / max(self.writes[0]["clusters"], 1))
+
+    def write(self, name: str) -> Figure:
+        """A figure of writing."""
+        return figure(one[name] for one in self.writes)
+
+    def read(self, name: str, workload: Workload = ALL) -> Figure | None:
+        """A figure of reading by a workload; None if that was not measured."""
+        found = self.reads.get(workload)
+        return figure(one[name] for one in found) if found else None
+
+    def rate(self, workload: Workload = ALL) -> Figure | None:
+        """Bytes before compression that are read in a second."""
+        found = self.reads.get(workload)
+        return figure(one["decompressed_bytes"] / one["seconds"] for one in found) if found else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fit for JSON: figures as [least, median, most, number]."""
+        reads = [
+            {"workload": workload.to_dict(), **_figures(results)} for workload, results in self.reads.items()
+        ]
+        return {
+            "point": self.point.to_dict(),
+            "label": self.point.label,
+            "write": _figures(self.writes),
+            "read": reads,
+            "errors": list(self.errors),
+        }
+
+
+def measured_points(records: Iterable[Record]) -> dict[Point, Measured]:
+    """The layouts of a run, in the order in which they were measured first."""
+    by_point: dict[Point, list[Record]] = {}
+    for record in records:
+        by_point.setdefault(Point(**record["point"]), []).append(record)
+    return {point: _measured(point, found) for point, found in by_point.items()}
+
+
+def _measured(point: Point, records: Sequence[Record]) -> Measured:
+    writes: list[Record] = []
+    reads: dict[Workload, list[Record]] = {}
+    errors: list[str] = []
+    for record in records:
+        if "error" in record:
+            errors.append(record["error"])
+        elif record["workload"] is None:
+            writes.append(record["result"])
+        else:
+            reads.setdefault(Workload.from_dict(record["workload"]), []).append(record["result"])
+    frozen = {workload: tuple(results) for workload, results in reads.items()}
+    return Measured(point, tuple(writes), frozen, tuple(dict.fromkeys(errors)))
+
+
+def figure(values: Iterable[float]) -> Figure:
+    """Least, median and most of some values.
+
+    >>> figure([3.0, 1.0, 2.0])
+    Figure(least=1.0, median=2.0, most=3.0, number=3)
+    """
+    found = [float(value) for value in values]
+    return Figure(min(found), statistics.median(found), max(found), len(found))
+
+
+def _figures(results: Sequence[Record]) -> dict[str, list[float]]:
+    names = results[0] if results else ()
+    return {name: list(figure(one[name] for one in results)) for name in names}
+
+
+def front(points: Iterable[Measured], *costs: Callable[[Measured], float]) -> list[Measured]:
+    """Those that no other one beats in all costs: the Pareto front, least of the first cost first."""
+    rated = sorted((tuple(cost(one) for cost in costs), i, one) for i, one in enumerate(points))
+    kept: list[tuple[tuple[float, ...], Measured]] = []
+    for values, _, one in rated:
+        beaten = any(all(a <= b for a, b in zip(other, values, strict=True)) for other, _ in kept)
+        if not beaten:
+            kept.append((values, one))
+    return [one for _, one in kept]

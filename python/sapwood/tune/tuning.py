@@ -1,0 +1,315 @@
+"""A whole run: take a sample of a file, measure layouts of it, recommend some, and tell of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..compression import Compression
+from ..errors import UsageError
+from .goals import GOALS, Goal, Recommendation, combined, recommend
+from .harness import Harness, Progress
+from .journal import Journal
+from .points import ALL, Point, Sweep, Workload, analysis_of, sweeps
+from .results import Measured, measured_points
+
+if TYPE_CHECKING:
+    from ..tree import Tree
+
+SAMPLE_ENTRIES, SAMPLE_BYTES = 20_000, 300e6
+"""Of the sample, if nobody says how large it is to be: at most so many entries, and uncompressed bytes."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What :func:`run` found.
+
+    Attributes:
+        source: the file, without secrets.
+        subject: what was measured: tree, number of entries in file and sample, bytes.
+        machine: where it was measured.
+        today: the layout that the file has, measured as the others are.
+        points: all layouts with their measurements.
+        sweeps: which of them belong together.
+        analysis: how an analysis reads.
+        recommendations: for each goal that was asked for.
+        repeats: how often each measurement was to be made.
+        is_whole: whether the time sufficed for all.
+        date: when it was done.
+    """
+
+    source: str
+    subject: dict[str, Any]
+    machine: dict[str, Any]
+    today: Measured
+    points: Sequence[Measured]
+    sweeps: Sequence[Sweep]
+    analysis: Workload
+    recommendations: Sequence[Recommendation]
+    repeats: int = 1
+    is_whole: bool = True
+    date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
+
+    @property
+    def analysis_name(self) -> str:
+        """What an analysis reads, in words."""
+        if not self.analysis.columns:
+            return f"{self.analysis.branches:.0%} of the branches"
+        names = self.analysis.columns
+        return names[0] if len(names) == 1 else f"{len(names)} chosen columns"
+
+    def sweep_points(self, name: str) -> Sequence[Point]:
+        """The layouts of a sweep."""
+        return next((sweep.points for sweep in self.sweeps if sweep.name == name), ())
+
+    def sweep(self, name: str) -> list[Measured]:
+        """The layouts of a sweep that were measured, in its order."""
+        by_point = {one.point: one for one in self.points}
+        found = [by_point[point] for point in self.sweep_points(name) if point in by_point]
+        return [one for one in found if one.is_whole]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, fit for JSON."""
+        return {
+            "source": self.source,
+            "subject": self.subject,
+            "machine": self.machine,
+            "date": self.date,
+            "complete": self.is_whole,
+            "repeats": self.repeats,
+            "analysis": self.analysis.to_dict(),
+            "today": self.today.point.to_dict(),
+            "recommendations": [one.to_dict() for one in self.recommendations],
+            "sweeps": {sweep.name: [point.label for point in sweep.points] for sweep in self.sweeps},
+            "points": [one.to_dict() for one in self.points],
+        }
+
+    def to_html(self) -> str:
+        """The report: one document that needs nothing else."""
+        from .page import page
+
+        return page(self)
+
+
+def run(
+    source: str | os.PathLike[str],
+    *,
+    columns: Iterable[str] = (),
+    goals: Iterable[str] = (),
+    sample: int | None = None,
+    budget: float | None = 600.0,
+    repeats: int = 3,
+    threads: int = 1,
+    work: str | os.PathLike[str] = "sapwood-tune",
+    via: str | None = None,
+    sweep: Callable[[Point, tuple[str, ...], int], list[Sweep]] = sweeps,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> Tuning:
+    """Measures layouts of a sample of a file, and recommends one for each goal.
+
+    >>> found = sapwood.tune.run("nano.root:Events", columns=["Muon_*"], budget=300)    # doctest: +SKIP
+    >>> print(found.recommendations[0].command)                                        # doctest: +SKIP
+    sapwood repack nano.root out.root --compression lzma:9 --basket-size 1048576
+
+    Args:
+        source: a file or URL and, after a colon, the tree in it; it may be left out if it is the only one.
+        columns: branches that an analysis reads, by name or glob; by default a tenth of all, drawn at random.
+        goals: names of :data:`GOALS`; by default all of them.
+        sample: entries that are measured, from the first on; by default 20,000, or what is 300 MB.
+        budget: seconds that measuring may take; None for no bound.
+        repeats: how often each measurement is made.
+        threads: that write and read.
+        work: a folder for the sample, the layouts, and the journal of what was measured. If it has one of the
+            same file, what is in it is not measured again.
+        via: a URL at which that folder is served: layouts are then read from there, over a real link.
+        sweep: what is measured, made from the layout of today, the columns, and the entries of the sample.
+        tell: called with the progress.
+
+    Raises:
+        UsageError: for a goal that has no name here, and a tree that has no entries.
+    """
+    chosen, folder = chosen_goals(goals), Path(work)
+    with _open(os.fspath(source)) as tree:
+        subject = _subject(tree, sample, threads, via)
+        base = Point(compression_of(tree))
+        path = tree.file.file_path
+    folder.mkdir(parents=True, exist_ok=True)
+    journal = Journal(folder / "journal.jsonl", subject)
+    name = subject["tree"]
+    made = folder / "sample.root"
+    with removed(made):
+        _take_sample(path, name, made, subject["entries"], tell)
+        harness = Harness(
+            {"": made}, name, folder / "layouts", journal, repeats, threads, budget, via, tell=tell
+        )
+        return measure(path, subject, base, tuple(columns), chosen, sweep, harness)
+
+
+def measure(
+    source: str,
+    subject: dict[str, Any],
+    base: Point,
+    columns: tuple[str, ...],
+    goals: Sequence[Goal],
+    sweep: Callable[[Point, tuple[str, ...], int], list[Sweep]],
+    harness: Harness,
+) -> Tuning:
+    """The sweeps, then the layouts that have the best of each; and what follows from them."""
+    analysis = analysis_of(columns)
+    planned = sweep(base, columns, subject["entries"])
+    # Once all, then what that says to be good, and only then again: a small budget has a bit of everything.
+    harness.run(planned, rounds=1, share=0.7)
+    found = measured_points(harness.journal.records.values())
+    today = found.get(base)
+    if today is None or not today.is_whole:
+        why = "; ".join(today.errors) if today else "the budget is too small"
+        raise UsageError(f"the layout of today could not be measured: {why}")
+    kinds = [
+        [found[point] for point in one.points if point in found]
+        for one in planned
+        if one.name in ("compression", "basket size", "cluster size")
+    ]
+    together = tuple(dict.fromkeys(combined(goal, kinds, today, analysis) for goal in goals))
+    near = next(one.workloads for one in planned if base in one.points)
+    planned = [
+        *planned,
+        Sweep("together", together, tuple(each for each in near if _is_plain(each, analysis))),
+    ]
+    harness.run(planned[-1:], rounds=1)
+    is_whole = harness.run(planned)
+    found = measured_points(harness.journal.records.values())
+    wanted = {point for one in planned for point in one.points}
+    points = [one for point, one in found.items() if point in wanted]
+    advice = [recommend(goal, points, found[base], analysis, source) for goal in goals]
+    return Tuning(
+        source=source,
+        subject=subject,
+        machine=machine(harness.threads),
+        today=found[base],
+        points=points,
+        sweeps=planned,
+        analysis=analysis,
+        recommendations=[one for one in advice if one is not None],
+        repeats=harness.repeats,
+        is_whole=is_whole,
+    )
+
+
+def _open(source: str) -> Tree:
+    """The tree that is named, or the only one of the file."""
+    import sapwood
+
+    found = sapwood.open(source)
+    if isinstance(found, sapwood.Tree):
+        return found
+    classes = found.classnames(recursive=True, cycle=False)
+    trees = [path for path, name in classes.items() if name in ("TTree", "TNtuple", "TNtupleD")]
+    if len(trees) != 1:
+        named = f", name one after a colon: {', '.join(trees[:8])}" if trees else ""
+        raise UsageError(f"{found.file.file_path} has {len(trees)} trees{named}")
+    tree: Tree = found[trees[0]]
+    return tree
+
+
+def _is_plain(workload: Workload, analysis: Workload) -> bool:
+    """Whether it is one that goals look at."""
+    return workload in (ALL, analysis) or bool(workload.over)
+
+
+def chosen_goals(names: Iterable[str]) -> list[Goal]:
+    """Goals by their names; all, if none is named."""
+    known = {goal.name: goal for goal in GOALS}
+    wanted = list(names) or list(known)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"there is no goal {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in wanted]
+
+
+def compression_of(tree: Tree) -> str:
+    """The compression of most bytes of a tree, as ``"zstd:5"``."""
+    weights: dict[int, int] = {}
+    for branch in tree.core.branches:
+        weights[branch.compression] = weights.get(branch.compression, 0) + branch.compressed_bytes
+    setting = Compression(max(weights, key=lambda code: weights[code]) if weights else 0)
+    algorithm = setting.algorithm.lower()
+    if setting.level and algorithm not in ("zlib", "lzma", "lz4", "zstd"):
+        # What nobody writes any more is compared as what took its place.
+        algorithm = "zlib"
+    return f"{algorithm}:{setting.level}" if setting.level else "none"
+
+
+def _subject(tree: Tree, sample: int | None, threads: int, via: str | None) -> dict[str, Any]:
+    """What is measured; measurements of something else are no use."""
+    if not tree.num_entries:
+        raise UsageError(f"{tree.object_path} has no entries, so there is nothing to measure")
+    if sample is not None and sample < 1:
+        raise UsageError(f"a sample has at least one entry, not {sample}")
+    fits = max(1, int(SAMPLE_BYTES / max(tree.uncompressed_bytes / tree.num_entries, 1e-3)))
+    entries = min(tree.num_entries, min(SAMPLE_ENTRIES, fits) if sample is None else sample)
+    return {
+        "file": tree.file.file_path,
+        "uuid": str(tree.file.uuid),
+        "tree": tree.object_path.strip("/").partition(";")[0],
+        "num_entries": tree.num_entries,
+        "entries": entries,
+        "uncompressed_bytes": round(tree.uncompressed_bytes * entries / tree.num_entries),
+        "branches": sum(1 for branch in tree.core.branches if branch.num_baskets),
+        "threads": threads,
+        "via": via,
+        "machine": machine(threads),
+    }
+
+
+def _take_sample(
+    source: str, tree: str, target: Path, entries: int, tell: Callable[[Progress], None]
+) -> None:
+    """The first entries without compression: what layouts are made from, so that only writing takes time."""
+    import sapwood
+
+    tell(Progress(label=f"taking a sample of {entries:,} entries"))
+    sapwood.repack(source, target, compression="none", entries=(0, entries), trees=[tree])
+
+
+@contextlib.contextmanager
+def removed(path: Path) -> Any:
+    """Removes a file, and the folder of layouts beside it, in the end."""
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(path.with_name("layouts"), ignore_errors=True)
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """Where this runs."""
+    from .. import __version__
+
+    name = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    return {"sapwood": __version__, "processor": name, "cores": os.cpu_count() or 1, "threads": threads}
+
+
+def save(found: Tuning, path: Path) -> None:
+    """Writes the report, as HTML or JSON by the name; whole, or not at all."""
+    text = found.to_html()
+    if path.suffix.lower() == ".json":
+        text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

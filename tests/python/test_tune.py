@@ -1,0 +1,165 @@
+"""What is measured, kept, compared and recommended; and the report of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from sapwood.errors import UsageError
+from sapwood.tune.charts import Axis, Mark, Series, bars, chart, standalone
+from sapwood.tune.goals import GOALS, combined, recommend
+from sapwood.tune.journal import Journal
+from sapwood.tune.points import ALL, Point, Workload, analysis_of, sweeps, workloads_by_point
+from sapwood.tune.results import Measured, front, measured_points
+from sapwood.tune.tuning import chosen_goals
+
+SVG = "{http://www.w3.org/2000/svg}"
+ANALYSIS = analysis_of(())
+TODAY = Point("zlib:5")
+
+
+def record(point: Point, workload: Workload | None, number: int, **result: Any) -> dict[str, Any]:
+    told = workload.to_dict() if workload else None
+    return {"point": point.to_dict(), "workload": told, "round": number, "result": result}
+
+
+def made_up(point: Point, size: float, write: float, read: float, memory: float = 1e8) -> Measured:
+    """A layout as if it had been measured."""
+    wrote = {"compressed_bytes": size, "seconds": write, "peak_bytes": memory, "entries": 1000, "clusters": 4}
+    seconds = {"peak_bytes": memory, "fetched_bytes": size, "decompressed_bytes": 1e9}
+    reads: dict[Workload, tuple[dict[str, Any], ...]] = {
+        ALL: ({"seconds": read, **seconds},),
+        ANALYSIS: ({"seconds": read / 10, **seconds, "fetched_bytes": size / 10},),
+        replace(ANALYSIS, over="WAN"): ({"seconds": read / 10 + size / 125e6, **seconds},),
+    }
+    return Measured(point, (wrote,), reads)
+
+
+LAYOUTS = [
+    made_up(TODAY, size=100e6, write=10, read=5),
+    made_up(Point("lzma:9"), size=70e6, write=100, read=20),
+    made_up(Point("lzma:4"), size=70.3e6, write=60, read=19),
+    made_up(Point("lz4:1"), size=150e6, write=2, read=2),
+    made_up(Point("zstd:5"), size=90e6, write=5, read=2.5),
+]
+
+
+def test_points_have_keys_that_stay() -> None:
+    assert Point("zstd:5", basket_size=16384).key == Point("zstd:5", basket_size=16384).key
+    keys = {point.key for point in workloads_by_point(sweeps(TODAY, (), 20_000))}
+    assert len(keys) == len(workloads_by_point(sweeps(TODAY, (), 20_000)))
+    assert Workload.from_dict(json.loads(json.dumps(ALL.to_dict()))) == ALL
+
+
+def test_sweeps_change_one_thing_at_a_time() -> None:
+    base = TODAY.to_dict()
+    for sweep in sweeps(TODAY, ("Muon_*",), 20_000):
+        for point in sweep.points:
+            assert sum(point.to_dict()[name] != base[name] for name in base) <= 1
+    columns = {each.columns for each in workloads_by_point(sweeps(TODAY, ("Muon_*",), 20_000))[TODAY]}
+    assert columns == {(), ("Muon_*",)}
+
+
+def test_a_journal_goes_on_where_it_was(tmp_path: Path) -> None:
+    path, subject = tmp_path / "journal.jsonl", {"file": "a.root"}
+    journal = Journal(path, subject)
+    journal.add({"key": "a", "result": {"seconds": 1.0}})
+    journal.add({"key": "b", "error": "no room"})
+    with path.open("a") as file:
+        file.write('{"key": "c", "resu')  # torn, as by a kill
+    again = Journal(path, subject)
+    assert list(again.records) == ["a"]
+    again.add({"key": "c", "result": {}})
+    assert "c" in Journal(path, subject)
+    assert not Journal(path, {"file": "b.root"}).records
+
+
+def test_figures_have_a_spread() -> None:
+    records = [record(TODAY, None, i, seconds=float(i), compressed_bytes=7) for i in range(3)]
+    found = measured_points([*records, {**record(TODAY, ALL, 0), "error": "not done after 5 s"}])[TODAY]
+    assert found.write("seconds") == (0, 1, 2, 3)
+    assert found.errors == ("not done after 5 s",) and not found.is_whole
+
+
+def test_the_front_has_what_nothing_beats() -> None:
+    best = front(LAYOUTS, lambda one: one.size, lambda one: one.reads[ALL][0]["seconds"])
+    assert [one.point.compression for one in best] == ["lzma:9", "lzma:4", "zstd:5", "lz4:1"]
+
+
+def test_goals_weigh_differently() -> None:
+    chosen = {}
+    for goal in GOALS:
+        found = recommend(goal, LAYOUTS, LAYOUTS[0], ANALYSIS, "in.root")
+        assert found is not None
+        chosen[goal.name] = found.best.point.compression
+        assert found.command == found.best.point.command("in.root", "out.root")
+        assert "Compared with today: size" in found.reason
+    # Of two that are equally small, the archive takes the one that is written faster.
+    assert chosen == {"archive": "lzma:4", "derivation": "lz4:1", "disk": "zstd:5", "wan": "zstd:5"}
+
+
+def test_what_is_best_already_stays() -> None:
+    best = LAYOUTS[-1]
+    found = recommend(GOALS[3], LAYOUTS, best, ANALYSIS, "in.root")
+    assert found is not None and found.best is best
+    assert found.command == "" and "better than what the file has" in found.reason
+
+
+def test_memory_and_failures_rule_layouts_out() -> None:
+    hungry = made_up(Point("none"), size=1e6, write=0.1, read=0.1, memory=2e9)
+    failed = replace(made_up(Point("none", basket_size=1), size=1, write=0.1, read=0.1), errors=("no room",))
+    part = made_up(Point("none", entries=10), size=1, write=0.1, read=0.1)
+    for goal in GOALS:
+        found = recommend(goal, [*LAYOUTS, hungry, failed, part], LAYOUTS[0], ANALYSIS, "in.root")
+        assert found is not None and found.best not in (hungry, failed, part)
+
+
+def test_the_best_of_each_sweep_together() -> None:
+    baskets = [
+        made_up(Point("zlib:5", basket_size=1 << 14), size=120e6, write=11, read=6),
+        made_up(Point("zlib:5", basket_size=1 << 18), size=95e6, write=9, read=4),
+    ]
+    point = combined(GOALS[0], [LAYOUTS, baskets], LAYOUTS[0], ANALYSIS)
+    assert point == Point("lzma:9", basket_size=1 << 18)
+
+
+def test_goals_have_names() -> None:
+    assert [goal.name for goal in chosen_goals(["wan"])] == ["wan"]
+    assert chosen_goals([]) == list(GOALS)
+    with pytest.raises(UsageError, match="archive, derivation, disk, wan"):
+        chosen_goals(["speed"])
+
+
+def test_charts_show_every_mark() -> None:
+    marks = [Mark(10.0**i, 2.0 + i, 1.0, 4.0 + i, f"point {i} <a & b>") for i in range(4)]
+    svg = chart(Axis("entries", is_log=True), Axis("s"), [Series("one", marks, True), Series("two", [])])
+    root = ElementTree.fromstring(svg)
+    circles = list(root.iter(f"{SVG}circle"))
+    assert len(circles) == 4
+    places = [float(circle.get("cx", 0)) for circle in circles]
+    steps = [right - left for left, right in itertools.pairwise(places)]
+    assert max(steps) - min(steps) < 0.3
+    assert float(circles[0].get("cy", 0)) > float(circles[3].get("cy", 0))
+    ElementTree.fromstring(standalone(svg, "a & b"))
+    assert chart(Axis("x"), Axis("y"), [Series("", [])]) == ""
+
+
+def test_a_single_value_is_a_chart_too() -> None:
+    for is_log in (False, True):
+        axis = Axis("x", is_log=is_log)
+        svg = chart(axis, axis, [Series("", [Mark(5, 5, 5, 5, "")])])
+        circle = next(ElementTree.fromstring(svg).iter(f"{SVG}circle"))
+        assert 0 < float(circle.get("cx", 0)) < 620
+
+
+def test_bars_are_as_long_as_their_parts() -> None:
+    svg = bars(["a", "b"], [("all", [1.0, 3.0]), ("none", [0.0, 0.0])], lambda value: f"{value:g} s")
+    widths = [float(rect.get("width", 0)) for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect")]
+    assert widths[1] == pytest.approx(3 * widths[0], rel=0.01)
+    assert widths[2] == widths[3] == 0
