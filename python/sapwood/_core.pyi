@@ -258,6 +258,11 @@ class Lazy:
         """Fetches a declared set of a window in one planned request, and decodes it."""
     def release(self, window: int) -> None:
         """Nobody needs the window any more: it may be dropped. May be called at any time."""
+    def expect(self, windows: Sequence[int]) -> int:
+        """Says which windows will be opened, each once, in order of their first opening: those
+        are fetched ahead, and no others, until what this returns is forgotten."""
+    def forget(self, expected: int) -> None:
+        """None of the windows that were expected will be opened any more. May be called at any time."""
     def learned(self) -> list[tuple[int, int, int]]:
         """(request, windows touched, windows seen) of all requests that were touched."""
     def accounting(self) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import bisect
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -148,6 +149,16 @@ class LazyReader:
     def release(self, window: int) -> None:
         """Nobody holds the window any more."""
         self._core.release(window)
+
+    @contextmanager
+    def going_over(self, windows: Iterable[int]) -> Iterator[None]:
+        """A context in which these windows will be opened, in that order; then the profile is saved."""
+        expected = self._core.expect(list(windows))
+        try:
+            yield
+        finally:
+            self._core.forget(expected)
+            self.save()
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, overload
 
@@ -118,14 +118,13 @@ class Events(LazyView, Sequence[Event]):
         return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
 
     def __iter__(self) -> Iterator[Event]:
-        try:
-            for index, positions in self._by_window():
+        visits = self._visits()
+        with self._reader.going_over(dict.fromkeys(index for index, _ in visits)):
+            for index, positions in visits:
                 window = self._window(index)
                 for position in positions:
                     yield Event(window, position)
                 del window
-        finally:
-            self._reader.save()
 
     def __repr__(self) -> str:
         return f"<Events of {self.tree.name!r}: {len(self)} events, {len(self._reader.fields)} fields>"
@@ -133,21 +132,22 @@ class Events(LazyView, Sequence[Event]):
     def _window(self, index: int) -> _Window:
         return _Window(self._reader.hold(index))
 
-    def _by_window(self) -> Iterator[tuple[int, Iterable[int]]]:
+    def _visits(self) -> list[tuple[int, Sequence[int]]]:
         """Windows, and the positions of the entries in them, in the order of the entries."""
         entries = self._entries
         if isinstance(entries, range) and entries.step == 1:
-            for index, (start, stop) in enumerate(self._reader.windows):
-                first, last = max(start, entries.start), min(stop, entries.stop)
-                if first < last:
-                    yield index, range(first - start, last - start)
-            return
+            inside = [(max(start, entries.start), min(stop, entries.stop)) for start, stop in self.windows]
+            return [
+                (index, range(first - start, last - start))
+                for index, ((first, last), (start, _)) in enumerate(zip(inside, self.windows, strict=True))
+                if first < last
+            ]
         starts = np.array([start for start, _ in self._reader.windows], dtype=np.int64)
         numbers = np.asarray(entries, dtype=np.int64)
         windows = np.searchsorted(starts, numbers, side="right") - 1
         positions = (numbers - starts[windows]).tolist() if len(numbers) else []
-        for index, group in groupby(zip(windows.tolist(), positions, strict=True), key=lambda pair: pair[0]):
-            yield index, [position for _, position in group]
+        groups = groupby(zip(windows.tolist(), positions, strict=True), key=lambda pair: pair[0])
+        return [(index, [position for _, position in group]) for index, group in groups]
 
 
 class _Window(dict[str, Getter]):

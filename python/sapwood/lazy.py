@@ -52,11 +52,9 @@ class LazyChunks(LazyView, Sequence[Any]):
         return self._chunk(index)
 
     def __iter__(self) -> Iterator[Any]:
-        try:
+        with self._reader.going_over(range(len(self))):
             for index in range(len(self)):
                 yield self._chunk(index)
-        finally:
-            self._reader.save()
 
     def __repr__(self) -> str:
         return f"<LazyChunks of {self.tree.name!r}: {len(self)} chunks, {len(self._reader.fields)} fields>"
@@ -76,10 +74,10 @@ def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
 
     def load(name: str) -> Column:
         parts = []
-        for window in range(len(reader.windows)):
-            parts.append(reader.column(name, window))
-            reader.release(window)
-        reader.save()
+        with reader.going_over(range(len(reader.windows))):
+            for window in range(len(reader.windows)):
+                parts.append(reader.column(name, window))
+                reader.release(window)
         return concatenated(reader.form(name), parts)
 
     return load

@@ -56,6 +56,16 @@ impl Lazy {
         self.0.release(window);
     }
 
+    /// Says which windows will be opened, each once, in order; what to forget when none of them will be any more.
+    fn expect(&self, windows: Vec<usize>) -> u64 {
+        self.0.expect(windows)
+    }
+
+    /// Says that none of these windows will be opened any more.
+    fn forget(&self, expected: u64) {
+        self.0.forget(expected);
+    }
+
     /// Request, windows touched, windows seen.
     fn learned(&self) -> Vec<(usize, u64, u64)> {
         self.0.learned()

@@ -123,6 +123,17 @@ impl Lazy {
         self.reader.release(window);
     }
 
+    /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
+    /// ahead, and no others. Until it is [forgotten](Lazy::forget), by what is returned.
+    pub fn expect(&self, windows: Vec<usize>) -> u64 {
+        self.reader.expect(windows)
+    }
+
+    /// None of the windows that were expected by that number will be opened any more.
+    pub fn forget(&self, expected: u64) {
+        self.reader.forget(expected);
+    }
+
     /// By request that was touched: windows in which it was, and windows that were seen.
     pub fn learned(&self) -> Vec<(usize, u64, u64)> {
         self.reader.learned()

@@ -5,16 +5,18 @@
 //!
 //! ```text
 //! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
-//!             ▲                               └─ and the trained columns of the next windows
+//!             ▲                               └─ and the trained columns of the next windows (travel)
 //!             └── ledger: hits, misses, bytes that nobody used
 //! ```
 
+mod ahead;
 mod claim;
 mod flight;
 mod ledger;
 mod policy;
 mod reader;
 mod store;
+mod travel;
 
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
 pub use policy::Rules;

@@ -1,6 +1,7 @@
 //! What to fetch when a column is touched: learned from what was touched before. Pure: no bytes, no time.
 
 use super::Kind;
+use super::travel::{Next, Travel};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What a window counts for, relative to the one after it.
@@ -15,8 +16,6 @@ const LEAVES: f64 = 0.25;
 const WORTH_OF_GUESS: u64 = 16;
 /// Bytes that may always be fetched on suspicion.
 const LEAST_GUESS: u64 = 1 << 20;
-/// How many of the windows opened last tell the direction of travel.
-const TRAVEL: usize = 4;
 
 /// Which ways of fetching are used, and how much they may take.
 #[derive(Debug, Clone)]
@@ -82,6 +81,7 @@ pub(super) struct Policy {
     /// Columns that were ever touched, and when last.
     last_touch: HashMap<usize, u64>,
     touches: u64,
+    pub(super) travel: Travel,
 }
 
 impl Policy {
@@ -101,6 +101,7 @@ impl Policy {
             trained,
             last_touch,
             touches: 0,
+            travel: Travel::default(),
         }
     }
 
@@ -113,6 +114,7 @@ impl Policy {
         self.returned = !first;
         if first {
             self.touched.insert(window, HashSet::new());
+            self.travel.opens(window, &self.recent);
         }
         if self.rules.learn {
             self.train();
@@ -217,19 +219,16 @@ impl Policy {
         worth.unwrap_or(u64::MAX).min(self.rules.suspected_bytes)
     }
 
-    /// The windows that will be needed next, if a direction of travel shows: the nearest first.
-    pub(super) fn next_windows(&self, windows: usize) -> Box<dyn Iterator<Item = usize>> {
-        let Some(&here) = self.recent.front() else { return Box::new(std::iter::empty()) };
-        let before: Vec<usize> = self.recent.iter().skip(1).take(TRAVEL).copied().collect();
-        if here.checked_sub(1).is_some_and(|window| before.contains(&window))
-            || (before.is_empty() && self.seed.is_some())
-        {
-            Box::new(here + 1..windows)
-        } else if before.contains(&(here + 1)) {
-            Box::new((0..here).rev())
-        } else {
-            Box::new(std::iter::empty())
-        }
+    /// What is needed next: at most `most` of `windows`.
+    pub(super) fn next_windows(&self, windows: usize, most: usize) -> Next {
+        self.travel.next(&self.recent, windows, most, self.seed.is_some())
+    }
+
+    /// What the trained columns of all windows may take once a reader has jumped so often, if `in_flight_bytes` come in a
+    /// round trip: as much as its waits so far would have brought. So, at worst, half of what is spent is in vain.
+    pub(super) fn worth_of_jumps(&self, jumps: u64, in_flight_bytes: Option<u64>) -> u64 {
+        let worth = in_flight_bytes.unwrap_or_default().saturating_mul(jumps.saturating_sub(1));
+        worth.max(LEAST_GUESS).min(self.rules.remembered_bytes)
     }
 
     /// By column that was touched: windows in which it was. And the number of windows seen.
@@ -395,9 +394,9 @@ mod tests {
     fn what_an_earlier_reader_learned_counts_until_it_is_learned_anew() {
         let mut policy = policy(&[(3, 1.0), (4, 0.1), (99, 1.0), (5, 0.0)]);
         assert_eq!(policy.trained(0), [3]);
-        assert!(policy.next_windows(5).next().is_none());
+        assert_eq!(policy.next_windows(5, 9), Next::These(vec![]));
         policy.open(2);
-        assert!(policy.next_windows(5).eq(3..5));
+        assert_eq!(policy.next_windows(5, 9), Next::These(vec![3, 4]));
         let decision = policy.decide(&touch(2, &[6]), |_| Some(1));
         assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![6, 3, 4] });
         go(&mut policy, 3..14, &[6]);
@@ -412,14 +411,15 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_shows_no_direction() {
-        let mut policy = policy(&[]);
+    fn waits_for_jumps_buy_what_they_would_have_brought() {
+        let mut policy = Policy::new(10, Rules { remembered_bytes: 9 << 20, ..RULES }, &[]);
         go(&mut policy, 3..5, &[1]);
-        assert!(policy.next_windows(9).eq(5..9));
+        assert_eq!(policy.next_windows(9, 99), Next::These(vec![5, 6, 7, 8]));
         go(&mut policy, 7..8, &[1]);
-        assert!(policy.next_windows(9).next().is_none());
-        go(&mut policy, 6..7, &[1]);
-        assert!(policy.next_windows(9).eq((0..6).rev()));
+        assert_eq!(policy.next_windows(9, 99), Next::Any(1));
+        let worth = |jumps, in_flight: Option<u64>| policy.worth_of_jumps(jumps, in_flight) >> 20;
+        assert_eq!([worth(1, None), worth(9, None), worth(1, Some(4 << 20))], [1, 1, 1]);
+        assert_eq!([worth(2, Some(4 << 20)), worth(3, Some(4 << 20)), worth(4, Some(4 << 20))], [4, 8, 9]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The reader: touches columns in windows from several threads, and fetches as the policy decides.
 
+use super::ahead::Depth;
 use super::claim::{Claim, Pin};
 use super::flight::Flight;
 use super::ledger::{Accounting, Fetch, Ledger};
@@ -17,11 +18,6 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 use tokio::runtime::Handle;
-
-/// Windows that are fetched ahead at first; more while the reader has to wait for them.
-const FIRST_DEPTH: usize = 4;
-/// Most windows that are fetched ahead.
-const MOST_DEPTH: usize = 16;
 
 /// How much a reader may hold.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +50,7 @@ pub(super) type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<V
 pub struct Reader<V>(Arc<Shared<V>>);
 
 pub(super) struct Shared<V> {
-    layout: Arc<dyn Layout>,
+    pub(super) layout: Arc<dyn Layout>,
     handle: Handle,
     pub(super) limits: Limits,
     /// The source never waits: nothing is fetched ahead of the work.
@@ -63,10 +59,10 @@ pub(super) struct Shared<V> {
 }
 
 pub(super) struct State<V> {
-    policy: Policy,
+    pub(super) policy: Policy,
     ledger: Ledger,
     pub(super) store: Store<V>,
-    depth: usize,
+    pub(super) depth: Depth,
 }
 
 impl<V: Clone + Send + 'static> Reader<V> {
@@ -88,7 +84,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
             policy: Policy::new(layout.columns(), rules, seed),
             ledger: Ledger::new(begin),
             store: Store::new(),
-            depth: FIRST_DEPTH,
+            depth: Depth::default(),
         };
         Reader(Arc::new(Shared { layout, handle, limits, immediate, state: Mutex::new(state) }))
     }
@@ -153,6 +149,17 @@ impl<V: Clone + Send + 'static> Reader<V> {
         state.store.shrink(self.0.limits.memory_bytes);
     }
 
+    /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
+    /// ahead, and no others. Until it is [forgotten](Reader::forget), by what is returned.
+    pub fn expect(&self, windows: Vec<usize>) -> u64 {
+        self.0.lock().policy.travel.expect(windows)
+    }
+
+    /// None of the windows that were expected by that number will be opened any more.
+    pub fn forget(&self, expected: u64) {
+        self.0.lock().policy.travel.forget(expected);
+    }
+
     /// By column that was touched: windows in which it was, and windows that were seen.
     pub fn learned(&self) -> Vec<(usize, u64, u64)> {
         let (counts, seen) = self.0.lock().policy.learned();
@@ -199,8 +206,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let opening = !std::mem::replace(&mut held.opened, true);
         held.reopened |= opening && before;
         if columns.iter().filter_map(|column| held.slots.get(column)).any(|slot| slot.is_late()) {
-            // The link is slower than the reader: more has to be on its way.
-            state.depth = (2 * state.depth).min(MOST_DEPTH);
+            state.depth.grow();
         }
         let first = self.fetch_missing(state, columns, window, declared, false);
         if self.immediate {
@@ -244,7 +250,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
     }
 
     /// Makes the fetch that a touch of missing columns in a window takes.
-    fn fetch_for(
+    pub(super) fn fetch_for(
         self: &Arc<Self>,
         state: &mut State<V>,
         missing: &[usize],
@@ -268,62 +274,8 @@ impl<V: Clone + Send + 'static> Shared<V> {
         self.launch(state, decision, window);
     }
 
-    /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
-    /// it is asked for as if it were.
-    fn read_ahead_again(self: &Arc<Self>, state: &mut State<V>, columns: &[usize], declared: bool) {
-        let mut left = self.limits.ahead_bytes;
-        for window in state.policy.next_windows(self.layout.windows()).take(state.depth) {
-            if !state.policy.was_touched(window) {
-                return;
-            }
-            let missing: Vec<usize> =
-                columns.iter().copied().filter(|&column| !state.store.has(column, window)).collect();
-            let costs = missing.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window));
-            let Some(rest) = left.checked_sub(costs.sum()) else { return };
-            left = rest;
-            if !missing.is_empty() {
-                self.fetch_for(state, &missing, window, declared, false);
-            }
-        }
-    }
-
-    /// Asks for the trained columns of the windows that will be needed next.
-    fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
-        let mut left = self.limits.ahead_bytes;
-        for window in state.policy.next_windows(self.layout.windows()).take(state.depth) {
-            let trained = state.policy.trained(window);
-            if trained.is_empty() || left == 0 {
-                return;
-            }
-            if let Some(columns) = self.ahead_of_need(state, window, trained) {
-                let costs = columns.iter().map(|&column| state.store.cost(&*self.layout, column, window));
-                let bytes: u64 = costs.flatten().sum();
-                let is_first = left == self.limits.ahead_bytes;
-                if bytes > if is_first { self.limits.memory_bytes / 2 } else { left } {
-                    return;
-                }
-                self.launch(state, Decision { kind: Kind::Trained, columns }, window);
-            }
-            left = left.saturating_sub(state.store.ahead_bytes(window));
-        }
-    }
-
-    /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
-    /// of them since, for the touch of one would cost a wait.
-    fn ahead_of_need(&self, state: &mut State<V>, window: usize, trained: Vec<usize>) -> Option<Vec<usize>> {
-        if !state.store.is_asked(window) {
-            return Some(trained);
-        }
-        if state.store.window(window).opened || state.store.window(window).extended {
-            return None;
-        }
-        let more = state.policy.more_ahead(window, |column| state.store.cost(&*self.layout, column, window));
-        state.store.window(window).extended = !more.is_empty();
-        (!more.is_empty()).then_some(more)
-    }
-
     /// Sends what is not held yet of some columns.
-    fn launch(self: &Arc<Self>, state: &mut State<V>, decision: Decision, window: usize) {
+    pub(super) fn launch(self: &Arc<Self>, state: &mut State<V>, decision: Decision, window: usize) {
         let flight = Arc::new(Flight::new());
         let mut places = Vec::new();
         for &column in &decision.columns {

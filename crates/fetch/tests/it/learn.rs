@@ -231,6 +231,46 @@ fn going_back_is_read_ahead_too() {
 }
 
 #[test]
+fn who_jumps_may_go_anywhere() {
+    let case = Case::prompt(RULES, &[]);
+    // Of 12 windows, 2 are opened with a wait; then all are there.
+    for window in [7, 2, 10, 5, 0, 8, 4, 11, 1, 9, 3, 6] {
+        case.touch(&[1], window);
+        case.touch(&[2], window);
+    }
+    let accounting = case.reader.accounting();
+    assert_eq!(accounting.columns[&1].misses + accounting.columns[&2].misses, 2, "{accounting:?}");
+    assert!((0..WINDOWS).all(|window| case.kinds(window).len() == 1), "{:?}", case.reader.fetches());
+}
+
+#[test]
+fn a_jump_in_something_large_is_a_wait() {
+    // After the second jump, 9 windows of one piece each are left.
+    let limits = Limits { ahead_bytes: 8 * PIECE, ..AMPLE };
+    let case = Case::new(Behaviour::Prompt, WEB, RULES, limits, &[]);
+    for window in [7, 2, 10] {
+        case.touch(&[1], window);
+    }
+    assert_eq!(case.reader.fetches().len(), 3, "{:?}", case.reader.fetches());
+}
+
+#[test]
+fn only_windows_that_were_named_are_fetched_ahead() {
+    let case = Case::prompt(RULES, &[(1, 1.0)]);
+    let path = vec![6, 3, 4, 9];
+    let name = case.reader.expect(path.clone());
+    for &window in &path {
+        case.touch(&[1], window);
+    }
+    case.reader.forget(name);
+    assert!((0..WINDOWS).all(|window| case.kinds(window).len() == usize::from(path.contains(&window))));
+    assert_eq!(case.reader.accounting().columns[&1].misses, 1);
+    // From now on, the direction tells.
+    case.touch(&[1], 10);
+    assert_eq!(case.kinds(11), [Kind::Trained]);
+}
+
+#[test]
 fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
     // What was delivered once is not fetched again, but for what a small memory dropped before its turn: how much of it
     // that is depends on when the answers come.

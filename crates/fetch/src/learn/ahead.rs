@@ -1,0 +1,129 @@
+//! What is fetched before it is touched: the trained columns of the windows that are needed next.
+
+use super::Kind;
+use super::policy::Decision;
+use super::reader::{Shared, State};
+use super::travel::Next;
+use std::sync::Arc;
+
+/// Windows that are fetched ahead at first; more while the reader has to wait for them.
+const FIRST_DEPTH: usize = 4;
+/// Most windows that are fetched ahead.
+const MOST_DEPTH: usize = 16;
+
+/// How many windows are fetched ahead.
+#[derive(Debug)]
+pub(super) struct Depth(usize);
+
+impl Default for Depth {
+    fn default() -> Self {
+        Depth(FIRST_DEPTH)
+    }
+}
+
+impl Depth {
+    /// The link is slower than the reader: more has to be on its way.
+    pub(super) fn grow(&mut self) {
+        self.0 = (2 * self.0).min(MOST_DEPTH);
+    }
+}
+
+impl<V: Clone + Send + 'static> Shared<V> {
+    /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
+    /// it is asked for as if it were.
+    pub(super) fn read_ahead_again(
+        self: &Arc<Self>,
+        state: &mut State<V>,
+        columns: &[usize],
+        declared: bool,
+    ) {
+        let mut left = self.limits.ahead_bytes;
+        let Next::These(windows) = state.policy.next_windows(self.layout.windows(), state.depth.0) else {
+            return;
+        };
+        for window in windows {
+            if !state.policy.was_touched(window) {
+                return;
+            }
+            let missing: Vec<usize> =
+                columns.iter().copied().filter(|&column| !state.store.has(column, window)).collect();
+            let Some(rest) = left.checked_sub(self.costs(state, &missing, window)) else { return };
+            left = rest;
+            if !missing.is_empty() {
+                self.fetch_for(state, &missing, window, declared, false);
+            }
+        }
+    }
+
+    /// Asks for the trained columns of the windows that will be needed next: of `depth` of them, and of more where these
+    /// do not fill the link.
+    pub(super) fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
+        let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
+        let windows = match state.policy.next_windows(self.layout.windows(), MOST_DEPTH) {
+            Next::These(windows) => windows,
+            Next::Any(jumps) => {
+                let most = state.policy.worth_of_jumps(jumps, in_flight_bytes).min(self.limits.ahead_bytes);
+                return self.read_all(state, most);
+            }
+        };
+        let (most, mut left) = (self.limits.ahead_bytes, self.limits.ahead_bytes);
+        for (number, window) in windows.into_iter().enumerate() {
+            let is_full = most - left >= in_flight_bytes.unwrap_or_default();
+            if left == 0 || (number >= state.depth.0 && is_full) {
+                return;
+            }
+            let trained = state.policy.trained(window);
+            if trained.is_empty() {
+                continue;
+            }
+            if let Some(columns) = self.ahead_of_need(state, window, trained) {
+                let bytes = self.costs(state, &columns, window);
+                if bytes > if left == most { self.limits.memory_bytes / 2 } else { left } {
+                    return;
+                }
+                self.launch(state, Decision { kind: Kind::Trained, columns }, window);
+            }
+            left = left.saturating_sub(state.store.ahead_bytes(window));
+        }
+    }
+
+    /// Asks for the trained columns of all windows that were not touched, if they are at most so many bytes: where any
+    /// may be next, some of them would help little.
+    fn read_all(self: &Arc<Self>, state: &mut State<V>, most: u64) {
+        let mut left = most;
+        let mut decisions = Vec::new();
+        for window in 0..self.layout.windows() {
+            if state.store.is_asked(window) {
+                continue;
+            }
+            let columns = state.policy.trained(window);
+            let Some(rest) = left.checked_sub(self.costs(state, &columns, window)) else { return };
+            left = rest;
+            if !columns.is_empty() {
+                decisions.push((window, Decision { kind: Kind::Trained, columns }));
+            }
+        }
+        for (window, decision) in decisions {
+            self.launch(state, decision, window);
+        }
+    }
+
+    /// Bytes to fetch for some columns of a window.
+    fn costs(&self, state: &State<V>, columns: &[usize], window: usize) -> u64 {
+        columns.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window)).sum()
+    }
+
+    /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
+    /// of them since, for the touch of one would cost a wait.
+    fn ahead_of_need(&self, state: &mut State<V>, window: usize, trained: Vec<usize>) -> Option<Vec<usize>> {
+        if !state.store.is_asked(window) {
+            return Some(trained);
+        }
+        if state.store.window(window).opened || state.store.window(window).extended {
+            return None;
+        }
+        let more = state.policy.more_ahead(window, |column| state.store.cost(&*self.layout, column, window));
+        state.store.window(window).extended = !more.is_empty();
+        (!more.is_empty()).then_some(more)
+    }
+}

@@ -1,0 +1,108 @@
+//! Which windows are needed next: those that the reader named, those in the direction of travel, or any if it jumps.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many of the windows opened last tell the direction of travel.
+const NEAR: usize = 4;
+
+/// The windows that are needed next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// These, in this order; none, if nothing is known.
+    These(Vec<usize>),
+    /// Any: the reader has jumped so many times to windows that it had not opened.
+    Any(u64),
+}
+
+/// Where a reader goes.
+#[derive(Debug, Default)]
+pub(super) struct Travel {
+    /// Windows in the order in which they will be opened first, by the number of who named them.
+    paths: BTreeMap<u64, Vec<usize>>,
+    named: u64,
+    jumps: u64,
+    /// The window opened last was jumped to.
+    jumped: bool,
+}
+
+impl Travel {
+    /// Somebody names the windows that he will open, each once; what [`forget`](Travel::forget) calls him.
+    pub(super) fn expect(&mut self, path: Vec<usize>) -> u64 {
+        self.named += 1;
+        self.paths.insert(self.named, path);
+        self.named
+    }
+
+    /// He opens none of them any more.
+    pub(super) fn forget(&mut self, name: u64) {
+        self.paths.remove(&name);
+    }
+
+    /// A window is opened for the first time; `recent` are those opened before, the newest first.
+    pub(super) fn opens(&mut self, window: usize, recent: &VecDeque<usize>) {
+        let is_near = recent.iter().take(NEAR).any(|other| window.abs_diff(*other) == 1);
+        self.jumped = !recent.is_empty() && !is_near;
+        self.jumps += u64::from(self.jumped);
+    }
+
+    /// At most `most` of the windows that are needed after the one opened last, of `windows` in all. `is_known` says
+    /// that the reader does from its first window on what another did before.
+    pub(super) fn next(&self, recent: &VecDeque<usize>, windows: usize, most: usize, is_known: bool) -> Next {
+        let Some(&here) = recent.front() else { return Next::These(Vec::new()) };
+        for path in self.paths.values().rev() {
+            if let Some(at) = path.iter().position(|window| *window == here) {
+                return Next::These(path.iter().skip(at + 1).take(most).copied().collect());
+            }
+        }
+        let before: Vec<usize> = recent.iter().skip(1).take(NEAR).copied().collect();
+        let forward = here.checked_sub(1).is_some_and(|window| before.contains(&window));
+        if forward || (before.is_empty() && is_known) {
+            Next::These((here + 1..windows).take(most).collect())
+        } else if before.contains(&(here + 1)) {
+            Next::These((0..here).rev().take(most).collect())
+        } else if self.jumped {
+            Next::Any(self.jumps)
+        } else {
+            Next::These(Vec::new())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is next after some windows were opened, of ten.
+    fn after(travel: &mut Travel, opened: &[usize]) -> Next {
+        let mut recent = VecDeque::new();
+        for &window in opened {
+            travel.opens(window, &recent);
+            recent.push_front(window);
+        }
+        travel.next(&recent, 10, 3, false)
+    }
+
+    #[test]
+    fn neighbours_show_a_direction_and_others_are_jumps() {
+        let next = |opened: &[usize]| after(&mut Travel::default(), opened);
+        assert_eq!(next(&[]), Next::These(vec![]));
+        assert_eq!(next(&[3]), Next::These(vec![]));
+        assert_eq!(next(&[3, 4]), Next::These(vec![5, 6, 7]));
+        assert_eq!(next(&[3, 4, 2]), Next::These(vec![1, 0]));
+        assert_eq!(next(&[3, 7]), Next::Any(1));
+        assert_eq!(next(&[3, 7, 1]), Next::Any(2));
+        assert_eq!(next(&[3, 7, 1, 8]), Next::These(vec![9]));
+    }
+
+    #[test]
+    fn who_says_where_he_goes_is_believed() {
+        let mut travel = Travel::default();
+        let (one, other) = (travel.expect(vec![5, 1, 9, 0, 3]), travel.expect(vec![7, 5]));
+        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![]));
+        travel.forget(other);
+        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![1, 9, 0]));
+        assert_eq!(after(&mut travel, &[9]), Next::These(vec![0, 3]));
+        travel.forget(one);
+        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![6, 7, 8]));
+    }
+}
