@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .report import ReadReport, Report
     from .tracing import trace
     from .tree import Tree
+    from .writing import WritableFile, WritableTree, create, recreate
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
 _HOMES = {
@@ -41,8 +42,11 @@ _HOMES = {
     "ReadReport": "report",
     "Report": "report",
     "Tree": "tree",
+    "WritableFile": "writing",
+    "WritableTree": "writing",
     "__version__": "_core",
     "concatenate": "multi",
+    "create": "writing",
     "edm": "edm",
     "errors": "errors",
     "iterate": "multi",
@@ -50,6 +54,7 @@ _HOMES = {
     "nanoevents": "_nanoevents",
     "num_entries": "multi",
     "open": "opening",
+    "recreate": "writing",
     "replay": "replaying",
     "trace": "tracing",
     "xaod": "xaod",
@@ -66,8 +71,11 @@ __all__ = [
     "ReadReport",
     "Report",
     "Tree",
+    "WritableFile",
+    "WritableTree",
     "__version__",
     "concatenate",
+    "create",
     "edm",
     "errors",
     "iterate",
@@ -75,6 +83,7 @@ __all__ = [
     "nanoevents",
     "num_entries",
     "open",
+    "recreate",
     "replay",
     "trace",
     "xaod",

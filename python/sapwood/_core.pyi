@@ -296,3 +296,41 @@ class Column:
     form: Any
     length: int
     buffers: list[NDArray[np.generic]]
+
+@final
+class Writer:
+    """A file that is written: nothing is at its place before `commit`. Thread-safe."""
+
+    def __init__(
+        self,
+        target: Any,
+        name: str,
+        *,
+        title: str = "",
+        compression: int = 505,
+        threads: int | None = None,
+    ) -> None:
+        """Write to a path or URL, or into an object with `write` and `seek`; ROOT shows `name`."""
+    def directory(self, path: str) -> None:
+        """Make the directories of a path."""
+    def tree(
+        self,
+        directory: str,
+        name: str,
+        title: str,
+        branches: Sequence[tuple[str, str | None, tuple[Any, ...], int, int]],
+        cluster: tuple[str, int],
+    ) -> int:
+        """A new tree; its number. Branches: (name, title, storage, ROOT's number of the compression, bytes of a
+        basket), where storage is ("numbers", dtype, dims), ("counted", dtype, dims, place of the counter),
+        ("text",), ("string",) or ("vector", item); an item is a dtype, ("string",) or ("vector", item).
+        cluster: ("entries", number) or ("bytes", after compression)."""
+    def extend(self, tree: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+        """Add entries: the buffers of a column for each branch, as bytes; see `sapwood._column.Column`."""
+    def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
+        """Write an object. A value is None, a number, a text, an array, a dict of members, or a list of
+        (class, value)."""
+    def commit(self) -> int:
+        """Complete the file, and put it in its place; the number of its bytes."""
+    def abandon(self) -> None:
+        """Leave the place as it was."""

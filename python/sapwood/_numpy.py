@@ -48,7 +48,7 @@ def awkward_to_column(array: Any) -> BuiltColumn:
 
     layout = ak.to_layout(ak.to_packed(array))
     buffers: list[NDArray[Any]] = []
-    form = _take_apart(layout, buffers)
+    form = take_apart(layout, buffers)
     return BuiltColumn(form, len(layout), buffers)
 
 
@@ -125,7 +125,8 @@ def _unique(names: list[str]) -> list[str]:
     return out
 
 
-def _take_apart(layout: Any, buffers: list[NDArray[Any]]) -> Form:
+def take_apart(layout: Any, buffers: list[NDArray[Any]]) -> Form:
+    """The form of a layout; its buffers are appended, which may be too long, and not contiguous."""
     while layout.is_indexed and not layout.is_option:
         layout = layout.project()
     if layout.is_unknown:
@@ -138,25 +139,25 @@ def _take_apart(layout: Any, buffers: list[NDArray[Any]]) -> Form:
         for tag in range(len(layout.contents)):
             positions[tags == tag] = np.arange(np.count_nonzero(tags == tag))
         buffers += [tags, positions]
-        return ("union", [_take_apart(layout.project(tag), buffers) for tag in range(len(layout.contents))])
+        return ("union", [take_apart(layout.project(tag), buffers) for tag in range(len(layout.contents))])
     if layout.is_numpy:
         if layout.data.ndim > 1:
-            return _take_apart(layout.to_RegularArray(), buffers)
+            return take_apart(layout.to_RegularArray(), buffers)
         buffers.append(layout.data)
         return ("primitive", layout.data.dtype.name)
     if layout.is_regular:
-        return ("fixed", layout.size, _take_apart(layout.content, buffers))
+        return ("fixed", layout.size, take_apart(layout.content, buffers))
     if layout.is_list:
         layout = layout.to_ListOffsetArray64(True)
         buffers.append(layout.offsets.data)
         if layout.parameter("__array__") in ("string", "bytestring"):
             buffers.append(layout.content.data)
             return ("string",)
-        return ("list", _take_apart(layout.content, buffers))
+        return ("list", take_apart(layout.content, buffers))
     contents = [content[: layout.length] for content in layout.contents]
     if layout.is_tuple:
-        return ("tuple", [_take_apart(content, buffers) for content in contents])
-    fields = [_take_apart(content, buffers) for content in contents]
+        return ("tuple", [take_apart(content, buffers) for content in contents])
+    fields = [take_apart(content, buffers) for content in contents]
     titles = [content.parameter("__doc__") or "" for content in contents]
     class_name = layout.parameter("__record__") or ""
     return record_form(zip(layout.fields, fields, strict=True), class_name, titles)
@@ -167,4 +168,4 @@ def _take_option_apart(layout: Any, buffers: list[NDArray[Any]]) -> Form:
     positions = np.cumsum(~missing, dtype=np.int64) - 1
     positions[missing] = -1
     buffers.append(positions)
-    return ("option", _take_apart(layout.project(), buffers))
+    return ("option", take_apart(layout.project(), buffers))

@@ -27,8 +27,8 @@ class Compression:
         """The setting that is meant by words such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, by ROOT's number,
         or by an object of uproot's such as ``uproot.ZSTD(5)``; None is no compression.
 
-        >>> print(Compression.of("zstd:5"), Compression.of("LZMA-9"), Compression.of(404), Compression.of(None))
-        ZSTD-5 LZMA-9 LZ4-4 none
+        >>> print(Compression.of("zstd:5"), Compression.of("LZMA-9"), Compression.of(404))
+        ZSTD-5 LZMA-9 LZ4-4
 
         Raises:
             UsageError: if it is none that files are written with.

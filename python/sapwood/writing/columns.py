@@ -1,0 +1,314 @@
+"""Data to columns: whatever people hold, as buffers that fit what a branch takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._column import BuiltColumn, Form, buffer_count, type_string
+from .._numpy import take_apart
+from ..errors import UnsupportedTypeError, UsageError
+
+Path = tuple[str, ...]
+
+NUMBERS = frozenset(
+    ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+)
+
+
+def fields_of_table(data: Any) -> dict[str, Any]:
+    """The columns of whatever has columns, by name.
+
+    Raises:
+        UsageError: if it has none.
+    """
+    if isinstance(data, Mapping):
+        return {str(name): array for name, array in data.items()}
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return {name: data[name] for name in data.dtype.names}
+    kind = type(data).__module__.partition(".")[0]
+    if kind == "pandas" and hasattr(data, "columns"):
+        return {str(name): data[name] for name in data.columns}
+    if kind == "pyarrow" and hasattr(data, "column_names"):
+        return dict(zip(data.column_names, data.columns, strict=True))
+    if kind == "awkward" and data.fields:
+        return {name: data[name] for name in data.fields}
+    raise UsageError(
+        f"{type(data).__name__} has no columns",
+        hint="give a dict of arrays, an Awkward Array of records, a DataFrame or an Arrow table",
+    )
+
+
+def is_table(data: Any) -> bool:
+    """Whether something has columns, that is, can become a tree."""
+    try:
+        return bool(fields_of_table(data))
+    except UsageError:
+        return False
+
+
+def column_of(name: str, data: Any) -> BuiltColumn:
+    """Data of any kind as a column.
+
+    Numbers in Python lists are ``int64`` or ``float64``; see :func:`is_loose`.
+
+    Raises:
+        UsageError: if it is no array at all.
+    """
+    array = _as_numpy(data)
+    if array is not None:
+        return _numpy_column(name, array)
+    array = _as_awkward(name, data)
+    buffers: list[NDArray[Any]] = []
+    form = take_apart(array, buffers)
+    return BuiltColumn(form, len(array), buffers)
+
+
+def is_loose(data: Any) -> bool:
+    """Whether nobody chose the types of these numbers: they come from Python's own."""
+    return isinstance(data, (list, tuple))
+
+
+def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
+    """The columns of the members of records, by their paths; lists of records become records of lists.
+
+    >>> from .._column import record_form
+    >>> muons = ("list", record_form([("pt", ("primitive", "float32")), ("q", ("primitive", "int8"))]))
+    >>> numbers = [np.array([0, 2]), np.array([1, 2], "f4"), np.array([1, -1], "i1")]
+    >>> {path: part.form for path, part in leaves(BuiltColumn(muons, 1, numbers)).items()}
+    {('pt',): ('list', ('primitive', 'float32')), ('q',): ('list', ('primitive', 'int8'))}
+    """
+    parts = _leaves(column.form, iter(column.buffers))
+    return {path: BuiltColumn(form, column.length, buffers) for path, form, buffers in parts}
+
+
+def fit(name: str, column: BuiltColumn, wanted: Form, *, loose: bool) -> list[NDArray[Any]]:
+    """The buffers of a column in the form that is wanted; numbers may become wider, and nothing else changes.
+
+    Args:
+        name: what errors call it.
+        column: the data.
+        wanted: numbers, text, and lists of these.
+        loose: whether numbers that nobody chose the type of may be rounded to ``float32``.
+
+    Raises:
+        UsageError: if the data are of another type.
+        UnsupportedTypeError: if some are missing.
+    """
+    buffers = list(_Fitting(name, column.form, wanted, loose).fit(column))
+    return [np.ascontiguousarray(buffer) for buffer in buffers]
+
+
+class _Fitting:
+    def __init__(self, name: str, given: Form, wanted: Form, loose: bool) -> None:
+        self.name, self.given, self.wanted, self.loose = name, given, wanted, loose
+
+    def fit(self, column: BuiltColumn) -> Iterator[NDArray[Any]]:
+        return self._fit(column.form, iter(column.buffers), column.length, self.wanted)
+
+    def _fit(
+        self, form: Form, buffers: Iterator[NDArray[Any]], length: int, wanted: Form
+    ) -> Iterator[NDArray[Any]]:
+        if form[0] == "option":
+            if (next(buffers)[:length] < 0).any():
+                raise UnsupportedTypeError(
+                    f"{self.name!r} has missing values, and branches cannot",
+                    branch=self.name,
+                    hint="replace them first, by ak.fill_none for example",
+                )
+            yield from self._fit(form[1], buffers, length, wanted)
+        elif form[0] == "empty" and length == 0:
+            yield from _no_items(wanted)
+        elif wanted[0] == "primitive" and form[0] == "primitive":
+            yield self._numbers(next(buffers)[:length], np.dtype(wanted[1]))
+        elif wanted[0] == "string" and form[0] == "string":
+            yield from islice(buffers, 2)
+        elif wanted[0] == "fixed" and form[0] in ("fixed", "list"):
+            self._check_size(form, buffers, length, wanted[1])
+            content = form[2] if form[0] == "fixed" else form[1]
+            yield from self._fit(content, buffers, length * wanted[1], wanted[2])
+        elif wanted[0] == "list" and form[0] == "list":
+            offsets = next(buffers)[: length + 1]
+            yield offsets
+            yield from self._fit(form[1], buffers, int(offsets[-1]), wanted[1])
+        elif wanted[0] == "list" and form[0] == "fixed":
+            yield np.arange(length + 1, dtype=np.int64) * form[1]
+            yield from self._fit(form[2], buffers, length * form[1], wanted[1])
+        else:
+            raise self._unfit()
+
+    def _check_size(self, form: Form, buffers: Iterator[NDArray[Any]], length: int, size: int) -> None:
+        if form[0] == "fixed":
+            same = form[1] == size
+        else:
+            same = bool((np.diff(next(buffers)[: length + 1]) == size).all())
+        if not same:
+            raise self._unfit()
+
+    def _numbers(self, numbers: NDArray[Any], wanted: np.dtype[Any]) -> NDArray[Any]:
+        have = numbers.dtype
+        if have == wanted:
+            return numbers
+        whole = have.kind in "iu" and wanted.kind in "iu"
+        if self.loose and have.kind in "iuf" and wanted.kind == "f":
+            return numbers.astype(wanted)
+        if not whole and not np.can_cast(have, wanted, "safe"):
+            raise self._unfit(f"convert it: .astype({wanted.name!r})")
+        converted = numbers.astype(wanted)
+        # Whole numbers may be too large for the branch, and for a double.
+        if have.kind in "iu" and not np.array_equal(converted, numbers):
+            place = int(np.flatnonzero(converted != numbers)[0])
+            raise UsageError(
+                f"{self.name!r}: {numbers[place]} was given, which {wanted.name} cannot hold",
+                branch=self.name,
+            )
+        return converted
+
+    def _unfit(self, hint: str | None = None) -> UsageError:
+        given, wanted = type_string(self.given), type_string(self.wanted)
+        return UsageError(
+            f"{self.name!r}: {given} was given, and the branch holds {wanted}", branch=self.name, hint=hint
+        )
+
+
+def storable(name: str, form: Form) -> Form:
+    """The form that a column without records is stored in: options are none, and lists hold lists or numbers.
+
+    Raises:
+        UnsupportedTypeError: if no branch can hold it.
+        UsageError: if there is no item that could tell the type.
+    """
+    if form[0] == "option":
+        return storable(name, form[1])
+    if form[0] == "fixed":
+        content = storable(name, form[2])
+        return ("fixed", form[1], content) if is_block(content) else ("list", _without_fixed(content))
+    if form[0] == "list":
+        content = storable(name, form[1])
+        return ("list", content if is_block(content) else _without_fixed(content))
+    if form[0] == "empty":
+        raise UsageError(
+            f"{name!r} has no item that tells its type", branch=name, hint="declare the types with mktree"
+        )
+    if form[0] == "union":
+        raise UnsupportedTypeError(f"{name!r}: no branch can hold {type_string(form)}", branch=name)
+    if form[0] == "primitive":
+        number(name, np.dtype(form[1]))
+    return form
+
+
+def number(name: str, dtype: np.dtype[Any]) -> str:
+    """The name of a type of numbers.
+
+    Raises:
+        UnsupportedTypeError: if branches cannot hold it.
+    """
+    if dtype.name not in NUMBERS:
+        hint = {
+            "m": "write its numbers: .view('int64')",
+            "M": "write its numbers: .view('int64')",
+            "c": "write its parts, .real and .imag, as two branches",
+            "f": "convert it: .astype('float32') or .astype('float64')",
+        }.get(dtype.kind)
+        raise UnsupportedTypeError(f"{name!r}: no branch can hold {dtype.name}", branch=name, hint=hint)
+    return dtype.name
+
+
+def is_block(form: Form) -> bool:
+    """Whether it is a number, or a fixed array of them."""
+    return form[0] == "primitive" or (form[0] == "fixed" and is_block(form[2]))
+
+
+def _without_fixed(form: Form) -> Form:
+    """Fixed arrays inside of vectors become vectors."""
+    if form[0] in ("list", "fixed"):
+        return ("list", _without_fixed(form[-1]))
+    return form
+
+
+def as_vector(form: Form) -> Form:
+    """The form of a ``std::vector`` with the same items."""
+    return _without_fixed(form)
+
+
+def _no_items(form: Form) -> Iterator[NDArray[Any]]:
+    while form[0] in ("list", "fixed"):
+        if form[0] == "list":
+            yield np.zeros(1, np.int64)
+        form = form[-1]
+    if form[0] == "string":
+        yield np.zeros(1, np.int64)
+        yield np.empty(0, np.uint8)
+    else:
+        yield np.empty(0, form[1])
+
+
+def _leaves(form: Form, buffers: Iterator[NDArray[Any]]) -> Iterator[tuple[Path, Form, list[NDArray[Any]]]]:
+    kind = form[0]
+    if kind == "record":
+        for name, field in form[1]:
+            for path, inner, parts in _leaves(field, buffers):
+                yield (name, *path), inner, parts
+    elif kind == "tuple":
+        for number, field in enumerate(form[1]):
+            for path, inner, parts in _leaves(field, buffers):
+                yield (str(number), *path), inner, parts
+    elif kind in ("list", "fixed", "option"):
+        own = [] if kind == "fixed" else [next(buffers)]
+        for path, inner, parts in _leaves(form[-1], buffers):
+            yield path, (*form[:-1], inner), [*own, *parts]
+    else:
+        yield (), form, list(islice(buffers, buffer_count(form)))
+
+
+def _as_numpy(data: Any) -> NDArray[Any] | None:
+    """Data as an array of numbers, if that is what they are."""
+    if isinstance(data, (list, tuple)):
+        flat = all(isinstance(item, (bool, int, float, np.number, np.bool_)) for item in data)
+        data = np.asarray(data) if data and flat else None
+    elif type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    if not isinstance(data, np.ndarray) or data.dtype.kind in "OSU" or data.dtype.names is not None:
+        return None
+    return data
+
+
+def _numpy_column(name: str, array: NDArray[Any]) -> BuiltColumn:
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise UnsupportedTypeError(
+            f"{name!r} has missing values, and branches cannot", branch=name, hint="see numpy.ma.filled"
+        )
+    if array.ndim == 0:
+        raise UsageError(f"{name!r} is one value, not one for each entry", branch=name)
+    form: Form = ("primitive", number(name, array.dtype.newbyteorder("=")))
+    for size in reversed(array.shape[1:]):
+        form = ("fixed", size, form)
+    values = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return BuiltColumn(form, len(array), [values.reshape(-1)])
+
+
+def _as_awkward(name: str, data: Any) -> Any:
+    try:
+        import awkward as ak
+    except ModuleNotFoundError:
+        message = (
+            f"{name!r}: all but NumPy arrays of numbers takes the package 'awkward': pip install awkward"
+        )
+        raise ModuleNotFoundError(message, name="awkward") from None
+    kind = type(data).__module__.partition(".")[0]
+    try:
+        if kind == "pyarrow":
+            array = ak.from_arrow(data)
+        elif kind == "pandas" or isinstance(data, np.ndarray):
+            array = ak.from_iter(data.tolist() if data.dtype.kind in "SU" else list(data))
+        else:
+            array = data if kind == "awkward" else ak.from_iter(data)
+        if isinstance(array, ak.Array):
+            return ak.to_layout(array)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name!r} is no array: {error}", branch=name) from None
+    raise UsageError(f"{name!r} is no array, but {type(data).__name__}", branch=name)

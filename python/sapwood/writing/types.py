@@ -1,0 +1,122 @@
+"""Types of columns in the words of people: what a branch shall hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._column import Form, record_form
+from ..errors import UsageError
+from .columns import column_of, number
+
+# Names of C++ that NumPy does not know, or takes for something else.
+_CPP_NUMBERS = {
+    "char": "int8",
+    "unsigned char": "uint8",
+    "short": "int16",
+    "unsigned short": "uint16",
+    "int": "int32",
+    "unsigned int": "uint32",
+    "unsigned": "uint32",
+    "long long": "int64",
+    "Long64_t": "int64",
+    "unsigned long long": "uint64",
+    "ULong64_t": "uint64",
+    "float": "float32",
+    "double": "float64",
+}
+_VECTOR = re.compile(r"\s*(?:std::)?vector\s*<(.*)>\s*")
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """What a column holds: its form, and how it is stored where there is a choice.
+
+    Attributes:
+        form: shape and type.
+        stored: ``"vector"`` for a ``std::vector``, ``"text"`` for a string of the leaf type ``C``; None for
+            what is usual: numbers that another branch counts, and ``std::string``.
+    """
+
+    form: Form
+    stored: str | None = None
+
+
+def column_type(name: str, declared: Any) -> ColumnType:
+    """The type that was declared for a column.
+
+    >>> column_type("x", "float32").form, column_type("x", ("f8", (3,))).form
+    (('primitive', 'float32'), ('fixed', 3, ('primitive', 'float64')))
+    >>> column_type("x", "vector<vector<float>>")
+    ColumnType(form=('list', ('list', ('primitive', 'float32'))), stored='vector')
+
+    Raises:
+        UsageError: if it is no type.
+        UnsupportedTypeError: if it is one that branches cannot have.
+    """
+    if declared is str:
+        return ColumnType(("string",))
+    if isinstance(declared, Mapping):
+        fields = [(field, column_type(f"{name}.{field}", inner).form) for field, inner in declared.items()]
+        return ColumnType(record_form(fields))
+    if isinstance(declared, str):
+        text = declared.strip()
+        if text.replace(" ", "") in ("char*", "constchar*"):
+            return ColumnType(("string",), "text")
+        if _VECTOR.fullmatch(text):
+            return ColumnType(_cpp_form(name, text), "vector")
+        if text in ("string", "std::string"):
+            return ColumnType(("string",))
+        if "*" in text or "{" in text:
+            return ColumnType(_awkward_form(name, text))
+    if type(declared).__module__.startswith("awkward."):
+        return ColumnType(_awkward_form(name, declared))
+    return ColumnType(_numpy_form(name, declared))
+
+
+def _numpy_form(name: str, declared: Any) -> Form:
+    try:
+        dtype = np.dtype(declared)
+    except (TypeError, ValueError, SyntaxError):
+        raise UsageError(
+            f"{name!r}: {declared!r} is no type of a column",
+            branch=name,
+            hint='types are such as "float32", ("float32", (3,)), "var * float32", "string", "vector<float>"',
+        ) from None
+    if dtype.kind in "US":
+        return ("string",)
+    if dtype.names is not None:
+        return record_form((field, _numpy_form(f"{name}.{field}", dtype[field])) for field in dtype.names)
+    form: Form = ("primitive", number(name, dtype.base))
+    for size in reversed(dtype.shape):
+        form = ("fixed", size, form)
+    return form
+
+
+def _cpp_form(name: str, text: str) -> Form:
+    vector = _VECTOR.fullmatch(text)
+    if vector:
+        return ("list", _cpp_form(name, vector[1]))
+    text = text.strip()
+    if text in ("string", "std::string"):
+        return ("string",)
+    return _numpy_form(name, _CPP_NUMBERS.get(text, text))
+
+
+def _awkward_form(name: str, declared: Any) -> Form:
+    import awkward as ak
+
+    try:
+        kind = ak.types.from_datashape(declared, highlevel=False) if isinstance(declared, str) else declared
+        if isinstance(kind, ak.types.ArrayType):
+            kind = kind.content
+        form = ak.forms.from_type(kind) if isinstance(kind, ak.types.Type) else kind
+        array = ak.Array(form.length_zero_array(highlevel=False))
+    except Exception as error:
+        # Which exceptions its parser has is not said anywhere.
+        raise UsageError(f"{name!r}: {declared!r} is no type of a column: {error}", branch=name) from None
+    return column_of(name, array).form
