@@ -3,6 +3,7 @@
 use crate::reader::Reader;
 use crate::{Cursor, Key};
 use sapwood_core::{ByteRange, Error, Result};
+use std::ops::Range;
 
 /// Bytes of the longest directory record: two versions, two dates, two lengths, three offsets, a UUID
 /// (root-io-spec Directory §7.1).
@@ -85,11 +86,21 @@ impl Directory {
     }
 }
 
-/// Parses a key list: its own key, a count, and so many keys. Behind them can be garbage (Directory §6.1).
 fn parse_keys(record: &[u8], offset: u64) -> Result<Vec<Key>> {
+    Ok(keys_with_places(record, offset)?.into_iter().map(|(key, _)| key).collect())
+}
+
+/// Parses a key list: its own key, a count, and so many keys. Behind them can be garbage (Directory §6.1).
+/// Tells where in the record each of them lies.
+pub(crate) fn keys_with_places(record: &[u8], offset: u64) -> Result<Vec<(Key, Range<usize>)>> {
     let own = Key::parse_at(record, offset)?;
     let mut cursor = Cursor::new(record, 0).at_offset(offset);
     cursor.skip(own.key_len as usize)?;
     let count = cursor.count(KEY_MIN_LEN)?;
-    (0..count).map(|_| Key::parse(&mut cursor)).collect()
+    let key = |_| {
+        let start = cursor.position();
+        let key = Key::parse(&mut cursor)?;
+        Ok((key, start..cursor.position()))
+    };
+    (0..count).map(key).collect()
 }

@@ -84,6 +84,11 @@ impl Descriptions {
         self.met.contains(&(class_name.to_owned(), version, checksum))
     }
 
+    /// How many there are, and rules.
+    pub(super) fn len(&self) -> usize {
+        self.infos.len() + self.rules.len()
+    }
+
     /// True if nothing is described.
     pub fn is_empty(&self) -> bool {
         self.infos.is_empty()

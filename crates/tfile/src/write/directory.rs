@@ -3,8 +3,9 @@
 use super::free::BIG_FILE;
 use super::key::{NewKey, Place};
 use super::{Buffer, Datime, Origin};
+use crate::{Cursor, Key};
 use bytes::Bytes;
-use sapwood_core::Result;
+use sapwood_core::{Error, Result};
 
 /// Bytes of a directory's fields, whatever the width of its offsets (root-io-spec Directory §7.1).
 pub(super) const FIELDS_LEN: usize = 60;
@@ -25,6 +26,8 @@ pub(super) struct Directory {
     pub(super) created: Datime,
     pub(super) uuid: [u8; 16],
     pub(super) keys: Vec<Listed>,
+    /// Bytes that the record has for the fields.
+    pub(super) room: usize,
     /// Where the list of keys lies in the file, and how long it is; 0 before there is one.
     pub(super) seek_keys: u64,
     pub(super) nbytes_keys: u32,
@@ -39,6 +42,13 @@ pub(super) struct Listed {
     pub(super) cycle: i16,
     /// The key as it stands before the record.
     pub(super) image: Bytes,
+}
+
+impl Listed {
+    /// The key.
+    pub(super) fn key(&self) -> Result<Key> {
+        Key::parse(&mut Cursor::new(&self.image, 0))
+    }
 }
 
 impl Directory {
@@ -74,7 +84,12 @@ impl Directory {
         buffer.u16(1);
         buffer.bytes(&self.uuid);
         let mut fields = buffer.finish()?;
-        fields.resize(FIELDS_LEN, 0);
+        if fields.len() > self.room {
+            let message =
+                format!("the record of the directory '{}' has no room for larger offsets", self.name);
+            return Err(Error::unsupported(message).hint("copy what is in the file to a new one"));
+        }
+        fields.resize(self.room.min(FIELDS_LEN), 0);
         Ok(fields)
     }
 
@@ -98,6 +113,7 @@ pub(super) fn record(key: &NewKey, place: Place, origin: &Origin) -> Result<(Vec
         created: place.datime,
         uuid: origin.uuid_at(place.offset),
         keys: Vec::new(),
+        room: FIELDS_LEN,
         seek_keys: 0,
         nbytes_keys: 0,
         changed: true,

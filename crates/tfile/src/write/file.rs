@@ -3,8 +3,9 @@
 use super::directory::{self, Directory, Listed};
 use super::free::{self, BIG_FILE};
 use super::key::{NewKey, Place};
+use super::resume::Before;
 use super::{Buffer, Descriptions, Origin, header};
-use crate::FileHeader;
+use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
 use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result};
@@ -41,13 +42,15 @@ const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 /// ```
 #[derive(Debug)]
 pub struct FileWriter {
-    header: FileHeader,
-    origin: Origin,
-    compression: Compression,
-    directories: Vec<Directory>,
-    free: Vec<ByteRange>,
-    descriptions: Descriptions,
-    waiting: Vec<Piece>,
+    pub(super) header: FileHeader,
+    pub(super) origin: Origin,
+    pub(super) compression: Compression,
+    pub(super) directories: Vec<Directory>,
+    pub(super) free: Vec<ByteRange>,
+    pub(super) descriptions: Descriptions,
+    pub(super) waiting: Vec<Piece>,
+    /// What there was, if the file is not new.
+    pub(super) before: Option<Before>,
 }
 
 /// A directory of a [`FileWriter`].
@@ -94,6 +97,7 @@ impl FileWriter {
             created: origin.time,
             uuid: origin.uuid,
             keys: Vec::new(),
+            room: directory::FIELDS_LEN,
             seek_keys: 0,
             nbytes_keys: 0,
             changed: true,
@@ -130,6 +134,7 @@ impl FileWriter {
             free: Vec::new(),
             descriptions: Descriptions::default(),
             waiting: Vec::new(),
+            before: None,
         };
         let mut head = header::bytes(&file.header, 1)?;
         head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
@@ -173,6 +178,15 @@ impl FileWriter {
         let parent = self.directories.get(parent.0)?;
         let found = self.directories.iter().skip(1).position(|d| d.parent == parent.offset && d.name == name);
         found.map(|index| DirectoryId(index + 1))
+    }
+
+    /// The key of a name in a directory, of the highest cycle.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file was resumed, and the key makes no sense.
+    pub fn key(&self, directory: DirectoryId, name: &str) -> Result<Option<Key>> {
+        let keys = self.get(directory)?.keys.iter().filter(|key| key.name == name);
+        keys.max_by_key(|key| key.cycle.unsigned_abs()).map(Listed::key).transpose()
     }
 
     /// Makes a directory in another.
@@ -233,6 +247,27 @@ impl FileWriter {
         Ok(self.put(directory, key, cycle, fields, payload, object_len)?.0)
     }
 
+    /// Takes a key off a directory's list; its record becomes a free segment.
+    ///
+    /// # Errors
+    /// `Missing` if it is not there, `Usage` if it is a directory.
+    pub fn remove(&mut self, directory: DirectoryId, name: &str, cycle: u16) -> Result<()> {
+        let is_it = |listed: &Listed| listed.name == name && listed.cycle.unsigned_abs() == cycle;
+        let Some(at) = self.get(directory)?.keys.iter().position(is_it) else {
+            return Err(Error::new(ErrorKind::Missing, format!("there is no '{name};{cycle}'")));
+        };
+        let key = self.get(directory)?.keys.get(at).map(Listed::key).transpose()?;
+        if let (Some(key), Some(directory)) = (key, self.directories.get_mut(directory.0)) {
+            if key.is_directory() {
+                return Err(Error::usage(format!("'{name}' is a directory, and those stay")));
+            }
+            directory.keys.remove(at);
+            directory.changed = true;
+            self.release(key.offset, key.nbytes);
+        }
+        Ok(())
+    }
+
     /// Writes an object, compressed as the file says, and lists it: `object` writes its payload.
     ///
     /// # Errors
@@ -258,27 +293,48 @@ impl FileWriter {
     }
 
     /// Ends the file: the descriptions of classes, the lists of keys, the free segments; then what was provisional,
-    /// the header last.
+    /// the header last. In a [resumed](FileWriter::resume) file the header comes before the records of directories:
+    /// they name what lies behind the end that it had. One in which nothing was changed gives nothing.
     ///
     /// # Errors
     /// `Limit` if a list is too long.
     pub fn finish(mut self) -> Result<Vec<Piece>> {
+        if self.is_unchanged() {
+            return Ok(Vec::new());
+        }
         self.finish_streamers()?;
-        for index in 0..self.directories.len() {
+        let changed =
+            |file: &FileWriter, index: &usize| file.directories.get(*index).is_some_and(|d| d.changed);
+        let changed: Vec<_> = (0..self.directories.len()).filter(|index| changed(&self, index)).collect();
+        for &index in &changed {
             self.finish_keys(DirectoryId(index))?;
         }
         let free_segments = self.finish_free()?;
-        let head = header::bytes(&self.header, free_segments)?;
-        for directory in self.directories.iter().rev() {
-            let offset = directory.offset + u64::from(directory.fields_at);
-            let fields = Bytes::from(directory.fields(self.origin.time)?);
-            self.waiting.push(Piece { offset, bytes: fields, provisional: false });
+        let bytes = header::bytes(&self.header, free_segments)?.into();
+        let head = Piece { offset: 0, bytes, provisional: false };
+        let records =
+            changed.iter().rev().filter_map(|&index| self.directories.get(index)).map(|directory| {
+                let offset = directory.offset + u64::from(directory.fields_at);
+                Ok(Piece { offset, bytes: directory.fields(self.origin.time)?.into(), provisional: false })
+            });
+        let records = records.collect::<Result<Vec<_>>>()?;
+        if self.before.is_some() {
+            self.waiting.push(head);
+            self.waiting.extend(records);
+        } else {
+            self.waiting.extend(records);
+            self.waiting.push(head);
         }
-        self.waiting.push(Piece { offset: 0, bytes: head.into(), provisional: false });
         Ok(self.waiting)
     }
 
     fn finish_streamers(&mut self) -> Result<()> {
+        if let Some(before) = &self.before {
+            if before.descriptions == self.descriptions.len() {
+                return Ok(());
+            }
+            self.release(self.header.seek_info, self.header.nbytes_info);
+        }
         let [class_name, name, title] = STREAMERS;
         let key = NewKey::new(class_name, name, title, self.wide());
         let mut buffer = Buffer::new(key.len());
@@ -297,6 +353,8 @@ impl FileWriter {
         let payload = Bytes::from(directory.key_list()?);
         let object_len = payload.len();
         let placed = self.unlisted(id, &key, &[], payload, object_len)?;
+        let directory = self.get(id)?;
+        self.release(directory.seek_keys, directory.nbytes_keys);
         if let Some(directory) = self.directories.get_mut(id.0) {
             directory.seek_keys = placed.offset;
             directory.nbytes_keys = placed.bytes;
@@ -306,6 +364,7 @@ impl FileWriter {
 
     /// Places the list of free segments, which says where the file ends, itself included.
     fn finish_free(&mut self) -> Result<usize> {
+        self.release(self.header.seek_free, self.header.nbytes_free);
         let top = self.get(self.top())?;
         let key = NewKey::new("TFile", &top.name, &top.title, self.wide());
         let mut len = 0;
@@ -324,6 +383,13 @@ impl FileWriter {
         Ok(self.free.len() + 1)
     }
 
+    /// What is free once the file is ended: nothing is written there, so that what stood there can be read until then.
+    pub(super) fn release(&mut self, offset: u64, bytes: u32) {
+        if offset > 0 && bytes > 0 {
+            free::release(&mut self.free, ByteRange { start: offset, len: u64::from(bytes) });
+        }
+    }
+
     /// What is stored of an object, by the rules of ROOT, and its length.
     fn compressed(&self, object: Vec<u8>) -> Result<(Bytes, usize)> {
         let object_len = object.len();
@@ -333,7 +399,7 @@ impl FileWriter {
         Ok((if smaller { payload } else { object }.into(), object_len))
     }
 
-    fn get(&self, directory: DirectoryId) -> Result<&Directory> {
+    pub(super) fn get(&self, directory: DirectoryId) -> Result<&Directory> {
         self.directories.get(directory.0).ok_or_else(|| Error::usage("a directory of another file"))
     }
 
@@ -368,7 +434,13 @@ impl FileWriter {
         Ok((Placed { offset: place.offset, key_len, bytes, cycle }, image))
     }
 
-    fn list(&mut self, directory: DirectoryId, key: &NewKey, cycle: i16, image: Bytes) -> Result<()> {
+    pub(super) fn list(
+        &mut self,
+        directory: DirectoryId,
+        key: &NewKey,
+        cycle: i16,
+        image: Bytes,
+    ) -> Result<()> {
         self.get(directory)?;
         if let Some(directory) = self.directories.get_mut(directory.0) {
             let (at, _) = directory.next(&key.name, Some(cycle));
@@ -378,7 +450,7 @@ impl FileWriter {
         Ok(())
     }
 
-    fn append(&mut self, bytes: Bytes, provisional: bool) {
+    pub(super) fn append(&mut self, bytes: Bytes, provisional: bool) {
         if !bytes.is_empty() {
             let piece = Piece { offset: self.header.end, bytes, provisional };
             self.header.end = piece.end();

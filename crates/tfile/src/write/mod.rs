@@ -5,6 +5,7 @@
 //! before it has a place, and [`Descriptions`] the classes that the file describes.
 
 mod buffer;
+mod copied;
 mod descriptions;
 mod directory;
 mod file;
@@ -12,6 +13,7 @@ mod free;
 mod header;
 mod key;
 mod origin;
+mod resume;
 
 pub use buffer::Buffer;
 pub use descriptions::Descriptions;

@@ -7,6 +7,7 @@ mod damage;
 mod directories;
 mod handmade;
 mod opening;
+mod resumed;
 mod streamers;
 mod written;
 

@@ -10,7 +10,7 @@ use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, TFile};
 const ORIGIN: Origin =
     Origin { time: Datime(2_079_000_000), uuid: *b"\x01\x02\x03\x04\x05\x06\x47\x08\x89abcdefg" };
 
-fn new_file() -> FileWriter {
+pub(crate) fn new_file() -> FileWriter {
     FileWriter::new("test.root", "a title", Compression::default(), ORIGIN).unwrap()
 }
 
@@ -37,18 +37,23 @@ fn assemble(pieces: Vec<Piece>) -> Bytes {
     file.into()
 }
 
-fn finished(mut file: FileWriter) -> Fetched {
+pub(crate) fn finished(mut file: FileWriter) -> Fetched {
     let mut pieces = file.take();
     pieces.extend(file.finish().unwrap());
     Fetched::new(assemble(pieces))
 }
 
-fn open(fetched: &mut Fetched) -> TFile {
+pub(crate) fn open(fetched: &mut Fetched) -> TFile {
     let size = fetched.size();
     fetched.drive(|known| TFile::open(known, size)).unwrap()
 }
 
-fn string(file: &mut FileWriter, directory: sapwood_tfile::write::DirectoryId, name: &str, text: &str) {
+pub(crate) fn string(
+    file: &mut FileWriter,
+    directory: sapwood_tfile::write::DirectoryId,
+    name: &str,
+    text: &str,
+) {
     file.object(directory, "TObjString", name, "Collectable string class", |buffer| {
         buffer.object(1, |buffer| {
             buffer.tobject(0);
@@ -58,7 +63,7 @@ fn string(file: &mut FileWriter, directory: sapwood_tfile::write::DirectoryId, n
     .unwrap();
 }
 
-fn text_of(fetched: &mut Fetched, file: &TFile, path: &str) -> String {
+pub(crate) fn text_of(fetched: &mut Fetched, file: &TFile, path: &str) -> String {
     let key = fetched.drive(|known| file.find(known, path)).unwrap();
     let record = fetched.drive(|known| file.record(known, &key)).unwrap();
     let (_, mut body) = record.cursor().read_object().unwrap();

@@ -1,0 +1,189 @@
+//! A file that is there, taken up again: what is written goes behind its end, and what it holds stays as it is.
+
+use super::directory::{Directory, Listed};
+use super::{Datime, Descriptions, FileWriter, Origin};
+use crate::directory::{Directory as Read, keys_with_places};
+use crate::header::HEADER_LEN;
+use crate::reader::Reader;
+use crate::{Key, TFile};
+use sapwood_codec::Compression;
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
+use std::collections::HashSet;
+
+/// The oldest ROOT whose directories leave room for larger offsets (root-io-spec Directory §7.1).
+const OLDEST: u32 = 40_000;
+/// Directories nested deeper than this are not real.
+const MAX_DEPTH: usize = 100;
+
+/// What a file had before it was taken up again.
+#[derive(Debug)]
+pub(super) struct Before {
+    /// Where it ended.
+    pub(super) end: u64,
+    /// Number of its descriptions of classes.
+    pub(super) descriptions: usize,
+}
+
+impl FileWriter {
+    /// Takes up a file of `size` bytes: records go behind its end, and nothing that lies before is written to but
+    /// the header and the records of directories that change. These come from [`finish`](FileWriter::finish), in
+    /// an order in which the file can be read after each of them. `compression` is for objects; `None` means that of
+    /// the file's header.
+    ///
+    /// # Errors
+    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if a ROOT older than 4
+    /// wrote it.
+    pub fn resume(
+        known: &Segments,
+        size: u64,
+        compression: Option<Compression>,
+        time: Datime,
+    ) -> Result<Step<FileWriter>> {
+        let file = match TFile::open(known, size)? {
+            Step::Done(file) => file,
+            Step::Need(ranges) => return Ok(Step::Need(ranges)),
+        };
+        check(&file)?;
+        let (streamers, free) = (file.streamers_record(known)?, file.free_segments(known)?);
+        let directories = Walk::through(&file, known)?;
+        let (record, free, directories) = match (streamers, free, directories) {
+            (Step::Done(record), Step::Done(free), Step::Done(directories)) => (record, free, directories),
+            (streamers, free, directories) => {
+                let missing = [needed(streamers), needed(free), needed(directories)];
+                return Ok(Step::Need(missing.concat()));
+            }
+        };
+        let mut descriptions = Descriptions::default();
+        if let Some(record) = &record {
+            descriptions.add_record(record, file.header.version)?;
+        }
+        let announced = Compression::from_number(file.header.compression).unwrap_or_default();
+        Ok(Step::Done(FileWriter {
+            before: Some(Before { end: file.header.end, descriptions: descriptions.len() }),
+            origin: Origin { time, uuid: file.header.uuid },
+            header: file.header,
+            compression: compression.unwrap_or(announced),
+            directories,
+            free,
+            descriptions,
+            waiting: Vec::new(),
+        }))
+    }
+
+    /// True if this is a file as it was found.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| {
+            before.end == self.header.end
+                && before.descriptions == self.descriptions.len()
+                && self.directories.iter().all(|directory| !directory.changed)
+        })
+    }
+}
+
+fn check(file: &TFile) -> Result<()> {
+    let header = &file.header;
+    if header.version < OLDEST || header.begin < HEADER_LEN {
+        return Err(Error::unsupported("nothing can be added to files of a ROOT that is older than 4")
+            .hint("copy what is in it to a new file"));
+    }
+    if header.end > file.size {
+        let message = format!("the file ends at {}; its header announces {}", file.size, header.end);
+        return Err(Error::new(ErrorKind::Truncated, message)
+            .hint("it was cut off, or its writer did not finish: nothing can be added to it"));
+    }
+    Ok(())
+}
+
+fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
+    match step {
+        Step::Need(ranges) => ranges,
+        Step::Done(_) => Vec::new(),
+    }
+}
+
+/// A walk through all directories, the top one first.
+struct Walk<'a> {
+    reader: Reader<'a>,
+    visited: HashSet<u64>,
+    /// Bytes of the lists met so far, which do not overlap in a sound file: this bounds the walk.
+    list_bytes: u64,
+    found: Vec<Directory>,
+}
+
+/// A directory as what leads to it tells.
+struct Way {
+    name: String,
+    title: String,
+    offset: u64,
+    parent: u64,
+    fields_at: u32,
+    room: usize,
+}
+
+impl Walk<'_> {
+    fn through(file: &TFile, known: &Segments) -> Result<Step<Vec<Directory>>> {
+        let mut walk =
+            Walk { reader: file.reader(known), visited: HashSet::new(), list_bytes: 0, found: Vec::new() };
+        let header = &file.header;
+        let fields_at = header.nbytes_name;
+        if let Some(bytes) = walk.reader.get(header.begin, u64::from(fields_at), "the name of the file")? {
+            let key = Key::parse_at(&bytes, header.begin)?;
+            let room = key.nbytes.saturating_sub(fields_at) as usize;
+            let Key { name, title, .. } = key;
+            walk.add(Way { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
+        }
+        let Walk { reader, found, .. } = walk;
+        let complete = !reader.is_waiting();
+        Ok(reader.finish(complete.then_some(found)))
+    }
+
+    /// Adds a directory and those in it. If bytes are missing, it goes on, so that they are asked for together.
+    fn add(&mut self, way: Way, depth: usize) -> Result<()> {
+        let Way { name, title, offset, parent, fields_at, room } = way;
+        if !self.visited.insert(offset) || depth > MAX_DEPTH {
+            let message = format!("the directory '{name}' is in the file twice, or holds itself");
+            return Err(Error::corrupt(message).at(offset));
+        }
+        let Some(read) = Read::read(&mut self.reader, offset, fields_at)? else { return Ok(()) };
+        let list = read.key_list.unwrap_or(ByteRange { start: 0, len: 0 });
+        self.list_bytes = self.list_bytes.saturating_add(list.len);
+        if self.list_bytes > self.reader.size() {
+            return Err(Error::corrupt("the lists of keys overlap").at(list.start));
+        }
+        let mut keys = Vec::new();
+        let mut below = Vec::new();
+        if list.len > 0 {
+            let Some(record) = self.reader.get(list.start, list.len, "the list of keys")? else {
+                return Ok(());
+            };
+            for (key, place) in keys_with_places(&record, list.start)? {
+                // The sign says that ROOT shall keep it.
+                let cycle = i16::try_from(key.cycle).unwrap_or(i16::MAX);
+                keys.push(Listed { name: key.name.clone(), cycle, image: record.slice(place) });
+                if key.is_directory() {
+                    below.push(key);
+                }
+            }
+        }
+        self.found.push(Directory {
+            name,
+            title,
+            offset,
+            parent,
+            fields_at,
+            created: Datime(read.created),
+            uuid: read.uuid.unwrap_or_default(),
+            keys,
+            room,
+            seek_keys: list.start,
+            nbytes_keys: u32::try_from(list.len).unwrap_or(u32::MAX),
+            changed: false,
+        });
+        for key in below {
+            let room = key.payload_len() as usize;
+            let Key { name, title, offset: at, key_len: fields_at, .. } = key;
+            self.add(Way { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
+        }
+        Ok(())
+    }
+}
