@@ -18,6 +18,7 @@ from .replay import replay
 from .report import report
 from .show import show
 from .trace import trace
+from .tune import tune
 
 EXIT_CODES = """\b
 Exit codes:
@@ -56,7 +57,7 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout, report, doctor, monitor, trace, replay):
+for _command in (ls, show, head, convert, layout, report, doctor, monitor, trace, replay, tune):
     app.command()(_command)
 app.add_typer(cache, name="cache")
 app.add_typer(profile, name="profile")

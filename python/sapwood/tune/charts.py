@@ -10,7 +10,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 620.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 18.0, 16.0, 46.0
-COLOURS = ("#1f7a5c", "#d9822b", "#3567a8", "#a23b72", "#6b6f76", "#8a6d1d", "#5b4bb0")
+COLOURS = ("#1f7a5c", "#d9822b", "#3567a8", "#a23b72", "#7d828b", "#8a6d1d", "#5b4bb0")
+DARK_COLOURS = ("#46b58c", "#eda45a", "#6fa3e6", "#d975ad", "#a3a9b3", "#cdb04f", "#9d8df0")
 
 
 class Mark(NamedTuple):
@@ -58,7 +59,7 @@ class Axis:
             margin = max((high / low) ** 0.06, 1.08)
             return low / margin, high * margin
         margin = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
-        return (0.0 if self.from_zero else low - margin), high + margin
+        return (0.0, 1.06 * high or 1.0) if self.from_zero else (low - margin, high + margin)
 
     def ticks(self, values: Sequence[float]) -> list[float]:
         """Round values inside the span."""
@@ -79,7 +80,7 @@ def chart(x: Axis, y: Axis, series: Sequence[Series], front: Sequence[Mark] = ()
     ys = [value for mark in marks for value in (mark.least, mark.most)]
     across = x.scale(xs, LEFT, WIDTH - RIGHT)
     up = y.scale(ys, HEIGHT - BOTTOM, TOP)
-    named = [(COLOURS[i % len(COLOURS)], one) for i, one in enumerate(series) if one.marks]
+    named = [(_colour(i), one) for i, one in enumerate(series) if one.marks]
     legend = [(colour, one.name) for colour, one in named if one.name]
     parts = [
         *_axes(
@@ -88,14 +89,14 @@ def chart(x: Axis, y: Axis, series: Sequence[Series], front: Sequence[Mark] = ()
         _line([(across(mark.x), up(mark.y)) for mark in front], "front") if front else "",
     ]
     for colour, one in named:
-        parts.append(f'<g fill="{colour}" stroke="{colour}">')
+        parts.append(f'<g class="{colour}">')
         if one.is_curve:
             parts.append(_line([(across(mark.x), up(mark.y)) for mark in one.marks], "curve"))
         parts += [
             _mark(mark, across(mark.x), up(mark.y), up(mark.least), up(mark.most)) for mark in one.marks
         ]
         parts.append("</g>")
-    parts += _labels([(across(mark.x), up(mark.y), mark.label) for mark in marks if mark.label])
+    parts += _labels([(across(mark.x), up(mark.y), mark.label) for mark in marks])
     return _document(parts, HEIGHT, legend)
 
 
@@ -118,20 +119,37 @@ def bars(
             width = max(value, 0.0) * scale
             tip = f"<title>{escape(f'{name}: {text(value)}')}</title>"
             place = f'x="{n(x)}" y="{n(y)}" width="{n(width)}" height="20"'
-            parts.append(f'<rect fill="{COLOURS[i % len(COLOURS)]}" {place}>{tip}</rect>')
+            parts.append(f'<rect class="{_colour(i)}" {place}>{tip}</rect>')
             x += width
         parts.append(f'<text x="{n(x + 6)}" y="{n(y + 14)}">{escape(text(sum(values)))}</text>')
-    legend = [(COLOURS[i % len(COLOURS)], name) for i, name in enumerate(names)]
+    legend = [(_colour(i), name) for i, name in enumerate(names)]
     return _document(parts, TOP + step * len(shares), legend)
 
 
-STYLE = """
-svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#333}
-svg .tick{fill:#666;font-size:11px}svg .grid{stroke:#e4e7ea;fill:none}svg .axis{stroke:#555;fill:none}
-svg .curve{fill:none;stroke-width:1.6}svg .spread{stroke-width:1.2;opacity:.55}
-svg .front{fill:none;stroke:#b9c2cc;stroke-width:6;stroke-linejoin:round;opacity:.6}
-svg .hollow{fill:#fff;stroke-width:2.4}
-"""
+def _colour(number: int) -> str:
+    """The class of a series; the style gives it the colour."""
+    return f"c{number % len(COLOURS)}"
+
+
+def _colours(colours: Sequence[str]) -> str:
+    return "".join(f"svg .c{i}{{fill:{one};stroke:{one}}}" for i, one in enumerate(colours))
+
+
+STYLE = (
+    "svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#333;stroke:none}"
+    "svg .tick{fill:#666;font-size:11px}svg .grid{stroke:#e4e7ea;fill:none}svg .axis{stroke:#777;fill:none}"
+    + _colours(COLOURS)
+    + "svg rect{stroke:none!important}svg .curve{fill:none;stroke-width:1.6}"
+    "svg .spread{stroke-width:1.2;opacity:.55}svg .hollow{fill:#fff;stroke-width:2.4}"
+    "svg .front{fill:none;stroke:#b9c2cc;stroke-width:6;stroke-linejoin:round;opacity:.6}"
+)
+"""Of charts on a light page."""
+DARK_STYLE = (
+    "svg text{fill:#d5d9de}svg .tick{fill:#9aa1a9}svg .grid{stroke:#2d3238}svg .axis{stroke:#858c94}"
+    + _colours(DARK_COLOURS)
+    + "svg .hollow{fill:#16191d}svg .front{stroke:#4a525b}"
+)
+"""What is different on a dark page."""
 
 
 def _document(parts: Iterable[str], height: float, legend: Sequence[tuple[str, str]]) -> str:
@@ -141,7 +159,7 @@ def _document(parts: Iterable[str], height: float, legend: Sequence[tuple[str, s
     for i, row in enumerate(rows):
         y = height + 20.0 * i + 6
         for x, colour, name in row:
-            drawn.append(f'<rect fill="{colour}" x="{n(x)}" y="{n(y)}" width="12" height="10"/>')
+            drawn.append(f'<rect class="{colour}" x="{n(x)}" y="{n(y)}" width="12" height="10"/>')
             drawn.append(f'<text x="{n(x + 17)}" y="{n(y + 9)}">{escape(name)}</text>')
     size = f'width="{n(WIDTH)}" height="{n(total)}" viewBox="0 0 {n(WIDTH)} {n(total)}"'
     body = "\n".join(part for part in [*parts, *drawn] if part)
@@ -199,19 +217,24 @@ def _mark(mark: Mark, x: float, y: float, low: float, high: float) -> str:
     return f'{spread}<circle{hollow} cx="{n(x)}" cy="{n(y)}" r="{radius}">{tip}</circle>'
 
 
-def _labels(labels: Sequence[tuple[float, float, str]]) -> Iterator[str]:
-    """Texts beside their marks, but for those that would lie on another one."""
-    placed: list[tuple[float, float, float]] = []
-    for x, y, text in sorted(labels):
-        width = 6.3 * len(text)
-        to_left = x + 8 + width > WIDTH
-        begin = x - 8 - width if to_left else x + 8
-        if any(
-            abs(y - other) < 12 and begin < stop and start < begin + width for start, stop, other in placed
-        ):
-            continue
-        placed.append((begin, begin + width, y))
-        yield f'<text class="tick" x="{n(begin)}" y="{n(y + 4)}">{escape(text)}</text>'
+def _labels(marks: Sequence[tuple[float, float, str]]) -> Iterator[str]:
+    """Texts beside their marks, where there is room; none where there is not."""
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y, _ in marks]
+    for x, y, text in sorted(marks, key=lambda each: each[:2]):
+        width = 6.8 * len(text)
+        places = ((x + 7, y - 5), (x - 7 - width, y - 5), (x - width / 2, y - 18), (x - width / 2, y + 8))
+        for left, top in places if text else ():
+            box = (left, top, left + width, top + 10)
+            is_inside = left > LEFT and box[2] < WIDTH - 4 and top > 0 and box[3] < HEIGHT - BOTTOM
+            if is_inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                yield f'<text class="tick" x="{n(left)}" y="{n(top + 9)}">{escape(text)}</text>'
+                break
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two boxes (left, top, right, bottom) have something in common."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _line(points: Sequence[tuple[float, float]], kind: str) -> str:

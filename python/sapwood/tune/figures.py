@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._memory import memory_size
 from ..layout import human_bytes
@@ -20,30 +20,76 @@ PARTS = ("wait for bytes", "decompress", "decode", "rest")
 """What the time of a reader is spent with."""
 
 
-def charts(found: Tuning) -> dict[str, str]:
-    """The charts of a run by their titles; those that have nothing to show are left out."""
-    drawn = {
-        "Size and time to read all, by compression": _size_and_time(found),
-        "Reading rate and size of clusters": _flush(found),
-        "Baskets: size and time to read all": _baskets(found),
-        "Baskets: memory": _memory(found, found.sweep("basket size"), lambda one: one.point.basket_size or 0),
-        "Some of the branches": _skipping(
-            found, [found.today], lambda w: w.branches, "branches that are read"
+class Drawn(NamedTuple):
+    """A chart with its title, and a sentence on how to read it."""
+
+    title: str
+    note: str
+    svg: str
+
+
+def charts(found: Tuning) -> list[Drawn]:
+    """The charts of a run; those that have nothing to show are left out."""
+    clusters, baskets = found.sweep("cluster size"), found.sweep("basket size")
+    drawn = [
+        Drawn(
+            "Size and time to read all",
+            "Points are layouts, numbers are levels, the ring is the layout of today. Nothing is smaller "
+            "and faster at once than the points on the grey line.",
+            _size_and_time(found),
         ),
-        "Some of the events": _skipping(
-            found,
-            [found.today, *found.sweep("event skipping")],
-            lambda w: w.events,
-            "events that are read, at random",
+        Drawn(
+            "Where the time of reading goes",
+            "Of all columns, for today's layout and those that are recommended. Waiting is the copy from the "
+            "file; what decompression does not put in its place itself is copied in decoding; the rest is "
+            "opening, planning, and Python.",
+            _profile(found),
         ),
-        "Memory of reader and writer by clusters": _memory(
-            found, found.sweep("cluster size"), lambda one: one.cluster_entries, "entries of a cluster"
+        Drawn(
+            "Reading rate and size of clusters",
+            "Bytes before compression per second. Small clusters have small baskets, and many of them.",
+            _flush(found),
         ),
-        "Memory read at a time": _steps(found),
-        "Over a link, by compression": _links(found),
-        "Where the time of reading goes": _profile(found),
-    }
-    return {name: svg for name, svg in drawn.items() if svg}
+        Drawn(
+            "Memory of reader and writer by clusters",
+            "Of the whole process, libraries included.",
+            _memory(found, clusters, lambda one: one.cluster_entries, "entries of a cluster"),
+        ),
+        Drawn(
+            "Baskets: size and time to read all",
+            "Compared with the layout of today. What a cluster does not fill stays smaller than that.",
+            _baskets(found),
+        ),
+        Drawn(
+            "Baskets: memory",
+            "Of the whole process, libraries included.",
+            _memory(found, baskets, lambda one: one.point.basket_size or 0),
+        ),
+        Drawn(
+            "Some of the branches",
+            "Branches are drawn anew each time; what is skipped is neither fetched nor decompressed.",
+            _skipping(found, [found.today], lambda w: w.branches, "branches that are read"),
+        ),
+        Drawn(
+            "Some of the events",
+            "A basket is decompressed if one of its events is wanted: skipping pays only where "
+            "less than one event of a cluster is read.",
+            _skipping(found, _skippers(found), lambda w: w.events, "events that are read, at random"),
+        ),
+        Drawn(
+            "Over a link, by compression",
+            "The columns of an analysis, compared with the layout of today on the same link.",
+            _links(found),
+        ),
+        Drawn("Memory read at a time", "Labels are the time for all columns.", _steps(found)),
+    ]
+    return [one for one in drawn if one.svg]
+
+
+def _skippers(found: Tuning) -> list[Measured]:
+    """The layouts whose events were skipped, each once."""
+    others = (one for one in found.sweep("event skipping") if one is not found.today)
+    return [found.today, *others]
 
 
 def _mark(

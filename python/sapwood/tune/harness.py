@@ -180,7 +180,7 @@ def measured(task: Mapping[str, Any], threads: int, deadline: float) -> dict[str
     except subprocess.TimeoutExpired:
         raise MeasurementError(f"not done after {deadline:.0f} s") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         raise MeasurementError(lines[-1] if lines else f"ended with status {done.returncode}")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result

@@ -44,7 +44,7 @@ def write(task: Result) -> Result:
     source, target, tree = task["source"], Path(task["target"]), task["tree"]
     before = peak_bytes()
     clock, processor = time.perf_counter(), time.process_time()
-    report = sapwood.repack(source, target, threads=task["threads"], **task["options"])
+    report = sapwood.repack(source, target, tree=tree, threads=task["threads"], **task["options"])
     seconds, used = time.perf_counter() - clock, time.process_time() - processor
     memory = peak_bytes()
     with sapwood.open(f"{target}:{tree}") as written:

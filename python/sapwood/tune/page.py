@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..layout import human_bytes
+from .charts import DARK_STYLE
 from .charts import STYLE as CHART_STYLE
 from .figures import charts
 from .points import ALL, LINES
@@ -16,21 +17,25 @@ if TYPE_CHECKING:
     from .tuning import Tuning
 
 STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:1320px;margin:2rem auto;padding:0 1.2rem}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
-p{margin:.3rem 0;max-width:75ch}.small{color:#666;font-size:.86rem}
-.goals{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:1rem}
-.goal{border:1px solid #d8dde2;border-radius:8px;padding:.8rem 1rem}.goal h3{margin:0;font-size:1rem}
+:root{color-scheme:light dark;--ink:#222;--faint:#666;--line:#d8dde2;--page:#fff;--shade:#f2f4f6}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:1320px;
+margin:2rem auto;padding:0 1.2rem}
+h1{font-size:1.5rem;margin-bottom:.2rem;overflow-wrap:anywhere}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
+p{margin:.3rem 0;max-width:75ch}.small{color:var(--faint);font-size:.86rem}
+.goals{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,290px),1fr));gap:1rem}
+.goal{border:1px solid var(--line);border-radius:8px;padding:.8rem 1rem}.goal h3{margin:0;font-size:1rem}
 .goal b{display:block;margin:.2rem 0}
-code{background:#f2f4f6;border-radius:4px;padding:.1rem .3rem;font-size:.85rem}
-.goal code{display:block;padding:.5rem;overflow-x:auto;white-space:pre-wrap}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(460px,1fr));gap:1.4rem 2rem}
-figure{margin:0}figcaption{font-weight:600;margin-bottom:.2rem}
+code{background:var(--shade);border-radius:4px;padding:.1rem .3rem;font-size:.85rem}
+.goal code{display:block;padding:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.5rem 0}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:1.6rem 2rem}
+figure{margin:0}figcaption{margin-bottom:.4rem}figcaption b{display:block}
 table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums}
-td,th{padding:.22rem .6rem;text-align:right;border-bottom:1px solid #e8ebee;white-space:nowrap}
-th{position:sticky;top:0;background:#fff}
-td:first-child,th:first-child{text-align:left}tr.today td{font-weight:600}.wide{overflow-x:auto}
+td,th{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{white-space:normal;vertical-align:bottom}
+td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--page)}
+tr.today td{font-weight:600}.wide{overflow-x:auto}
 """
+DARK = ":root{--ink:#d5d9de;--faint:#9aa1a9;--line:#363c43;--page:#16191d;--shade:#23282e}"
 
 
 def page(found: Tuning) -> str:
@@ -40,21 +45,26 @@ def page(found: Tuning) -> str:
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width,initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{STYLE}{CHART_STYLE}</style></head><body>",
+            f"<title>{escape(title)}</title><style>{_style()}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
             *_introduction(found),
             "<h2>Recommendations</h2>",
             *_goals(found),
             '<h2>Measurements</h2><div class="charts">',
             *(
-                f"<figure><figcaption>{escape(name)}</figcaption>{svg}</figure>"
-                for name, svg in charts(found).items()
+                f'<figure><figcaption><b>{escape(title)}</b><span class="small">{escape(note)}</span>'
+                f"</figcaption>{svg}</figure>"
+                for title, note, svg in charts(found)
             ),
             "</div><h2>All layouts</h2>",
             *_table(found),
             "</body></html>\n",
         ]
     )
+
+
+def _style() -> str:
+    return f"{STYLE}{CHART_STYLE}@media(prefers-color-scheme:dark){{{DARK}{DARK_STYLE}}}"
 
 
 def _introduction(found: Tuning) -> Iterator[str]:

@@ -275,8 +275,10 @@ def _take_sample(
     """The first entries without compression: what layouts are made from, so that only writing takes time."""
     import sapwood
 
+    if not hasattr(sapwood, "repack"):
+        raise UsageError("this version of sapwood cannot write files in other layouts yet")
     tell(Progress(label=f"taking a sample of {entries:,} entries"))
-    sapwood.repack(source, target, compression="none", entries=(0, entries), trees=[tree])
+    sapwood.repack(source, target, compression="none", entries=(0, entries), tree=tree)
 
 
 @contextlib.contextmanager
