@@ -9,8 +9,9 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 /// Blocks are fetched together up to so many bytes: while some are written, others are under way.
 pub(super) const BATCH: u64 = 32 << 20;
@@ -106,7 +107,8 @@ impl Inner {
             } else if !turn.elsewhere {
                 freed.await;
             } else if waited.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
-                let _ = tokio::time::timeout(LOOK, freed).await;
+                // Not for what is freed: whoever looks claims, and frees again, so that all would wake each other.
+                tokio::time::sleep(LOOK).await;
             } else {
                 self.fetch_around(&mut gather, deadline).await?;
             }

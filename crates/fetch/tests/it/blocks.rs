@@ -312,6 +312,37 @@ fn whoever_gives_up_leaves_the_block_to_others() {
     }
 }
 
+/// Two fetchers of one cache are to each other what two processes are: each has files and locks of its own.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever_for_the_block_of_another_process() {
+    let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
+    let options = cached(100, directory.path());
+    server.silent.store(true, Ordering::SeqCst);
+    let stuck = open(&server, &options).await;
+    let stuck = tokio::spawn(async move { read(&stuck, &[range(300, 10)]).await });
+    while server.requested.load(Ordering::SeqCst) < 100 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    server.silent.store(false, Ordering::SeqCst);
+    server.requested();
+    let waiting = open(&server, &options).await;
+    let begin = tokio::time::Instant::now();
+    let soon = Deadline::at((begin + Duration::from_secs(10)).into_std());
+    let late = waiting.fetch(&[range(305, 20)], soon).await.unwrap_err();
+    assert_eq!((late.kind(), begin.elapsed().as_secs()), (ErrorKind::Timeout, 10));
+    assert_eq!(server.requested(), 0, "it is the other one who fetches the block");
+    let begin = tokio::time::Instant::now();
+    let far = Deadline::at((begin + Duration::from_secs(1000)).into_std());
+    let answers = waiting.fetch(&[range(305, 20)], far).await.unwrap();
+    assert_eq!(answers, [&content(SIZE)[305..325]]);
+    assert_eq!((begin.elapsed().as_secs(), server.requested()), (30, 20), "what is wanted, and no more");
+    stuck.abort();
+    assert!(stuck.await.unwrap_err().is_cancelled());
+    // Its lock ended with it: the block is fetched and kept.
+    assert_eq!(read(&waiting, &[range(330, 10)]).await, [&content(SIZE)[330..340]]);
+    assert_eq!((server.requested(), files(directory.path(), "").is_empty()), (100, false));
+}
+
 #[test]
 fn the_second_time_nothing_is_fetched() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
