@@ -62,12 +62,12 @@ class Client:
 
     def whole(self, url: str, tree: str) -> Result:
         begin, entries = time.perf_counter(), 0
-        for batch in self.iterate(f"{url}:{tree}", step_size=STEP, how=dict, **self.options):
+        self.kept = self.open(f"{url}:{tree}", **self.options)
+        for batch in self.kept.iterate(step_size=STEP, how=dict):
             entries += len(next(iter(batch.values())))
             if (seconds := time.perf_counter() - begin) > self.limit:
                 break
-        total = self.open(f"{url}:{tree}", **self.options).num_entries
-        return {"seconds": seconds, "share": entries / total}
+        return {"seconds": seconds, "share": entries / self.kept.num_entries}
 
     def files(self, listed: str, tree: str, *columns: str) -> Result:
         urls = Path(listed).read_text().split()

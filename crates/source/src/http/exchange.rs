@@ -13,7 +13,7 @@ use sapwood_core::{Deadline, Error, ErrorKind};
 use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// Redirects followed for one request.
@@ -31,6 +31,10 @@ pub(super) struct Message {
     /// Ranges that it asks for.
     pub(super) ranges: usize,
 }
+
+/// How long it took until an answer began; an extension of the answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waited(pub(super) Duration);
 
 /// Exchanges messages with the servers of one object.
 #[derive(Debug)]
@@ -115,10 +119,12 @@ impl Exchange {
             .body(message.body.clone());
         let place = place(&url);
         let wait = self.accounting.request(message.ranges);
+        let begin = Instant::now();
         let response = self.in_time(&place, request.send()).await;
         self.accounting.answered(wait);
         match response {
-            Ok(response) => {
+            Ok(mut response) => {
+                response.extensions_mut().insert(Waited(begin.elapsed()));
                 self.access.learn(response.headers());
                 Ok(response)
             }

@@ -1,7 +1,7 @@
 //! One object on a server: one request and its answer, redirects followed.
 
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
-use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
+use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
 use super::header::range_value;
 use super::server::{Limits, Server};
 use super::{CONCURRENCY_OF_SINGLE_RANGES, spare};
@@ -15,7 +15,7 @@ use sapwood_core::{ByteRange, Deadline};
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Bytes that the lines around one part of a multipart body may take.
@@ -177,11 +177,10 @@ impl Remote {
     async fn ask_at(&self, mut url: Url, ask: Ask<'_>) -> Result<Answer, Failure> {
         let message = ask.message();
         for _ in 0..=MOST_REDIRECTS {
-            let begin = Instant::now();
             let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
                 // Only the first one counts: later ones find a connection.
-                let _ = self.first_answer.set(begin.elapsed());
+                let _ = response.extensions().get().map(|&Waited(time)| self.first_answer.set(time));
                 if url != self.target().url {
                     *self.lock_target() = Some(Target::new(url));
                 }
