@@ -1,13 +1,11 @@
 //! A new local file: written under another name beside its place, and moved there when it is complete.
 
 use super::Sink;
+use super::growing::{Growing, io_error};
 use sapwood_core::{Error, ErrorKind, Piece, Result};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
-
-/// Bytes that are collected before they are written.
-const BUFFER: usize = 1 << 20;
 
 /// A local file that is written.
 ///
@@ -15,14 +13,9 @@ const BUFFER: usize = 1 << 20;
 /// step. A process that is killed leaves that file and nothing else.
 #[derive(Debug)]
 pub struct LocalSink {
-    name: String,
     target: PathBuf,
     part: Part,
-    file: File,
-    buffer: Vec<u8>,
-    /// Offset behind what is written and buffered, and of the buffer's first byte.
-    end: u64,
-    buffer_at: u64,
+    file: Growing,
 }
 
 /// The temporary file; it is removed when this is dropped, unless it was moved.
@@ -78,61 +71,28 @@ impl LocalSink {
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
         let part = Part { path, moved: false };
-        Ok(LocalSink { name, target, part, file, buffer: Vec::new(), end: 0, buffer_at: 0 })
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let written =
-            self.file.seek(SeekFrom::Start(self.buffer_at)).and_then(|_| self.file.write_all(&self.buffer));
-        written.map_err(|error| self.failed(error))?;
-        self.buffer_at += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let written = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.write_all(bytes));
-        written.map_err(|error| self.failed(error).at(offset))
-    }
-
-    fn failed(&self, error: io::Error) -> Error {
-        io_error(error).url(&self.name)
+        Ok(LocalSink { target, part, file: Growing::new(name, file, 0) })
     }
 }
 
 impl Sink for LocalSink {
     fn url(&self) -> &str {
-        &self.name
+        self.file.name()
     }
 
     fn write(&mut self, piece: Piece) -> Result<()> {
-        if piece.offset != self.end {
-            self.flush()?;
-            return self.write_at(piece.offset, &piece.bytes);
-        }
-        self.end = piece.end();
-        if self.buffer.len() + piece.bytes.len() > BUFFER {
-            self.flush()?;
-        }
-        if piece.bytes.len() < BUFFER {
-            self.buffer.extend_from_slice(&piece.bytes);
-            return Ok(());
-        }
-        self.write_at(piece.offset, &piece.bytes)?;
-        self.buffer_at = self.end;
-        Ok(())
+        self.file.write(&piece)
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.flush()?;
+        self.file.flush()?;
         if self.target.exists() {
             // What is replaced must not be lost for something that is only in memory yet; and who replaces a file
             // expects its permissions to stay.
-            let kept =
-                fs::metadata(&self.target).and_then(|old| self.file.set_permissions(old.permissions()));
-            kept.and_then(|()| self.file.sync_all()).map_err(|error| self.failed(error))?;
+            self.file.tried(|file| file.set_permissions(fs::metadata(&self.target)?.permissions()))?;
+            self.file.sync()?;
         }
-        fs::rename(&self.part.path, &self.target).map_err(|error| self.failed(error))?;
+        self.file.tried(|_| fs::rename(&self.part.path, &self.target))?;
         self.part.moved = true;
         Ok(())
     }
@@ -160,24 +120,9 @@ fn cannot_create(error: io::Error, target: &Path) -> Error {
     }
 }
 
-fn io_error(error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let message = "there is no room left on the disk; what was there before is unchanged";
-            Error::new(ErrorKind::Io, message).hint("free some, or choose another place for the file")
-        }
-        io::ErrorKind::FileTooLarge => Error::new(
-            ErrorKind::Io,
-            "the file is longer than the file system or a limit of the process allows",
-        )
-        .hint("see 'ulimit -f', or choose another place for the file"),
-        _ => Error::new(ErrorKind::Io, format!("the operating system cannot write the file: {error}")),
-    }
-    .caused_by(error)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::growing::BUFFER;
     use super::*;
     use bytes::Bytes;
 
@@ -247,11 +192,5 @@ mod tests {
         assert_eq!(LocalSink::create(&target).unwrap_err().kind(), ErrorKind::Permission);
         assert_eq!(names(&directory), ["kept.root"]);
         fs::remove_dir_all(directory).unwrap();
-    }
-
-    #[test]
-    fn a_full_disk_is_named() {
-        let error = io_error(io::Error::from(io::ErrorKind::StorageFull));
-        assert!(error.to_string().contains("no room left"), "{error}");
     }
 }

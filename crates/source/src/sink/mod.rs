@@ -3,9 +3,12 @@
 //! [`create`] makes a [`Sink`] for a path or URL. A sink is handed [`Piece`]s in order, and then told to
 //! [`commit`](Sink::commit); one that is dropped before that leaves what was there as it was.
 
+mod growing;
 mod local;
+mod update;
 
 pub use local::LocalSink;
+pub use update::LocalUpdate;
 
 use crate::redact;
 use sapwood_core::{Error, Piece, Result};
