@@ -21,12 +21,14 @@ from rootbuild import HERE, compiled, dictionary
 COMPRESSIONS = {"nano_zstd5": 505, "nano_lz4": 404, "nano_zlib1": 101, "nano_lzma9": 209}
 LAYOUTS = {"h1_new": "new", "h1_old": "old"}
 H1_ENTRIES = 283_000
-# Name: the generator, the compression, the events.
+# Name: the generator, the compression, the events; what else the generator is told.
 OBJECTS = {
     "edm_zlib5": ("edm", 105, 6000),
     "edm_lzma4": ("edm", 204, 6000),
+    "edm_split": ("edm", 105, 2000, "split"),
     "edm_small": ("edm", 105, 20),
     "xaod_zlib5": ("xaod", 105, 12_000),
+    "xaod_study": ("xaod", 105, 20_000),
     "xaod_small": ("xaod", 105, 50),
     "edm_test": ("edm", 209, 6),
     "xaod_test": ("xaod", 209, 8),
@@ -40,9 +42,9 @@ def command_for(name: str, out: Path, events: int, build: Path) -> list[str]:
         program, schema = compiled(generators / "nano.cpp", build), generators / "nano.schema"
         return [str(program), str(out), str(schema), str(COMPRESSIONS[name]), str(events)]
     if name in OBJECTS:
-        generator, compression, objects_events = OBJECTS[name]
+        generator, *arguments = map(str, OBJECTS[name])
         program = object_program(generator, generator, build)
-        return [str(program), str(out), str(compression), str(objects_events)]
+        return [str(program), str(out), *arguments]
     program = compiled(generators / "h1.cpp", build)
     return [str(program), str(out), LAYOUTS[name], str(H1_ENTRIES)]
 

@@ -1,5 +1,6 @@
-// Writes a MiniAOD-like file: edm OUT.root COMPRESSION EVENTS
-// About 110 products, most of them unsplit, and the trees of lumis, runs and metadata beside them.
+// Writes a MiniAOD-like file: edm OUT.root COMPRESSION EVENTS [split]
+// About 110 products, most of them unsplit, and the trees of lumis, runs and metadata beside them; with `split`, all
+// products that ROOT can split are.
 #include "fill.h"
 #include <TBranch.h>
 #include <TFile.h>
@@ -15,6 +16,7 @@ enum Split { kUnsplit = 0, kSplit = 99 };
 
 Filler gFill;
 TTree *gEvents;
+bool gSplitAll;
 std::vector<std::function<void()>> gProducts;
 
 template <class T>
@@ -23,7 +25,7 @@ void Product(const char *type, const std::string &label, Split split, std::funct
 {
    auto **wrapper = new edm::Wrapper<T> *(new edm::Wrapper<T>);
    const std::string name = std::string(type) + "_" + label + "_" + instance + "_" + process + ".";
-   if (!gEvents->Branch(name.c_str(), wrapper, kBasketSize, split)) {
+   if (!gEvents->Branch(name.c_str(), wrapper, kBasketSize, gSplitAll ? kSplit : split)) {
       std::fprintf(stderr, "no branch %s\n", name.c_str());
       std::exit(1);
    }
@@ -303,10 +305,11 @@ void SmallProducts()
 int main(int argc, char **argv)
 {
    if (argc < 4) {
-      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS\n");
+      std::fprintf(stderr, "usage: edm OUT.root COMPRESSION EVENTS [split]\n");
       return 2;
    }
    const long events = std::atol(argv[3]);
+   gSplitAll = argc > 4 && std::string(argv[4]) == "split";
    constexpr int kEventsPerLumi = 500;
 
    ROOT::EnableImplicitMT(2);

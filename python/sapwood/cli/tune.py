@@ -48,6 +48,19 @@ def tune(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT.html", help="The report.", dir_okay=False)
     ] = Path("tune.html"),
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Repeat a study in place of the usual sweeps: cms2015 or atlas2018."
+        ),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="The same events in another file, such as one that is split differently; may be repeated.",
+        ),
+    ] = None,
     via: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Where OUT.work/layouts is served: read over this real link."),
@@ -64,7 +77,7 @@ def tune(
     from .. import tune as tuning
     from ._output import Column, print_json, print_table
 
-    seconds = _seconds(budget)
+    seconds, variants = _seconds(budget), dict(_named(text) for text in variant or ())
     with _progress() as tell:
         found = tuning.run(
             source,
@@ -76,19 +89,32 @@ def tune(
             threads=threads,
             work=output.with_suffix(".work"),
             via=via,
+            study=study,
+            variants=variants,
             tell=tell,
         )
     tuning.save(found, output)
     if as_json:
         print_json({"output": str(output), **found.to_dict()})
         return
+    if found.findings:
+        told = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
+        print_table([Column("then", breaks=True), Column("now", breaks=True), Column("holds")], told)
     titles = [Column("goal"), Column("layout"), Column("command", breaks=True)]
     rows = [
         [one.goal.name, one.best.point.label, one.command or "(as it is)"] for one in found.recommendations
     ]
-    print_table(titles, rows)
+    if rows:
+        print_table(titles, rows)
     more = "" if found.is_whole else "; not all was measured, run it again to go on"
     print(f"{output}: {len(found.points)} layouts{more}")
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise typer.BadParameter(f"{text!r} is not NAME=FILE")
+    return name, file
 
 
 def _seconds(text: str) -> float | None:

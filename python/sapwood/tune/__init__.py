@@ -4,16 +4,20 @@ from .goals import GOALS, Goal, Recommendation
 from .harness import Progress
 from .points import Point, Sweep, Workload, sweeps
 from .results import Figure, Measured
+from .studies import STUDIES, Finding, Study
 from .tuning import Tuning, run, save
 
 __all__ = [
     "GOALS",
+    "STUDIES",
     "Figure",
+    "Finding",
     "Goal",
     "Measured",
     "Point",
     "Progress",
     "Recommendation",
+    "Study",
     "Sweep",
     "Tuning",
     "Workload",

@@ -10,7 +10,7 @@ from .._memory import memory_size
 from ..layout import human_bytes
 from ..report import human_seconds
 from .charts import Axis, Mark, Series, bars, chart
-from .points import ALL, LINES, Workload, binary_size
+from .points import ALL, LINES, STEPS, Workload, binary_size
 from .results import Measured, front
 
 if TYPE_CHECKING:
@@ -104,31 +104,39 @@ def _mark(
 
 
 def _size_and_time(found: Tuning) -> str:
+    """The layouts of as many entries as those of the sweep of compressions have."""
+    compressions = found.sweep_points("compression")
+    entries = compressions[0].entries if compressions else None
+    layouts = [one for one in found.points if one.is_whole and one.point.entries == entries]
+    layouts = [one for one in layouts if not one.point.variant]
     by_algorithm: dict[str, list[Mark]] = {}
-    layouts = [one for one in found.points if one.is_whole and one.point.entries is None]
     for one in layouts:
-        is_level = one.point in found.sweep_points("compression")
-        label = str(one.point.level) if is_level and one.point.level else ""
-        mark = _mark(one, one.size, "seconds", ALL, found, label)
+        label = str(one.point.level) if one.point in compressions and one.point.level else ""
+        mark = _mark(one, one.size, found.clock, ALL, found, label)
         if mark is not None:
             by_algorithm.setdefault(one.point.algorithm, []).append(mark)
-    best = front(layouts, lambda one: one.size, _read_all)
-    edge = [Mark(one.size, _read_all(one), 0, 0, "") for one in best]
+    costs = [(one, figure) for one in layouts if (figure := one.read(found.clock))]
+    medians = {id(one): figure.median for one, figure in costs}
+    best = front((one for one, _ in costs), lambda one: one.size, lambda one: medians[id(one)])
+    edge = [Mark(one.size, medians[id(one)], 0, 0, "") for one in best]
     series = [Series(name, marks) for name, marks in by_algorithm.items()]
-    return chart(Axis("compressed size", human_bytes), Axis("seconds to read all"), series, edge)
+    return chart(Axis("compressed size", human_bytes), Axis(_clock_title(found)), series, edge)
 
 
-def _read_all(one: Measured) -> float:
-    seconds = one.read("seconds")
-    return seconds.median if seconds else float("inf")
+def _clock_title(found: Tuning) -> str:
+    return "processor seconds to read all" if found.findings else "seconds to read all"
 
 
 def _flush(found: Tuning) -> str:
+    kinds = [("all columns", ALL), (found.analysis_name, found.analysis)]
+    kinds += [
+        (f"all columns, {step} at a time", replace(ALL, step=step)) for step in STEPS if step != ALL.step
+    ]
     series = []
-    for name, workload in (("all columns", ALL), (found.analysis_name, found.analysis)):
+    for name, workload in kinds:
         marks = []
         for one in found.sweep("cluster size"):
-            rate = one.rate(workload)
+            rate = one.rate(workload, found.clock)
             if rate is not None:
                 title = f"{one.point.label}\n{human_bytes(rate.median)}/s"
                 marks.append(Mark(one.cluster_entries, rate.median, rate.least, rate.most, title))
@@ -141,10 +149,10 @@ def _baskets(found: Tuning) -> str:
     layouts = found.sweep("basket size")
     today = found.today.size
     size, time = [], []
-    base = found.today.read("seconds")
+    base = found.today.read(found.clock)
     for one in layouts:
         x = float(one.point.basket_size or 0)
-        seconds = one.read("seconds")
+        seconds = one.read(found.clock)
         size.append(Mark(x, one.size / today, one.size / today, one.size / today, one.point.label))
         if seconds is not None and base is not None:
             ratio = [value / base.median for value in (seconds.median, seconds.least, seconds.most)]
@@ -180,12 +188,12 @@ def _skipping(
     """Time of reading some of a file, as a share of the time for all of it."""
     series = []
     for one in layouts:
-        base = one.read("seconds")
+        base = one.read(found.clock)
         if base is None:
             continue
         marks = []
         for workload in one.reads:
-            seconds = one.read("seconds", workload)
+            seconds = one.read(found.clock, workload)
             if seconds is None or replace(workload, branches=1.0, events=1.0) != ALL:
                 continue
             value = share(workload)
@@ -203,7 +211,7 @@ def _skipping(
 def _steps(found: Tuning) -> str:
     marks = []
     for workload in found.today.reads:
-        peak, seconds = found.today.read("peak_bytes", workload), found.today.read("seconds", workload)
+        peak, seconds = found.today.read("peak_bytes", workload), found.today.read(found.clock, workload)
         if peak is None or seconds is None or replace(workload, step=ALL.step) != ALL:
             continue
         label = human_seconds(seconds.median)
@@ -220,10 +228,10 @@ def _links(found: Tuning) -> str:
     series = []
     for over in LINES:
         workload = replace(found.analysis, over=over)
-        base = found.today.read("seconds", workload)
+        base = found.today.read(found.clock, workload)
         marks = []
         for one in found.sweep("compression"):
-            seconds = one.read("seconds", workload)
+            seconds = one.read(found.clock, workload)
             if seconds is None or base is None:
                 continue
             least, middle, most = (each / base.median for each in seconds[:3])
@@ -237,11 +245,12 @@ def _links(found: Tuning) -> str:
 
 def _profile(found: Tuning) -> str:
     layouts = [found.today, *(one.best for one in found.recommendations)]
-    rows = {one.point.label: profile(one) for one in layouts}
+    threads = int(found.machine["threads"])
+    rows = {one.point.label: profile(one, threads) for one in layouts}
     return bars(PARTS, [(name, values) for name, values in rows.items() if values], human_seconds)
 
 
-def profile(one: Measured) -> list[float]:
+def profile(one: Measured, threads: int = 1) -> list[float]:
     """Seconds that reading all of a layout spends with each of :data:`PARTS`; none if it was not read.
 
     Waiting is for the operating system, which copies the bytes of the file; decoding is the swapping of
@@ -251,5 +260,6 @@ def profile(one: Measured) -> list[float]:
     if total is None:
         return []
     figures = [one.read(f"{name}_seconds") for name in ("wait", "decompress", "decode")]
-    named = [each.median for each in figures if each is not None]
+    wait, *computed = [each.median for each in figures if each is not None]
+    named = [wait, *(seconds / threads for seconds in computed)]
     return [*named, max(0.0, total.median - sum(named))]

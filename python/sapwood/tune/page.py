@@ -33,6 +33,7 @@ table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-num
 td,th{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{white-space:normal;vertical-align:bottom}
 td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--page)}
+table.texts td,table.texts th{text-align:left;white-space:normal;vertical-align:top;min-width:3rem}
 tr.today td{font-weight:600}.wide{overflow-x:auto}
 """
 DARK = ":root{--ink:#d5d9de;--faint:#9aa1a9;--line:#363c43;--page:#16191d;--shade:#23282e}"
@@ -40,7 +41,7 @@ DARK = ":root{--ink:#d5d9de;--faint:#9aa1a9;--line:#363c43;--page:#16191d;--shad
 
 def page(found: Tuning) -> str:
     """The document."""
-    title = f"Which layout for {found.source}?"
+    title = found.title
     return "\n".join(
         [
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -48,7 +49,7 @@ def page(found: Tuning) -> str:
             f"<title>{escape(title)}</title><style>{_style()}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
             *_introduction(found),
-            "<h2>Recommendations</h2>",
+            *_findings(found),
             *_goals(found),
             '<h2>Measurements</h2><div class="charts">',
             *(
@@ -93,8 +94,20 @@ def _lines() -> str:
     )
 
 
+def _findings(found: Tuning) -> Iterator[str]:
+    if not found.findings:
+        return
+    yield '<h2>Findings, then and now</h2><div class="wide"><table class="texts">'
+    yield f"<tr>{_cells(('then', 'now', 'holds', 'why'), 'th')}</tr>"
+    for one in found.findings:
+        yield f"<tr>{_cells((one.then, one.now, 'yes' if one.agrees else 'no', one.why), 'td')}</tr>"
+    yield "</table></div>"
+
+
 def _goals(found: Tuning) -> Iterator[str]:
-    yield '<div class="goals">'
+    if not found.recommendations:
+        return
+    yield '<h2>Recommendations</h2><div class="goals">'
     for one in found.recommendations:
         command = f"<code>{escape(one.command)}</code>" if one.command else ""
         yield (

@@ -161,13 +161,14 @@ SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 STEPS = ("5 MB", "30 MB", "100 MB")
 
 
-def sweeps(base: Point, columns: tuple[str, ...], entries: int) -> list[Sweep]:
+def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterable[str] = ()) -> list[Sweep]:
     """The usual sweeps around a layout: one dimension at a time.
 
     Args:
         base: the layout of today.
         columns: those that an analysis reads.
         entries: entries of the sample.
+        variants: the names of other samples.
     """
     analysis = analysis_of(columns)
     near = (ALL, analysis, *(replace(analysis, over=name) for name in LINES))
@@ -185,6 +186,7 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int) -> list[Sweep]:
         Sweep("cluster size", by_entries + by_bytes, near),
         Sweep("event skipping", by_entries[::2], tuple(Workload(events=share) for share in SHARES[1:])),
         Sweep("events", tuple(replace(base, entries=count) for count in shares if count), near[:2]),
+        Sweep("split", tuple(replace(base, variant=name) for name in variants), near),
     ]
 
 

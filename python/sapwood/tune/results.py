@@ -61,10 +61,10 @@ class Measured:
         found = self.reads.get(workload)
         return figure(one[name] for one in found) if found else None
 
-    def rate(self, workload: Workload = ALL) -> Figure | None:
-        """Bytes before compression that are read in a second."""
+    def rate(self, workload: Workload = ALL, clock: str = "seconds") -> Figure | None:
+        """Bytes of arrays that are read in a second."""
         found = self.reads.get(workload)
-        return figure(one["decompressed_bytes"] / one["seconds"] for one in found) if found else None
+        return figure(one["decompressed_bytes"] / one[clock] for one in found) if found else None
 
     def to_dict(self) -> dict[str, Any]:
         """Fit for JSON: figures as [least, median, most, number]."""

@@ -8,8 +8,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from .harness import Harness, Progress
 from .journal import Journal
 from .points import ALL, Point, Sweep, Workload, analysis_of, sweeps
 from .results import Measured, measured_points
+from .studies import Finding, study_named
 
 if TYPE_CHECKING:
     from ..tree import Tree
@@ -44,6 +45,8 @@ class Tuning:
         repeats: how often each measurement was to be made.
         is_whole: whether the time sufficed for all.
         date: when it was done.
+        title: what the report is called.
+        findings: of a study, then and now.
     """
 
     source: str
@@ -57,6 +60,13 @@ class Tuning:
     repeats: int = 1
     is_whole: bool = True
     date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
+    title: str = ""
+    findings: Sequence[Finding] = ()
+
+    @property
+    def clock(self) -> str:
+        """Which time the report shows: of a study that of processors, as it was then."""
+        return "cpu_seconds" if self.findings else "seconds"
 
     @property
     def analysis_name(self) -> str:
@@ -88,6 +98,7 @@ class Tuning:
             "analysis": self.analysis.to_dict(),
             "today": self.today.point.to_dict(),
             "recommendations": [one.to_dict() for one in self.recommendations],
+            "findings": [one.to_dict() for one in self.findings],
             "sweeps": {sweep.name: [point.label for point in sweep.points] for sweep in self.sweeps},
             "points": [one.to_dict() for one in self.points],
         }
@@ -110,7 +121,8 @@ def run(
     threads: int = 1,
     work: str | os.PathLike[str] = "sapwood-tune",
     via: str | None = None,
-    sweep: Callable[[Point, tuple[str, ...], int], list[Sweep]] = sweeps,
+    variants: Mapping[str, str | os.PathLike[str]] | None = None,
+    study: str | None = None,
     tell: Callable[[Progress], None] = lambda _: None,
 ) -> Tuning:
     """Measures layouts of a sample of a file, and recommends one for each goal.
@@ -130,27 +142,42 @@ def run(
         work: a folder for the sample, the layouts, and the journal of what was measured. If it has one of the
             same file, what is in it is not measured again.
         via: a URL at which that folder is served: layouts are then read from there, over a real link.
-        sweep: what is measured, made from the layout of today, the columns, and the entries of the sample.
+        variants: files with the same tree of the same events by name, such as one that is split differently:
+            they are measured beside it.
+        study: the name of one of :data:`STUDIES`: its sweeps in place of the usual ones, and without
+            recommendations, unless goals are named.
         tell: called with the progress.
 
     Raises:
         UsageError: for a goal that has no name here, and a tree that has no entries.
     """
-    chosen, folder = chosen_goals(goals), Path(work)
+    planned_study = None if study is None else study_named(study)
+    chosen = [] if planned_study and not list(goals) else chosen_goals(goals)
+    folder, variants = Path(work), variants or {}
     with _open(os.fspath(source)) as tree:
-        subject = _subject(tree, sample, threads, via)
-        base = Point(compression_of(tree))
+        if planned_study and sample is None:
+            sample = min(planned_study.entries, tree.num_entries)
+        subject = _subject(tree, sample, threads, via, variants)
+        base = planned_study.base if planned_study else Point(compression_of(tree))
         path = tree.file.file_path
+    columns = tuple(columns)
+    if planned_study:
+        planned = planned_study.sweeps(variants)
+    else:
+        planned = sweeps(base, columns, subject["entries"], variants)
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "journal.jsonl", subject)
     name = subject["tree"]
-    made = folder / "sample.root"
-    with removed(made):
-        _take_sample(path, name, made, subject["entries"], tell)
-        harness = Harness(
-            {"": made}, name, folder / "layouts", journal, repeats, threads, budget, via, tell=tell
-        )
-        return measure(path, subject, base, tuple(columns), chosen, sweep, harness)
+    with _removed(folder / "samples"), _removed(folder / "layouts") as layouts:
+        samples: dict[str, Path] = {}
+        for variant, file in {"": path, **variants}.items():
+            samples[variant] = folder / "samples" / f"{len(samples)}.root"
+            _take_sample(os.fspath(file), name, samples[variant], subject["entries"], tell)
+        harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
+        found = measure(path, subject, base, columns, chosen, planned, harness)
+    if planned_study is None:
+        return found
+    return replace(found, title=planned_study.title, findings=planned_study.findings(found))
 
 
 def measure(
@@ -159,12 +186,11 @@ def measure(
     base: Point,
     columns: tuple[str, ...],
     goals: Sequence[Goal],
-    sweep: Callable[[Point, tuple[str, ...], int], list[Sweep]],
+    planned: list[Sweep],
     harness: Harness,
 ) -> Tuning:
     """The sweeps, then the layouts that have the best of each; and what follows from them."""
     analysis = analysis_of(columns)
-    planned = sweep(base, columns, subject["entries"])
     # Once all, then what that says to be good, and only then again: a small budget has a bit of everything.
     harness.run(planned, rounds=1, share=0.7)
     found = measured_points(harness.journal.records.values())
@@ -172,18 +198,17 @@ def measure(
     if today is None or not today.is_whole:
         why = "; ".join(today.errors) if today else "the budget is too small"
         raise UsageError(f"the layout of today could not be measured: {why}")
-    kinds = [
-        [found[point] for point in one.points if point in found]
-        for one in planned
-        if one.name in ("compression", "basket size", "cluster size")
-    ]
-    together = tuple(dict.fromkeys(combined(goal, kinds, today, analysis) for goal in goals))
-    near = next(one.workloads for one in planned if base in one.points)
-    planned = [
-        *planned,
-        Sweep("together", together, tuple(each for each in near if _is_plain(each, analysis))),
-    ]
-    harness.run(planned[-1:], rounds=1)
+    if goals:
+        kinds = [
+            [found[point] for point in one.points if point in found]
+            for one in planned
+            if one.name in ("compression", "basket size", "cluster size")
+        ]
+        together = tuple(dict.fromkeys(combined(goal, kinds, today, analysis) for goal in goals))
+        near = next(one.workloads for one in planned if base in one.points)
+        plain = tuple(each for each in near if _is_plain(each, analysis))
+        planned = [*planned, Sweep("together", together, plain)]
+        harness.run(planned[-1:], rounds=1)
     is_whole = harness.run(planned)
     found = measured_points(harness.journal.records.values())
     wanted = {point for one in planned for point in one.points}
@@ -200,6 +225,7 @@ def measure(
         recommendations=[one for one in advice if one is not None],
         repeats=harness.repeats,
         is_whole=is_whole,
+        title=f"Which layout for {source}?",
     )
 
 
@@ -247,7 +273,9 @@ def compression_of(tree: Tree) -> str:
     return f"{algorithm}:{setting.level}" if setting.level else "none"
 
 
-def _subject(tree: Tree, sample: int | None, threads: int, via: str | None) -> dict[str, Any]:
+def _subject(
+    tree: Tree, sample: int | None, threads: int, via: str | None, variants: Mapping[str, Any]
+) -> dict[str, Any]:
     """What is measured; measurements of something else are no use."""
     if not tree.num_entries:
         raise UsageError(f"{tree.object_path} has no entries, so there is nothing to measure")
@@ -265,6 +293,7 @@ def _subject(tree: Tree, sample: int | None, threads: int, via: str | None) -> d
         "branches": sum(1 for branch in tree.core.branches if branch.num_baskets),
         "threads": threads,
         "via": via,
+        "variants": {name: os.fspath(file) for name, file in variants.items()},
         "machine": machine(threads),
     }
 
@@ -278,17 +307,17 @@ def _take_sample(
     if not hasattr(sapwood, "repack"):
         raise UsageError("this version of sapwood cannot write files in other layouts yet")
     tell(Progress(label=f"taking a sample of {entries:,} entries"))
+    target.parent.mkdir(exist_ok=True)
     sapwood.repack(source, target, compression="none", entries=(0, entries), tree=tree)
 
 
 @contextlib.contextmanager
-def removed(path: Path) -> Any:
-    """Removes a file, and the folder of layouts beside it, in the end."""
+def _removed(folder: Path) -> Iterator[Path]:
+    """Removes a folder in the end."""
     try:
-        yield path
+        yield folder
     finally:
-        path.unlink(missing_ok=True)
-        shutil.rmtree(path.with_name("layouts"), ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def machine(threads: int) -> dict[str, Any]:

@@ -1,0 +1,340 @@
+"""Two studies of layouts that experiments once made by hand, as sweeps; and whether their findings hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from .points import ALL, Point, Sweep, Workload
+from .results import Measured
+
+if TYPE_CHECKING:
+    from .tuning import Tuning
+
+SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.002)
+SMALL_CACHE = replace(ALL, step="30 MB")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found then, what is measured now, and whether these agree.
+
+    Attributes:
+        then: the finding of the study.
+        now: the same, measured.
+        agrees: whether it holds.
+        why: the reason, where it does not; or what it rests on, where it does.
+    """
+
+    then: str
+    now: str
+    agrees: bool
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fit for JSON."""
+        return {"then": self.then, "now": self.now, "agrees": self.agrees, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Sweeps of a study.
+
+    Attributes:
+        name: for the command line.
+        title: in words.
+        base: the layout that all others are compared with.
+        entries: of the sample.
+        sweeps: what is measured; variants of the sample are named.
+        findings: of a run of it.
+    """
+
+    name: str
+    title: str
+    base: Point
+    entries: int
+    sweeps: Callable[[Iterable[str]], list[Sweep]]
+    findings: Callable[[Tuning], list[Finding]]
+
+
+CMS = Point("lzma:4", basket_size=16384, cluster_bytes=20_000_000)
+CMS_BASKETS = tuple(1 << bits for bits in range(14, 21))
+CMS_COMPRESSIONS = (
+    *(f"zlib:{level}" for level in (1, 4, 7, 9)),
+    *(f"lzma:{level}" for level in (1, 4, 7, 9)),
+)
+
+ATLAS = Point("zlib:5", basket_size=32_000, cluster_entries=100)
+ATLAS_COMPRESSIONS = ("zlib:1", "zlib:5", "zlib:9", "lzma:1", "lzma:5", "lz4:1", "lz4:5", "lz4:9")
+ATLAS_BASKETS = (16_000, 32_000, 64_000)
+ATLAS_CLUSTERS = (10, 30, 100, 300, 1000)
+ATLAS_SMALLER = 2000
+"""Entries for the sweep of compressions: LZMA writes some MB in a second."""
+
+
+def _cms_sweeps(variants: Iterable[str]) -> list[Sweep]:
+    reads = (replace(ALL, step="300 MB"), ALL)
+    return [
+        Sweep("as it is", (CMS,), reads),
+        Sweep("compression", tuple(replace(CMS, compression=one) for one in CMS_COMPRESSIONS), reads),
+        Sweep("basket size", tuple(replace(CMS, basket_size=one) for one in CMS_BASKETS), reads),
+        Sweep("split", (CMS, *(replace(CMS, variant=name) for name in variants)), reads),
+    ]
+
+
+def _atlas_sweeps(variants: Iterable[str]) -> list[Sweep]:
+    events = tuple(Workload(events=share) for share in SHARES)
+    branches = tuple(Workload(branches=share) for share in SHARES)
+    reads = (ALL, SMALL_CACHE)
+    small = replace(ATLAS, entries=ATLAS_SMALLER)
+    clusters = tuple(replace(ATLAS, cluster_entries=count) for count in ATLAS_CLUSTERS)
+    return [
+        Sweep("as it is", (ATLAS,), (*reads, *events, *branches)),
+        Sweep("cluster size", clusters, reads),
+        Sweep("event skipping", clusters[::2], events),
+        Sweep("compression", tuple(replace(small, compression=one) for one in ATLAS_COMPRESSIONS), reads),
+        Sweep("basket size", tuple(replace(ATLAS, basket_size=one) for one in ATLAS_BASKETS), reads),
+        Sweep("split", (ATLAS, *(replace(ATLAS, variant=name) for name in variants)), reads),
+    ]
+
+
+def _cms_findings(found: Tuning) -> list[Finding]:
+    whole = replace(ALL, step="300 MB")
+    return list(
+        _told([_cms_baskets, _cms_memory, _lzma_reading, _levels_reading, _levels_writing], found, whole)
+    )
+
+
+def _atlas_findings(found: Tuning) -> list[Finding]:
+    kinds = [_lzma_size, _not_limited, _skipping_pays, _branches_pay, _cache]
+    return list(_told(kinds, found, ALL))
+
+
+def _told(
+    kinds: Iterable[Callable[[Tuning, Workload], Finding | None]], found: Tuning, workload: Workload
+) -> Iterator[Finding]:
+    for kind in kinds:
+        finding = kind(found, workload)
+        if finding is not None:
+            yield finding
+
+
+def _by(found: Tuning, sweep: str, name: str) -> dict[Any, Measured]:
+    """The layouts of a sweep by the one thing in which they differ."""
+    return {getattr(one.point, name): one for one in found.sweep(sweep)}
+
+
+def _cpu(one: Measured, workload: Workload) -> float:
+    used = one.read("cpu_seconds", workload)
+    return used.median if used else float("nan")
+
+
+def percent(new: float, old: float) -> str:
+    """By how much something changed.
+
+    >>> percent(0.92, 1), percent(3, 2)
+    ('-8.0 %', '+50.0 %')
+    """
+    return f"{100 * (new / old - 1):+.1f} %"
+
+
+def _cms_baskets(found: Tuning, workload: Workload) -> Finding | None:
+    by_size = _by(found, "basket size", "basket_size")
+    small, large = by_size.get(1 << 14), by_size.get(1 << 18)
+    if small is None or large is None:
+        return None
+    size, time = large.size / small.size, _cpu(large, workload) / _cpu(small, workload)
+    return Finding(
+        "baskets of 262144 bytes in place of 16384: size -8 %, reading time -9 %",
+        f"size {percent(size, 1)}, processor time of reading {percent(time, 1)}",
+        size < 0.96 and time < 0.96,
+        "larger baskets give the compressor more to find repetitions in, and there are fewer of them: "
+        f"{large.write('baskets').median:,.0f} in place of {small.write('baskets').median:,.0f}",
+    )
+
+
+def _cms_memory(found: Tuning, workload: Workload) -> Finding | None:
+    by_size = _by(found, "basket size", "basket_size")
+    small, large = by_size.get(1 << 14), by_size.get(1 << 18)
+    if small is None or large is None:
+        return None
+    memory = [one.read("peak_bytes", workload) for one in (small, large)]
+    reader = [each.median / 1e6 for each in memory if each]
+    writer = [one.write("peak_bytes").median / 1e6 for one in (small, large)]
+    return Finding(
+        "memory hardly grows with them",
+        f"reader {reader[0]:.0f} → {reader[1]:.0f} MB, writer {writer[0]:.0f} → {writer[1]:.0f} MB",
+        reader[1] < 1.2 * reader[0] and writer[1] < 1.2 * writer[0],
+        "clusters, not baskets, say how much is held at a time",
+    )
+
+
+def _lzma_reading(found: Tuning, workload: Workload) -> Finding | None:
+    by_name = _by(found, "compression", "compression")
+    pairs = [(by_name.get(f"lzma:{level}"), by_name.get(f"zlib:{level}")) for level in (1, 4, 7, 9)]
+    ratios = [_cpu(lzma, workload) / _cpu(zlib, workload) for lzma, zlib in pairs if lzma and zlib]
+    if not ratios:
+        return None
+    return Finding(
+        "LZMA reads up to 40 % slower than ZLIB",
+        f"LZMA takes {min(ratios):.1f} to {max(ratios):.1f} times as long",
+        1.0 < max(ratios) < 1.6,
+        "then, making objects took most of the time and hid the difference; where values go from the "
+        "decompressor straight into arrays, it stands bare",
+    )
+
+
+def _levels_reading(found: Tuning, workload: Workload) -> Finding | None:
+    texts, spreads = [], []
+    for name in ("zlib", "lzma"):
+        times = [_cpu(one, workload) for one in found.sweep("compression") if one.point.algorithm == name]
+        if len(times) > 1:
+            spreads.append(max(times) / min(times) - 1)
+            texts.append(f"{name} {100 * spreads[-1]:.0f} %")
+    if not texts:
+        return None
+    return Finding(
+        "the level hardly matters for reading",
+        f"between the fastest and the slowest level lie {', '.join(texts)}",
+        max(spreads) < 0.35,
+        "what is decompressed is the same; at higher levels it comes from fewer bytes",
+    )
+
+
+def _levels_writing(found: Tuning, _: Workload) -> Finding | None:
+    ratios = {}
+    for name in ("zlib", "lzma"):
+        times = [
+            one.write("cpu_seconds").median
+            for one in found.sweep("compression")
+            if one.point.algorithm == name
+        ]
+        if len(times) > 1:
+            ratios[name] = max(times) / min(times)
+    if "lzma" not in ratios:
+        return None
+    return Finding(
+        "the level matters much for writing LZMA",
+        ", ".join(
+            f"{name}: the slowest level takes {ratio:.1f} times as long" for name, ratio in ratios.items()
+        ),
+        ratios["lzma"] > 1.5,
+        "higher levels search longer for repetitions",
+    )
+
+
+def _lzma_size(found: Tuning, _: Workload) -> Finding | None:
+    by_name = _by(found, "compression", "compression")
+    lzma, zlib = by_name.get("lzma:1"), by_name.get("zlib:5")
+    if lzma is None or zlib is None:
+        return None
+    size = lzma.size / zlib.size
+    return Finding(
+        "LZMA-1 is about 10 % smaller than ZLIB-5",
+        f"size {percent(size, 1)}",
+        0.80 < size < 0.95,
+        "how much it is depends on the values: noise compresses no better",
+    )
+
+
+def _not_limited(found: Tuning, workload: Workload) -> Finding | None:
+    times = {}
+    for one in found.sweep("compression"):
+        times[one.point.compression] = 1000 * _cpu(one, workload) / one.writes[0]["entries"]
+    if not times:
+        return None
+    fast, slow = min(times, key=lambda name: times[name]), max(times, key=lambda name: times[name])
+    return Finding(
+        "reconstruction is not limited by input and output",
+        f"reading all of an event takes {times[fast]:.2f} ms ({fast}) to {times[slow]:.2f} ms ({slow})",
+        times[slow] < 100,
+        "reconstruction takes seconds for an event; of an analysis that takes a millisecond, the same times "
+        "are a large part",
+    )
+
+
+def _skipping_pays(found: Tuning, workload: Workload) -> Finding | None:
+    texts, holds = [], []
+    for one in found.sweep("event skipping"):
+        base = _cpu(one, workload)
+        curve = {w.events: _cpu(one, w) / base for w in one.reads if w.events < 1 and w.branches == 1}
+        pays = [share for share, time in curve.items() if time < 0.75]
+        if curve:
+            limit = max(pays, default=0.0)
+            texts.append(
+                f"clusters of {one.cluster_entries:,.0f}: below {limit:.1%}"
+                if pays
+                else f"clusters of {one.cluster_entries:,.0f}: nowhere above {min(curve):.1%}"
+            )
+            holds.append(limit <= 3 / one.cluster_entries)
+    if not texts:
+        return None
+    return Finding(
+        "skipping events pays only where less than one event of a cluster is read",
+        f"a quarter of the time is saved for {'; '.join(texts)}",
+        all(holds),
+        "baskets are decompressed whole, and a small share of the events, drawn at random, lies in most; "
+        "where baskets hold fewer events than the cluster, the limit is higher",
+    )
+
+
+def _branches_pay(found: Tuning, workload: Workload) -> Finding | None:
+    today = found.today
+    base = _cpu(today, workload)
+    curve = {w.branches: _cpu(today, w) / base for w in today.reads if w.branches < 1 and w.events == 1}
+    if not curve:
+        return None
+    return Finding(
+        "skipping branches pays in proportion",
+        ", ".join(
+            f"{share:.0%} of the branches: {time:.0%} of the time"
+            for share, time in sorted(curve.items())
+            if share in (0.5, 0.1, 0.01)
+        ),
+        all(time < 2 * share + 0.1 for share, time in curve.items()),
+        "each branch has baskets of its own; opening the file is what stays",
+    )
+
+
+def _cache(found: Tuning, workload: Workload) -> Finding | None:
+    ratios = {}
+    for one in found.sweep("cluster size"):
+        if one.read("seconds", SMALL_CACHE):
+            ratios[one.point.cluster_entries] = _cpu(one, SMALL_CACHE) / _cpu(one, workload)
+    if not ratios:
+        return None
+    most = max(ratios, key=lambda count: ratios[count])
+    return Finding(
+        "a cache of 30 MB holds what is read at a time",
+        f"reading by steps of 30 MB takes {percent(ratios[most], 1)} with clusters of {most:,}, "
+        f"{percent(ratios[100], 1)} with those of 100"
+        if 100 in ratios
+        else f"{percent(ratios[most], 1)}",
+        ratios.get(100, 1.0) < 1.15,
+        "a step that ends inside of a cluster decompresses its baskets twice: clusters are to be smaller "
+        "than the memory that readers have",
+    )
+
+
+STUDIES = (
+    Study("cms2015", "CMS 2015: compression and baskets of MiniAOD", CMS, 1500, _cms_sweeps, _cms_findings),
+    Study(
+        "atlas2018",
+        "ATLAS 2018: compression, flushing and skipping of xAOD",
+        ATLAS,
+        20_000,
+        _atlas_sweeps,
+        _atlas_findings,
+    ),
+)
+"""The studies that have names."""
+
+
+def study_named(name: str) -> Study:
+    """A study by its name."""
+    for one in STUDIES:
+        if one.name == name:
+            return one
+    raise UsageError(f"there is no study {name!r}; there are {', '.join(one.name for one in STUDIES)}")
