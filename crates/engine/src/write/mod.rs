@@ -4,6 +4,7 @@
 //! extend: columns ─▶ baskets, filled and compressed on all threads ─▶ records, cluster by cluster ─▶ sink
 //! ```
 
+mod resume;
 mod writer;
 
 pub use sapwood_codec::Compression;

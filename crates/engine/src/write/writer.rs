@@ -1,5 +1,6 @@
 //! The writer of a file.
 
+use super::resume::resume;
 use crate::pool::{compute, computing, interrupted};
 use crate::Interrupt;
 use sapwood_codec::Compression;
@@ -60,6 +61,19 @@ impl Writer {
         let mut writer = Writer { file, sink, trees: Vec::new(), threads: options.threads, broken: None };
         writer.hand_on()?;
         Ok(writer)
+    }
+
+    /// A writer that adds to the local file at a path or `file://` URL. What the file holds stays as it is, and can be
+    /// read meanwhile; what is added is there once it is [committed](Writer::commit). Of the options, the title is not
+    /// of use.
+    ///
+    /// # Errors
+    /// `NotFound`, `Permission`, `Io` if somebody else is adding to it; `NotRoot`, `Truncated` or `Corrupt` if it is
+    /// not sound; `Unsupported` for other URLs, and for files of a ROOT older than 4.
+    pub fn update(url: &str, options: &WriterOptions) -> Result<Writer> {
+        let time = options.origin.unwrap_or_else(Origin::now).time;
+        let (file, sink) = resume(url, options.compression, time)?;
+        Ok(Writer { file, sink, trees: Vec::new(), threads: options.threads, broken: None })
     }
 
     /// The directory of a path, made if it is not there; `""` is the top directory.
