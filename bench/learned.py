@@ -8,9 +8,10 @@ random: 3 columns of 1,000 entries in no order.
 local: what a lazy reader costs where nothing is far: columns by arrays(), by lazy(), and by events().
 
 The server is real (xrootd, or nginx for http), behind a delay line. Each run is a process of its own with a
-line of its own. A reader that needs long is stopped, and its time is scaled by what share it had done. uproot
-and coffea touch columns of chunks; ROOT and sapwood go entry by entry. coffea may live in an environment of
-its own: --coffea PYTHON, or the environment variable SAPWOOD_BENCH_COFFEA.
+line of its own; of what is far, the faster of two counts, unless the first took long. Who needs very long is
+stopped, and the time is scaled by what share was done. uproot and coffea touch columns of chunks; ROOT and
+sapwood go entry by entry. coffea may live in an environment of its own: --coffea PYTHON, or the environment
+variable SAPWOOD_BENCH_COFFEA.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ STARTUP = 1000
 # cluster (5,000 entries), it reads all; what is touched there at all is declared to it.
 PASSING = {"1 %": (0, 100, 37), "10 %": (0, 10, 7), "1 %, from 7,500 on": (7_500, 100, 37)}
 DRAWN = "trigger 1 %, from 7,500 on"
-# A run is stopped, at the latest, after as many seconds as LIMIT; a reader that hangs, after DEADLINE.
-LIMIT, DEADLINE = 4.0, 60.0
+# A run is stopped, at the latest, after as many seconds as LIMIT; a reader that hangs, after DEADLINE. What
+# took less than AGAIN is measured again: on a machine that others use, too, one run may say anything.
+LIMIT, DEADLINE, AGAIN = 4.0, 60.0, 3.5
 
 Record = dict[str, Any]
 
@@ -118,6 +120,11 @@ def run(client: Client, far: Far, task: dict[str, Any], profile: Path, options: 
     return {**scaled(found), **{name: counted[name] for name in ("turnarounds", "bytes_sent")}}
 
 
+def faster(one: Record, other: Record) -> Record:
+    """The run that took less time; one that failed took all of it."""
+    return min(other, one, key=lambda found: found.get("all_seconds", float("inf")))
+
+
 def scaled(found: Record) -> Record:
     """A run with the seconds that all would have taken, if it was stopped."""
     first = found.get("first") or 0.0
@@ -142,12 +149,16 @@ def pattern(server: Server, task: dict[str, Any], options: argparse.Namespace) -
             for client in options.clients(CLIENTS[task["pattern"]]):
                 drawn = client is ALL and rtt_ms == max(options.rtt) and task["name"] == DRAWN
                 plot = str(options.plot.resolve()) if drawn and options.plot else None
-                with server.far(rtt_ms, 0) as far:
+                found = {"error": "not measured"}
+                for _ in range(options.runs if rtt_ms else 1):
                     # Of the saved profile, each run has the one of the first.
-                    copy = Path(folder, f"{client.name} {rtt_ms}.json")
+                    copy = Path(folder, "copy.json")
                     if profile.exists():
                         copy.write_bytes(profile.read_bytes())
-                    found = run(client, far, {**task, "plot": plot}, copy, options)
+                    with server.far(rtt_ms, 0) as far:
+                        found = faster(found, run(client, far, {**task, "plot": plot}, copy, options))
+                    if found.get("all_seconds", AGAIN) >= AGAIN:
+                        break
                 sums += [found["sum"]] if found.get("share") == 1 else []
                 where = {"pattern": task["name"], "rtt_ms": rtt_ms, "client": client.name}
                 yield {**where, **found, "protocol": server.protocol}
@@ -181,6 +192,10 @@ def measure(options: argparse.Namespace) -> Iterator[Record]:
     tasks.append({"pattern": "random", "name": "random", "always": ALWAYS, **none})
     protocol = options.protocol or ("root" if missing("root") is None else "http")
     with serve(protocol, options.data) as server:
+        # The server reads from memory from the first run on, not from the second.
+        with (options.data / f"{FILE}.root").open("rb") as file:
+            while file.read(16 << 20):
+                pass
         for task in tasks:
             if task["pattern"] in options.only:
                 yield from pattern(server, task, options)
@@ -211,6 +226,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--readers", help="readers whose names begin with one of these; default: all")
     parser.add_argument("--rtt", default=",".join(map(str, ROUND_TRIPS)), help="round trips in ms")
+    parser.add_argument("--runs", type=int, default=2, help="most runs of what is far; the fastest is kept")
     parser.add_argument("--coffea", type=Path, help="the Python that has coffea")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
     parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
