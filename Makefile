@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-studies conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -52,7 +52,6 @@ servers: .venv/.tools ## install the real servers that the tests need, where tha
 # --- checking ---------------------------------------------------------------------------------------------------
 
 check: lint layers types ## what is quick: style, lints, types, file sizes, the order of the crates
-
 lint: .venv/.tools
 	@sh scripts/toolchain.sh
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -66,13 +65,11 @@ types: .venv/.tools
 
 test-rust: build ## the tests of the crates
 	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
-
 test-python: build ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
 docs: .venv/.core ## build the documents into site/, strictly
 	@sh scripts/docs.sh build
-
 serve-docs: .venv/.core ## the documents at a local address, rebuilt as they change
 	@sh scripts/docs.sh serve
 
@@ -82,7 +79,10 @@ bench-objects: build ## the part of it about objects: products of MiniAOD-like a
 bench-remote: build servers ## the part over root://, http:// and s3://, near and far; docs/remote-benchmarks.md
 bench-learned: build servers ## the part about columns that nobody declared; docs/learned-benchmarks.md
 bench-sources: build servers ## the part about one file from many places; docs/sources-benchmarks.md
-bench bench-objects bench-remote bench-learned bench-sources:
+bench-write: build ## the part about writing files
+bench-repack: build ## the part about repacking and merging them
+bench-studies: build ## layouts of files, swept; docs/concepts/which-layout.md
+bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-studies:
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md

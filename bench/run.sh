@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources): installs the peers, makes the inputs
+# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, studies): installs the peers, makes the inputs
 # that are missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote learned sources}
+parts=${*:-local memory objects remote learned sources studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -33,6 +33,7 @@ for part in $parts; do
         install s3fs s3fs
         install matplotlib matplotlib
         ;;
+    studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
     sources)
         inputs=$inputs,nano_zstd5
         install XRootD xrootd fsspec-xrootd
@@ -56,6 +57,7 @@ done
 for part in $parts; do
     plot=
     [ "$part" != learned ] || plot="--plot docs/images/learned.svg"
+    [ "$part" != studies ] || plot="--plots docs/images"
     "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
 done
 case " $parts " in
@@ -64,6 +66,6 @@ esac
 case " $parts " in
 *" sources "*) "$python" bench/sources_plot.py "$results/sources.json" docs/images/sources.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md; do
+for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/concepts/which-layout.md; do
     "$python" bench/paste.py "$document" "$results"
 done

@@ -1,0 +1,169 @@
+"""Sweeps of layouts, and whether what two studies found holds today: CMS 2015 on a MiniAOD-like file, ATLAS
+2018 on an xAOD-like one; and the usual sweeps of `sapwood tune` on a NanoAOD-like one.
+
+    python bench/studies.py [--only nano,cms2015,atlas2018] [--plots docs/images] [--markdown studies.md]
+
+The reports go beside the file of `--markdown`, and so do the tables for the documents. A run that is stopped
+goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sapwood import tune
+from sapwood.layout import human_bytes
+from sapwood.tune.charts import standalone
+from sapwood.tune.figures import charts
+from sapwood.tune.points import ALL
+
+MINUTES_AT_MOST = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of `sapwood tune`: the input, its tree, and what is asked."""
+
+    file: str
+    tree: str
+    study: str | None = None
+    variants: tuple[tuple[str, str], ...] = ()
+    sample: int | None = None
+    repeats: int = 2
+    budget: float = 60.0 * (MINUTES_AT_MOST - 3)
+
+
+RUNS = {
+    "nano": Run("nano_zstd5", "Events", sample=10_000),
+    "cms2015": Run("edm_zlib5", "Events", "cms2015", (("split", "edm_split"),)),
+    "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018", repeats=1),
+}
+FIGURES = {
+    "nano": {
+        "Size and time to read all": "layout-compression",
+        "Reading rate and size of clusters": "layout-clusters",
+        "Memory of reader and writer by clusters": "layout-memory",
+        "Over a link, by compression": "layout-links",
+        "Where the time of reading goes": "layout-profile",
+    },
+    "cms2015": {
+        "Size and time to read all": "layout-miniaod",
+        "Baskets: size and time to read all": "layout-baskets",
+    },
+    "atlas2018": {
+        "Some of the events": "layout-events",
+        "Some of the branches": "layout-branches",
+    },
+}
+
+
+def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
+    """Measures, and writes the report."""
+    begin = time.monotonic()
+    folder: Path = options.out
+    found = tune.run(
+        f"{options.data / run.file}.root:{run.tree}",
+        study=run.study,
+        sample=run.sample if options.sample is None else options.sample,
+        variants={variant: options.data / f"{file}.root" for variant, file in run.variants},
+        repeats=run.repeats,
+        budget=run.budget if options.budget is None else options.budget,
+        threads=2 if run.study else 1,
+        work=folder / f"{name}.work",
+    )
+    tune.save(found, folder / f"{name}.html")
+    seconds = time.monotonic() - begin
+    whole = "" if found.is_whole else ", not all in this time"
+    print(f"{name}: {len(found.points)} layouts in {seconds:.0f} s{whole}", file=sys.stderr, flush=True)
+    return found
+
+
+def tables(name: str, found: tune.Tuning) -> Iterator[tuple[str, str]]:
+    """The tables for the documents, by the names of their places."""
+    if found.findings:
+        yield f"{name}_findings", "\n".join(findings(found))
+    if found.recommendations:
+        yield f"{name}_goals", "\n".join(goals(found))
+    yield f"{name}_layouts", "\n".join(layouts(found))
+
+
+def findings(found: tune.Tuning) -> Iterator[str]:
+    yield "| then | now | holds | why |\n| --- | --- | --- | --- |"
+    for one in found.findings:
+        yield f"| {one.then} | {one.now} | {'yes' if one.agrees else 'no'} | {one.why} |"
+
+
+def goals(found: tune.Tuning) -> Iterator[str]:
+    yield "| goal | layout | why |\n| --- | --- | --- |"
+    for one in found.recommendations:
+        yield f"| {one.goal.title}: {one.goal.rule} | {one.best.point.label} | {one.reason} |"
+
+
+def layouts(found: tune.Tuning) -> Iterator[str]:
+    clock = "processor s" if found.findings else "s"
+    yield f"| layout | size | write, {clock} | read all, {clock} | writer, MB | reader, MB |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for one in found.points:
+        read, memory = one.read(found.clock, ALL), one.read("peak_bytes", ALL)
+        if not one.is_whole or read is None or memory is None:
+            continue
+        writer = one.write("peak_bytes").median
+        yield (
+            f"| {one.point.label} | {human_bytes(one.size)} | {one.write(found.clock).median:.2f} "
+            f"| {read.median:.2f} | {writer / 1e6:.0f} | {memory.median / 1e6:.0f} |"
+        )
+
+
+def plot(name: str, found: tune.Tuning, folder: Path) -> None:
+    """Draws the figures of a run that the documents show."""
+    for title, _, svg in charts(found):
+        if file := FIGURES[name].get(title):
+            (folder / f"{file}.svg").write_text(standalone(svg, title), encoding="utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    data = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=data, required=not data, help="folder of the inputs")
+    parser.add_argument("--only", default=",".join(RUNS), help=f"some of {', '.join(RUNS)}")
+    parser.add_argument("--sample", type=int, help="entries of each sample, in place of what each run has")
+    parser.add_argument("--budget", type=float, help="seconds for each run")
+    parser.add_argument("--plots", type=Path, help="draw the figures of the documents into this folder")
+    parser.add_argument("--markdown", type=Path, help="write all tables to this file")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    if unknown := set(options.only) - set(RUNS):
+        parser.error(f"unknown runs: {', '.join(sorted(unknown))}")
+    options.out = options.markdown.parent if options.markdown else Path("build/bench")
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    texts, told = [], {}
+    for name in options.only:
+        found = measured(name, RUNS[name], options)
+        told[name] = found.to_dict()
+        for place, text in tables(name, found):
+            (options.out / f"{place}.md").write_text(text + "\n", encoding="utf-8")
+            texts.append(f"## {place}\n\n{text}\n")
+        if options.plots:
+            plot(name, found, options.plots)
+    if options.markdown:
+        options.markdown.write_text("\n".join(texts), encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
