@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from sapwood.tune.goals import GOALS, combined, recommend
 from sapwood.tune.journal import Journal
 from sapwood.tune.points import ALL, Point, Workload, analysis_of, sweeps, workloads_by_point
 from sapwood.tune.results import Measured, front, measured_points
-from sapwood.tune.tuning import chosen_goals
+from sapwood.tune.studies import STUDIES, study_named
+from sapwood.tune.tuning import Tuning, chosen_goals
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANALYSIS = analysis_of(())
@@ -163,3 +165,59 @@ def test_bars_are_as_long_as_their_parts() -> None:
     widths = [float(rect.get("width", 0)) for rect in ElementTree.fromstring(svg).iter(f"{SVG}rect")]
     assert widths[1] == pytest.approx(3 * widths[0], rel=0.01)
     assert widths[2] == widths[3] == 0
+
+
+def study_run(name: str, cost: Callable[[Point, Workload], float]) -> Tuning:
+    """A study as if it had been run, `cost` being the time of reading."""
+    study, points = study_named(name), []
+    for point, workloads in workloads_by_point(study.sweeps(["split"])).items():
+        wrote = {
+            "compressed_bytes": 100.0,
+            "entries": 1000,
+            "clusters": 1000 / (point.cluster_entries or 100),
+        }
+        figures = {"peak_bytes": 1e8, "cpu_seconds": 1.0, "seconds": 1.0, "baskets": 9}
+        figures |= {f"{part}_seconds": 0.1 for part in ("wait", "decompress", "decode", "compress")}
+        reads = {
+            one: ({**figures, "cpu_seconds": cost(point, one), "decompressed_bytes": 1e6},)
+            for one in workloads
+        }
+        points.append(Measured(point, ({**figures, **wrote},), reads))
+    subject = {"entries": 1000, "num_entries": 1000, "uncompressed_bytes": 10**6}
+    where = {"sapwood": "0", "processor": "p", "cores": 2, "threads": 2}
+    today, sweeps = points[0], study.sweeps(["split"])
+    return Tuning("in.root", subject, where, today, points, sweeps, ANALYSIS, (), title=study.title)
+
+
+def test_skipping_events_pays_below_one_event_of_a_cluster() -> None:
+    def cost(point: Point, workload: Workload) -> float:
+        touched = 1 - (1 - workload.events) ** (point.cluster_entries or 0)
+        return max(touched, 0.01) * workload.branches if workload.events < 1 else workload.branches
+
+    by_name = {one.then: one for one in study_named("atlas2018").findings(study_run("atlas2018", cost))}
+    skipping = next(one for name, one in by_name.items() if name.startswith("skipping events"))
+    assert skipping.agrees and "clusters of 10: below 10.0%; clusters of 100: below 1.0%" in skipping.now
+    assert by_name["skipping branches pays in proportion"].agrees
+
+    always = study_run("atlas2018", lambda _, workload: workload.events)
+    finding = next(one for one in study_named("atlas2018").findings(always) if "skipping events" in one.then)
+    assert not finding.agrees
+
+
+def test_baskets_and_compressions_are_compared_as_cms_did() -> None:
+    def cost(point: Point, _: Workload) -> float:
+        return (1.3 if point.algorithm == "lzma" else 1.0) * (0.91 if point.basket_size == 1 << 18 else 1.0)
+
+    run = study_run("cms2015", cost)
+    baskets, *others = study_named("cms2015").findings(run)
+    assert baskets.now == "size +0.0 %, processor time of reading -9.0 %" and not baskets.agrees
+    reading = next(one for one in others if one.then.startswith("LZMA reads"))
+    assert reading.agrees and "1.3 to 1.3 times" in reading.now
+    html = replace(run, findings=[baskets, *others]).to_html()
+    assert "Findings, then and now" in html and "Recommendations" not in html
+
+
+def test_studies_have_names() -> None:
+    assert [one.name for one in STUDIES] == ["cms2015", "atlas2018"]
+    with pytest.raises(UsageError, match="cms2015, atlas2018"):
+        study_named("lhcb")

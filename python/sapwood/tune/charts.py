@@ -43,8 +43,8 @@ class Axis:
     text: Callable[[float], str] = lambda value: f"{value:,g}"
     is_log: bool = False
     from_zero: bool = False
-    base: int = 10
-    """Of the logarithm: ticks are at its powers."""
+    at: Sequence[float] = ()
+    """Where ticks are, in place of round values."""
 
     def scale(self, values: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
         """Where a value lies between two positions."""
@@ -64,7 +64,9 @@ class Axis:
     def ticks(self, values: Sequence[float]) -> list[float]:
         """Round values inside the span."""
         low, high = self.span(values)
-        found = _powers(low, high, self.base) if self.is_log else _steps(low, high)
+        if self.at:
+            return sorted({value for value in self.at if low <= value <= high})
+        found = _powers(low, high) if self.is_log else _steps(low, high)
         return [value for value in found if low <= value <= high]
 
     def _at(self, value: float) -> float:
@@ -242,11 +244,11 @@ def _line(points: Sequence[tuple[float, float]], kind: str) -> str:
     return f'<path class="{kind}" d="M{path}"/>' if len(points) > 1 else ""
 
 
-def _powers(low: float, high: float, base: int) -> list[float]:
-    """The powers of a base; of few decades, 2 and 5 times as much as well."""
-    factors = (1, 2, 5) if base == 10 and high / low < 300 else (1,)
-    powers = range(math.floor(math.log(low, base)), math.ceil(math.log(high, base)) + 1)
-    return [factor * float(base) ** power for power in powers for factor in factors]
+def _powers(low: float, high: float) -> list[float]:
+    """The powers of ten; of few decades, 2 and 5 times as much as well."""
+    factors = (1, 2, 5) if high / low < 300 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [factor * 10.0**power for power in powers for factor in factors]
 
 
 def _steps(low: float, high: float) -> list[float]:

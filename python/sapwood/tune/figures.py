@@ -140,7 +140,8 @@ def _flush(found: Tuning) -> str:
             if rate is not None:
                 title = f"{one.point.label}\n{human_bytes(rate.median)}/s"
                 marks.append(Mark(one.cluster_entries, rate.median, rate.least, rate.most, title))
-        series.append(Series(name, sorted(marks), is_curve=True))
+        if len(marks) > 1:
+            series.append(Series(name, sorted(marks), is_curve=True))
     x = Axis("entries of a cluster", is_log=True)
     return chart(x, Axis("read per second", human_bytes, from_zero=True), series)
 
@@ -158,11 +159,12 @@ def _baskets(found: Tuning) -> str:
             ratio = [value / base.median for value in (seconds.median, seconds.least, seconds.most)]
             time.append(Mark(x, ratio[0], ratio[1], ratio[2], one.point.label))
     series = [Series("size", size, is_curve=True), Series("time to read all", time, is_curve=True)]
-    return chart(_basket_axis(), Axis("of the layout of today", lambda v: f"{v:.0%}"), series)
+    return chart(_basket_axis(found), Axis("of the layout of today", lambda v: f"{v:.0%}"), series)
 
 
-def _basket_axis() -> Axis:
-    return Axis("size of a basket", lambda value: binary_size(round(value)), is_log=True, base=2)
+def _basket_axis(found: Tuning) -> Axis:
+    sizes = [float(point.basket_size or 0) for point in found.sweep_points("basket size")]
+    return Axis("size of a basket", lambda value: binary_size(round(value)), is_log=True, at=sizes)
 
 
 def _memory(
@@ -178,7 +180,7 @@ def _memory(
         if read is not None:
             reader.append(Mark(x(one), read.median, read.least, read.most, one.point.label))
     series = [Series("reader, all columns", sorted(reader), True), Series("writer", sorted(writer), True)]
-    axis = _basket_axis() if title == "size of a basket" else Axis(title, is_log=True)
+    axis = _basket_axis(found) if title == "size of a basket" else Axis(title, is_log=True)
     return chart(axis, Axis("most memory", human_bytes, from_zero=True), series)
 
 

@@ -73,8 +73,8 @@ def _introduction(found: Tuning) -> Iterator[str]:
     yield (
         f"<p>A sample of {told['entries']:,} of {told['num_entries']:,} entries "
         f"({human_bytes(told['uncompressed_bytes'])} before compression) was written in "
-        f"{len(found.points)} layouts; each was read by several workloads, {found.repeats} times where "
-        "time sufficed. Every measurement is a process of its own.</p>"
+        f"{len(found.points)} layouts; each was read by several workloads{_repeats(found.repeats)}. "
+        "Every measurement is a process of its own.</p>"
     )
     machine = found.machine
     yield (
@@ -86,6 +86,10 @@ def _introduction(found: Tuning) -> Iterator[str]:
     )
     if not found.is_whole:
         yield "<p><b>The time did not suffice for all measurements: run it again to go on.</b></p>"
+
+
+def _repeats(number: int) -> str:
+    return f", {number} times where time sufficed" if number > 1 else ""
 
 
 def _lines() -> str:
