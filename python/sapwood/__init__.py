@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import edm, errors, monitoring, xaod
+    from . import edm, errors, monitoring, tune, xaod
     from ._core import __version__
     from ._lazy_reader import Caching
     from ._nanoevents import nanoevents
@@ -57,6 +57,7 @@ _HOMES = {
     "recreate": "writing",
     "replay": "replaying",
     "trace": "tracing",
+    "tune": "tune",
     "xaod": "xaod",
 }
 
@@ -86,6 +87,7 @@ __all__ = [
     "recreate",
     "replay",
     "trace",
+    "tune",
     "xaod",
 ]
 
