@@ -1,0 +1,180 @@
+"""Writes 100,000 NanoAOD-like events with sapwood, ROOT and uproot, each in a process of its own, in turns.
+
+    python bench/write.py --data DIR [--repeats 3] [--entries 100000] [--markdown FILE] [--json FILE]
+
+The columns of nano_zstd5 are in memory when the clock starts; it stops when the file is closed. Reports medians of
+processor and wall seconds, the memory that writing took besides the columns, and the size of the file; and compares what
+was written with the columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import uproot
+from report import table
+from rootbuild import HERE, compiled
+
+CLUSTER = 5000
+COMPRESSION = 505
+RUN_SECONDS = 900
+LETTERS = dict(zip("? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8".split(), "OBbSsIiLlFD", strict=True))
+WRITERS = [("sapwood", 1), ("sapwood", 2), ("ROOT TTree", 1), ("ROOT TTree", 2), ("uproot", 1)]
+BASKET_MEMORY = 100e6
+
+
+def dump(data: Path, folder: Path, entries: int) -> None:
+    """Writes the columns of the input as they are in memory, counters before what they count."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "list").exists():
+        return
+    lines, place = [], 0
+    with uproot.open(data) as file, (folder / "data").open("wb") as out:
+        tree = file["Events"]
+        for branch in sorted(tree.branches, key=lambda branch: branch.count_branch is not None):
+            array = branch.array(entry_stop=entries)
+            counter = branch.count_branch.name if branch.count_branch is not None else "-"
+            flat = np.ascontiguousarray(array.layout.content.data if counter != "-" else array.layout.data)
+            if counter != "-":
+                offsets = array.layout.offsets.data
+                flat = flat[offsets[0] : offsets[-1]]
+            # Each begins where numbers of any size may.
+            out.write(bytes(-place % 8))
+            place += -place % 8
+            kind = LETTERS[flat.dtype.str.lstrip("<|=").replace("b1", "?")]
+            lines.append(f"{branch.name} {kind} {counter} {place} {flat.nbytes}")
+            out.write(flat.tobytes())
+            place += flat.nbytes
+    (folder / "list").write_text("\n".join(lines) + "\n")
+
+
+def command(writer: str, threads: int, folder: Path, target: Path, build: Path) -> list[str]:
+    """The call that writes."""
+    options = [str(folder), str(target), str(threads), str(CLUSTER), str(COMPRESSION)]
+    if writer == "ROOT TTree":
+        return [str(compiled(HERE / "writers" / "root_write.cpp", build)), *options]
+    return [sys.executable, str(HERE / "writers" / "python_write.py"), writer, *options]
+
+
+def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> dict[str, float]:
+    """What one run reports, and the size of its file."""
+    target = scratch / "written.root"
+    call = command(writer, threads, folder, target, build)
+    environment = {**os.environ, "SAPWOOD_THREADS": str(threads)}
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS)
+    if done.returncode:
+        raise SystemExit(f"{writer} failed:\n{done.stderr[-2000:]}")
+    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    os.sync()
+    return {**result, "size": target.stat().st_size}
+
+
+def compare(folder: Path, target: Path) -> None:
+    """Fails if a file that sapwood wrote holds anything else than the columns."""
+    sys.path.insert(0, str(HERE / "writers"))
+    import python_write
+
+    arrays, counters = python_write.columns(folder)
+    with uproot.open(target) as file:
+        tree = file["Events"]
+        for name, array in arrays.items():
+            found = tree[name].array()
+            if name in counters:
+                same = np.array_equal(found.layout.offsets.data, array.layout.offsets.data)
+                found, array = found.layout.content.data, array.layout.content.data
+            else:
+                same, found = True, found.layout.data
+            if not same or found.tobytes() != np.asarray(array).tobytes():
+                raise SystemExit(f"{name} was not written as it was given")
+        if set(tree.keys()) != set(arrays):
+            raise SystemExit("there are other branches than there were given")
+
+
+def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes: float) -> str:
+    """The tables: what is asked for, and what every writer needed."""
+
+    def value(writer: str, threads: int, quantity: str) -> float:
+        return median(each[quantity] for each in runs[writer, threads])
+
+    asked: list[tuple[str, float, str, bool]] = []
+    for threads in (1, 2):
+        gain = value("ROOT TTree", threads, "wall") / value("sapwood", threads, "wall")
+        asked.append((f"ROOT / sapwood, wall, {threads} thread(s)", gain, "at least 2.00", gain >= 2))
+    gain = value("uproot", 1, "wall") / value("sapwood", 1, "wall")
+    asked.append(("uproot / sapwood, wall, 1 thread", gain, "at least 3.00", gain >= 3))
+    for threads in (1, 2):
+        most = (2 * cluster_bytes + BASKET_MEMORY) / 1e6
+        memory = value("sapwood", threads, "memory") / 1e6
+        asked.append((f"MB of memory, {threads} thread(s)", memory, f"at most {most:.0f}", memory <= most))
+    size = value("sapwood", 1, "size") / value("ROOT TTree", 1, "size")
+    asked.append(("size of the file / ROOT's", size, "0.99 to 1.01", abs(size - 1) <= 0.01))
+    checks = [[what, f"{x:.3f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    rows = []
+    for (writer, threads), found in runs.items():
+        cpu, wall, memory, size = (value(writer, threads, q) for q in ("cpu", "wall", "memory", "size"))
+        name = f"{writer}, {threads} thread{'s' if threads > 1 else ''}"
+        cells = [f"{cpu:.2f}", f"{wall:.2f}", f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
+        rows.append([name, *cells])
+    parts = [
+        table(["asked for", "measured", "required", "holds"], checks),
+        table(["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"], rows),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--entries", type=int, default=100_000)
+    parser.add_argument("--writers", default="", help="only those whose name contains one of these words")
+    parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    build = options.build or options.data / "build"
+    folder = options.data / f"columns-{options.entries}"
+    dump(options.data / "nano_zstd5.root", folder, options.entries)
+    words = options.writers.lower().split(",")
+    chosen = [each for each in WRITERS if any(word in each[0].lower() for word in words)]
+    runs: dict[tuple[str, int], list[dict[str, float]]] = {each: [] for each in chosen}
+    with tempfile.TemporaryDirectory(dir=options.data) as scratch:
+        for repeat in range(options.repeats):
+            for writer, threads in chosen:
+                begin = time.monotonic()
+                result = run(writer, threads, folder, Path(scratch), build)
+                runs[writer, threads].append(result)
+                told = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                print(f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {told}", file=sys.stderr, flush=True)
+                if writer == "sapwood" and repeat == 0:
+                    compare(folder, Path(scratch) / "written.root")
+    records: list[dict[str, Any]] = [
+        {"writer": writer, "threads": threads, "runs": found} for (writer, threads), found in runs.items()
+    ]
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if len(chosen) == len(WRITERS):
+        clusters = options.entries / CLUSTER
+        text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters)
+        print(text)
+        if options.markdown:
+            options.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
