@@ -7,9 +7,22 @@
 mod resume;
 mod writer;
 
+use crate::pool::runtime;
+use sapwood_core::Result;
+use sapwood_source::OpenOptions;
+
 pub use sapwood_codec::Compression;
 pub use sapwood_core::Piece;
-pub use sapwood_source::sink::{Sink, create as create_sink};
+pub use sapwood_source::sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, Item, Storage};
 pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
+
+/// The place of a new file, at a path or URL: `s3://`, `gs://` and `az://`, too. Nothing is seen there before its
+/// [`commit`](Sink::commit).
+///
+/// # Errors
+/// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
+pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
+    sapwood_source::sink::create(url, &OpenOptions::default(), &runtime()?)
+}

@@ -12,8 +12,9 @@ use object_store::azure::{
     MicrosoftAzureBuilder,
 };
 use object_store::client::{HttpRequest, HttpRequestBody};
-use reqwest::Url;
+use object_store::multipart::MultipartStore;
 use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -122,7 +123,12 @@ impl fmt::Debug for Azure {
 }
 
 impl Sign for Azure {
-    fn sign<'a>(&'a self, url: &'a Url, headers: HeaderMap) -> BoxFuture<'a, Result<Signed>> {
+    fn sign<'a>(
+        &'a self,
+        method: &'a Method,
+        url: &'a Url,
+        headers: HeaderMap,
+    ) -> BoxFuture<'a, Result<Signed>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
                 return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
@@ -130,6 +136,7 @@ impl Sign for Azure {
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
             let wrong = || Error::usage("the name of the object makes no legal URL");
             let mut request = HttpRequest::new(HttpRequestBody::empty());
+            *request.method_mut() = method.clone();
             *request.headers_mut() = headers;
             *request.uri_mut() = url.as_str().parse().map_err(|_| wrong())?;
             if matches!(&*credential, AzureCredential::BearerToken(token) if !token.bytes().all(|b| b.is_ascii_graphic()))
@@ -174,6 +181,10 @@ impl Bucket for Azure {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::new(self.build()?))
+    }
+
+    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
         Ok(Arc::new(self.build()?))
     }
 

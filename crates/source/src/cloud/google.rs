@@ -7,8 +7,9 @@ use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
 use crate::{BoxFuture, Environment, OpenOptions};
 use object_store::ObjectStore;
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
-use reqwest::Url;
+use object_store::multipart::MultipartStore;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::path::PathBuf;
@@ -120,7 +121,12 @@ impl fmt::Debug for Google {
 }
 
 impl Sign for Google {
-    fn sign<'a>(&'a self, url: &'a Url, mut headers: HeaderMap) -> BoxFuture<'a, Result<Signed>> {
+    fn sign<'a>(
+        &'a self,
+        _: &'a Method,
+        url: &'a Url,
+        mut headers: HeaderMap,
+    ) -> BoxFuture<'a, Result<Signed>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
                 return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
@@ -164,6 +170,10 @@ impl Bucket for Google {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::new(self.build()?))
+    }
+
+    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
         Ok(Arc::new(self.build()?))
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! - `location`: what a URL names. `options`: how stores are reached.
 //! - `s3`, `google`, `azure`: where an object is, and who may read it.
+//! - `upload`: objects that are written.
 //! - `connector`: the connections that `object_store` uses.
 
 mod azure;
@@ -11,14 +12,17 @@ mod google;
 mod location;
 mod options;
 mod s3;
+mod upload;
 
 pub use options::StorageOptions;
+pub(crate) use upload::Upload;
 
 use crate::credentials::{Access, Finding, Sign};
 use crate::http::{Manner, given, open_object};
 use crate::listing::Entry;
 use crate::{BoxFuture, OpenOptions, Opened, redact};
 use location::{Location, Provider};
+use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
 use reqwest::Url;
@@ -33,6 +37,9 @@ trait Bucket: Sign {
 
     /// What lists the bucket.
     fn store(&self) -> Result<Arc<dyn ObjectStore>>;
+
+    /// What takes objects in parts.
+    fn uploads(&self) -> Result<Arc<dyn MultipartStore>>;
 
     /// How its server answers.
     fn manner(&self) -> Manner {
@@ -94,10 +101,11 @@ fn access(bucket: &Arc<dyn Bucket>, location: &Location, options: &OpenOptions) 
 impl Sign for Arc<dyn Bucket> {
     fn sign<'a>(
         &'a self,
+        method: &'a reqwest::Method,
         url: &'a Url,
         headers: reqwest::header::HeaderMap,
     ) -> BoxFuture<'a, Result<crate::credentials::Signed>> {
-        (**self).sign(url, headers)
+        (**self).sign(method, url, headers)
     }
 
     fn renew(&self) {

@@ -11,8 +11,9 @@ use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
 use object_store::client::{HttpRequest, HttpRequestBody};
-use reqwest::Url;
+use object_store::multipart::MultipartStore;
 use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fmt;
@@ -164,13 +165,19 @@ impl fmt::Debug for S3 {
 }
 
 impl Sign for S3 {
-    fn sign<'a>(&'a self, url: &'a Url, headers: HeaderMap) -> BoxFuture<'a, Result<Signed>> {
+    fn sign<'a>(
+        &'a self,
+        method: &'a Method,
+        url: &'a Url,
+        headers: HeaderMap,
+    ) -> BoxFuture<'a, Result<Signed>> {
         Box::pin(async move {
             let Some(provider) = self.state()?.provider else {
                 return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
             let mut request = HttpRequest::new(HttpRequestBody::empty());
+            *request.method_mut() = method.clone();
             *request.headers_mut() = headers;
             *request.uri_mut() = url
                 .as_str()
@@ -233,6 +240,10 @@ impl Bucket for S3 {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::new(self.build(&self.state()?.settings.keys)?))
+    }
+
+    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
         Ok(Arc::new(self.build(&self.state()?.settings.keys)?))
     }
 

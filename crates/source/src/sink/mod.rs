@@ -5,14 +5,17 @@
 
 mod growing;
 mod local;
+mod parts;
 mod update;
 
 pub use local::LocalSink;
+pub(crate) use parts::{Part, Parts};
 pub use update::LocalUpdate;
 
-use crate::redact;
+use crate::{OpenOptions, cloud, redact};
 use sapwood_core::{Error, Piece, Result};
 use std::fmt;
+use tokio::runtime::Handle;
 
 /// A place for a new file.
 ///
@@ -38,16 +41,20 @@ pub trait Sink: fmt::Debug + Send {
     fn commit(self: Box<Self>) -> Result<()>;
 }
 
-/// Makes a sink for a path or URL. That nothing can be written there is told now, not at the end.
+/// Makes a sink for a path or URL. That nothing can be written there is told now, not at the end. What goes over a
+/// network waits on the threads of `runtime`, from any thread but those.
 ///
 /// # Errors
 /// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
-pub fn create(url: &str) -> Result<Box<dyn Sink>> {
+pub fn create(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Box<dyn Sink>> {
     match url.split_once("://") {
         None => Ok(Box::new(LocalSink::create(url)?)),
         Some(("file", path)) => Ok(Box::new(LocalSink::create(path)?)),
+        Some((scheme, _)) if cloud::is_scheme(scheme) => {
+            Ok(Box::new(cloud::Upload::begin(url, options, runtime)?))
+        }
         Some((scheme, _)) => Err(Error::unsupported(format!("files cannot be written to {scheme}://"))
             .url(redact(url))
-            .hint("write to a local path, and copy the file")),
+            .hint("write to a local path or an object store (s3://, gs://, az://), and copy the file")),
     }
 }

@@ -9,6 +9,7 @@ mod s3;
 mod scripted;
 mod stores;
 mod tokens;
+mod upload;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};

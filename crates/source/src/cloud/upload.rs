@@ -1,0 +1,249 @@
+//! A new object: sent in parts while it is written, and there when the last of them is.
+
+use super::bucket;
+use super::location::Location;
+use crate::retry::Retries;
+use crate::sink::{Part, Parts, Sink};
+use crate::{OpenOptions, redact};
+use object_store::multipart::{MultipartStore, PartId};
+use object_store::path::Path;
+use object_store::{MultipartId, PutPayload};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Piece, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+/// Parts that are on their way at the same time.
+const MOST_FLYING: usize = 4;
+/// Longest wait for an answer to what is short, beside the pauses between tries.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A connection that carries less, in bytes per second, is taken for broken.
+const SLOWEST: u64 = 100_000;
+/// Longest wait for the end of an upload: large ones take their time.
+const END: Duration = Duration::from_secs(600);
+/// Longest wait for an upload to be given up.
+const ABORT: Duration = Duration::from_secs(10);
+
+/// An object that is being written.
+pub(crate) struct Upload {
+    place: Arc<Place>,
+    runtime: Handle,
+    parts: Parts,
+    flying: JoinSet<()>,
+    answers: (Sender<Answer>, Receiver<Answer>),
+    waiting: usize,
+    done: BTreeMap<usize, PartId>,
+    ended: bool,
+}
+
+type Answer = (usize, Result<PartId>);
+
+/// Where it goes.
+struct Place {
+    name: String,
+    advice: &'static str,
+    store: Arc<dyn MultipartStore>,
+    path: Path,
+    id: MultipartId,
+    counters: Arc<Counters>,
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").field("name", &self.place.name).finish_non_exhaustive()
+    }
+}
+
+impl Upload {
+    /// Begins an object at a URL.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and what the network can fail with.
+    pub(crate) fn begin(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Upload> {
+        let name = redact(url);
+        let begun = begin(url, &name, options, runtime);
+        Ok(Upload {
+            place: Arc::new(begun.map_err(|error| error.url(&name))?),
+            runtime: runtime.clone(),
+            parts: Parts::default(),
+            flying: JoinSet::new(),
+            answers: channel(),
+            waiting: 0,
+            done: BTreeMap::new(),
+            ended: false,
+        })
+    }
+
+    /// Sends a part, once fewer than the most are on their way.
+    fn send(&mut self, part: Part) -> Result<()> {
+        while self.waiting >= MOST_FLYING {
+            self.receive()?;
+        }
+        let (place, answers) = (Arc::clone(&self.place), self.answers.0.clone());
+        let number = part.number;
+        let work = async move {
+            // Nobody hears it if the upload was given up.
+            let _ = answers.send((number, place.put(part).await));
+        };
+        self.flying.spawn_on(work, &self.runtime);
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        // Whoever sends a part keeps to a time of its own, and always answers.
+        let (number, part) = self.answers.1.recv().map_err(|_| lost())?;
+        self.waiting -= 1;
+        self.done.insert(number, part.map_err(|error| error.url(&self.place.name))?);
+        while self.flying.try_join_next().is_some() {}
+        Ok(())
+    }
+}
+
+fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Place> {
+    let location = Location::parse(url)?;
+    if location.key.is_empty() || location.key.ends_with('/') {
+        return Err(
+            Error::usage("this is not the name of an object").hint("write it as s3://bucket/path/file.root")
+        );
+    }
+    let path = Path::parse(&location.key).map_err(|_| {
+        Error::usage("the name of the object has empty parts, or characters that no name has")
+    })?;
+    let bucket = bucket(&location, options)?;
+    let (store, advice) = (bucket.uploads()?, bucket.advice());
+    let counters = Arc::clone(&options.counters);
+    let mut place = Place { name: name.to_owned(), advice, store, path, id: MultipartId::new(), counters };
+    let (store, path) = (Arc::clone(&place.store), place.path.clone());
+    let begun = wait(runtime, PATIENCE, async move { store.create_multipart(&path).await });
+    place.id = begun?.map_err(|error| place.failure(&error))?;
+    Ok(place)
+}
+
+impl Place {
+    /// Sends a part; what fails for a reason that may pass is sent again.
+    async fn put(&self, part: Part) -> Result<PartId> {
+        let patience = PATIENCE + Duration::from_secs(part.bytes.len() as u64 / SLOWEST);
+        let mut retries = Retries::new(&self.counters, &self.name, Deadline::after(patience * 4));
+        loop {
+            let payload = PutPayload::from(part.bytes.clone());
+            let sent = self.store.put_part(&self.path, &self.id, part.number, payload);
+            let error = match tokio::time::timeout(patience, sent).await {
+                Ok(Ok(id)) => return Ok(id),
+                Ok(Err(error)) => self.failure(&error),
+                Err(_) => too_late(patience),
+            };
+            if !matches!(error.kind(), ErrorKind::Network | ErrorKind::Timeout | ErrorKind::Server) {
+                return Err(error);
+            }
+            retries.pause(error, None).await?;
+        }
+    }
+
+    /// What a failure of `object_store` means. Its words are not repeated: they can hold a signed URL.
+    fn failure(&self, error: &object_store::Error) -> Error {
+        use object_store::Error as Failure;
+        match error {
+            Failure::NotFound { .. } => Error::new(
+                ErrorKind::NotFound,
+                "there is no such bucket, or the upload was given up by the server",
+            )
+            .hint("make the bucket, or correct its name"),
+            Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
+                Error::new(ErrorKind::Permission, "the server does not let us write the object")
+                    .hint(self.advice)
+            }
+            _ if is_of_the_network(error) => {
+                Error::new(ErrorKind::Network, "the connection to the object store failed")
+            }
+            _ => Error::new(ErrorKind::Server, "the object store did not take the object")
+                .hint("see that the bucket takes uploads in parts, and that the region is right"),
+        }
+    }
+}
+
+/// True if no answer came.
+fn is_of_the_network(error: &object_store::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<object_store::client::HttpError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn too_late(patience: Duration) -> Error {
+    let message = format!("the object store did not answer within {} s", patience.as_secs());
+    Error::new(ErrorKind::Timeout, message)
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Cancelled, "the upload was ended")
+}
+
+/// Waits for work on the runtime's threads, from any thread that is not one of them.
+fn wait<T: Send + 'static>(
+    runtime: &Handle,
+    patience: Duration,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    let (sender, receiver) = channel();
+    let task = runtime.spawn(async move {
+        // Nobody hears it after the patience is spent.
+        let _ = sender.send(work.await);
+    });
+    receiver.recv_timeout(patience).map_err(|_| {
+        task.abort();
+        too_late(patience)
+    })
+}
+
+impl Sink for Upload {
+    fn url(&self) -> &str {
+        &self.place.name
+    }
+
+    fn write(&mut self, piece: Piece) -> Result<()> {
+        let ready = self.parts.write(&piece).map_err(|error| error.url(&self.place.name))?;
+        ready.into_iter().try_for_each(|part| self.send(part))
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let left = std::mem::take(&mut self.parts).finish();
+        left.into_iter().try_for_each(|part| self.send(part))?;
+        while self.waiting > 0 {
+            self.receive()?;
+        }
+        let parts = std::mem::take(&mut self.done).into_values().collect();
+        let place = Arc::clone(&self.place);
+        let end = async move { place.store.complete_multipart(&place.path, &place.id, parts).await };
+        let ended =
+            wait(&self.runtime, END, end).and_then(|end| end.map_err(|error| self.place.failure(&error)));
+        ended.map_err(|error| error.url(&self.place.name))?;
+        self.ended = true;
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    /// What was sent is of no use to anybody, but can cost money.
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.flying.abort_all();
+        let place = Arc::clone(&self.place);
+        let abort = async move { place.store.abort_multipart(&place.path, &place.id).await };
+        if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
+            let name = &self.place.name;
+            log::warn!(target: crate::LOG, "{name}: the parts that were sent could not be taken back");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Pieces of a file, cut to the parts of an upload: those that may come again are kept until the end.
+
+use bytes::Bytes;
+use sapwood_core::{Error, ErrorKind, Piece, Result};
+use std::collections::BTreeMap;
+
+/// Bytes of the first parts. Stores want 5 MiB at least, but of the last.
+const PART: usize = 8 << 20;
+/// So many parts, and those that follow are twice as long: stores take 10,000, and so all that one of them can hold.
+const PARTS_OF_A_LENGTH: usize = 1000;
+/// Most bytes that are kept.
+const MOST_HELD: usize = 1 << 30;
+
+/// A part, ready to be sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its place among the parts, from 0.
+    pub(crate) number: usize,
+    pub(crate) bytes: Bytes,
+}
+
+/// Cuts pieces to parts.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// The part that grows: its number, its offset in the file, and if a byte of it may come again.
+    number: usize,
+    open: Vec<u8>,
+    open_at: u64,
+    provisional: bool,
+    /// Parts of which bytes may come again, by their offset.
+    held: BTreeMap<u64, (usize, Vec<u8>)>,
+    held_bytes: usize,
+}
+
+fn length_of(number: usize) -> usize {
+    PART << (number / PARTS_OF_A_LENGTH).min(10)
+}
+
+impl Parts {
+    /// Takes a piece, and gives the parts that are complete.
+    ///
+    /// # Errors
+    /// `Limit` if too much would have to be kept.
+    pub(crate) fn write(&mut self, piece: &Piece) -> Result<Vec<Part>> {
+        let end = self.open_at + self.open.len() as u64;
+        if piece.offset < end {
+            self.overwrite(piece.offset, &piece.bytes)?;
+            return Ok(Vec::new());
+        }
+        let mut ready = Vec::new();
+        let mut bytes = &piece.bytes[..];
+        while !bytes.is_empty() {
+            let room = length_of(self.number) - self.open.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.open.extend_from_slice(now);
+            self.provisional |= piece.provisional;
+            bytes = later;
+            if now.len() == room {
+                ready.extend(self.close());
+            }
+        }
+        if self.held_bytes > MOST_HELD {
+            let message =
+                "there are directories all over the file, and what is around them has to be kept in memory";
+            return Err(Error::new(ErrorKind::Limit, message)
+                .hint("write to a local file and copy it, or make the directories first"));
+        }
+        Ok(ready)
+    }
+
+    /// Ends the file: the parts that are left.
+    pub(crate) fn finish(mut self) -> Vec<Part> {
+        let mut left = Vec::new();
+        if !self.open.is_empty() || self.number == 0 {
+            left.extend(self.close());
+        }
+        let held = std::mem::take(&mut self.held).into_values();
+        left.extend(held.map(|(number, bytes)| Part { number, bytes: bytes.into() }));
+        left
+    }
+
+    /// Ends the part that grows.
+    fn close(&mut self) -> Option<Part> {
+        let room = length_of(self.number + 1);
+        let bytes = std::mem::replace(&mut self.open, Vec::with_capacity(room.min(PART)));
+        let (number, at) = (self.number, self.open_at);
+        self.number += 1;
+        self.open_at += bytes.len() as u64;
+        if std::mem::take(&mut self.provisional) {
+            self.held_bytes += bytes.len();
+            self.held.insert(at, (number, bytes));
+            return None;
+        }
+        Some(Part { number, bytes: bytes.into() })
+    }
+
+    fn overwrite(&mut self, mut at: u64, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let (start, part) = if at >= self.open_at {
+                (self.open_at, &mut self.open)
+            } else {
+                match self.held.range_mut(..=at).next_back() {
+                    Some((start, (_, part))) => (*start, part),
+                    None => return Err(sent(at)),
+                }
+            };
+            let from = usize::try_from(at - start).unwrap_or(usize::MAX);
+            let room = part.len().saturating_sub(from).min(bytes.len());
+            let Some(target) = part.get_mut(from..from + room).filter(|_| room > 0) else {
+                return Err(sent(at));
+            };
+            let (now, later) = bytes.split_at(room);
+            target.copy_from_slice(now);
+            (at, bytes) = (at + room as u64, later);
+        }
+        Ok(())
+    }
+}
+
+fn sent(at: u64) -> Error {
+    Error::usage("bytes that were sent cannot be written again: they were not said to be provisional").at(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(offset: usize, bytes: Vec<u8>, provisional: bool) -> Piece {
+        Piece { offset: offset as u64, bytes: bytes.into(), provisional }
+    }
+
+    fn together(mut parts: Vec<Part>) -> Vec<u8> {
+        parts.sort_by_key(|part| part.number);
+        assert!(parts.iter().enumerate().all(|(number, part)| part.number == number));
+        parts.iter().flat_map(|part| part.bytes.to_vec()).collect()
+    }
+
+    #[test]
+    fn what_may_come_again_is_kept() {
+        let mut parts = Parts::default();
+        let mut sent = parts.write(&piece(0, vec![1; 100], true)).unwrap();
+        sent.extend(parts.write(&piece(100, vec![2; 3 * PART], false)).unwrap());
+        assert_eq!(sent.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2]);
+        // Over the border of two parts.
+        sent.extend(parts.write(&piece(100 + 3 * PART, vec![3; PART], true)).unwrap());
+        sent.extend(parts.write(&piece(100 + 4 * PART, vec![4; 10], false)).unwrap());
+        sent.extend(parts.write(&piece(100 + 3 * PART, vec![5; PART], false)).unwrap());
+        sent.extend(parts.write(&piece(0, vec![6; 100], false)).unwrap());
+        assert_eq!(sent.len(), 2);
+        assert_eq!(parts.write(&piece(PART, vec![0; 1], false)).unwrap_err().kind(), ErrorKind::Usage);
+        sent.extend(parts.finish());
+        let expected = [vec![6; 100], vec![2; 3 * PART], vec![5; PART], vec![4; 10]].concat();
+        assert!(together(sent) == expected);
+    }
+
+    #[test]
+    fn ten_thousand_parts_hold_what_a_store_can() {
+        assert_eq!(length_of(999), PART);
+        let most: usize = (0..10_000).map(length_of).sum();
+        assert!(most > 5 << 40);
+    }
+
+    #[test]
+    fn a_file_of_one_part() {
+        let mut parts = Parts::default();
+        assert!(parts.write(&piece(0, vec![1; 10], true)).unwrap().is_empty());
+        assert_eq!(together(parts.finish()), [1; 10]);
+        assert_eq!(Parts::default().finish().len(), 1);
+    }
+}
