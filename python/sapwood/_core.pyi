@@ -48,9 +48,11 @@ def replay_job(
     policy: str,
     lines: dict[str, tuple[float, int, float, int | None]] | None,
     urls: dict[str, str],
+    replicas: list[tuple[float, int, float, int | None]],
 ) -> str:
     """What a job costs by a policy, as JSON: over lines (round trip in seconds, bytes per second, seconds for
-    each request, requests at the same time) by server, "" for the others; without lines, from these URLs."""
+    each request, requests at the same time) by server, "" for the others, and of further places of each file;
+    without lines, from these URLs."""
 
 @final
 class CoreError(Exception):
@@ -258,9 +260,10 @@ class Lazy:
         """Fetches a declared set of a window in one planned request, and decodes it."""
     def release(self, window: int) -> None:
         """Nobody needs the window any more: it may be dropped. May be called at any time."""
-    def expect(self, windows: Sequence[int]) -> int:
+    def expect(self, windows: Sequence[tuple[int, float]]) -> int:
         """Says which windows will be opened, each once, in order of their first opening: those
-        are fetched ahead, and no others, until what this returns is forgotten."""
+        are fetched ahead, and no others, until what this returns is forgotten. And what share of
+        their entries will be looked at: where few are, little is guessed."""
     def forget(self, expected: int) -> None:
         """None of the windows that were expected will be opened any more. May be called at any time."""
     def learned(self) -> list[tuple[int, int, int]]:
@@ -296,6 +299,29 @@ class Column:
     form: Any
     length: int
     buffers: list[NDArray[np.generic]]
+
+def repack(
+    inputs: Sequence[File | tuple[str, dict[str, Any]]],
+    target: Any,
+    name: str,
+    *,
+    compression: int | None = None,
+    basket_size: int | None = None,
+    cluster: tuple[str, int] | None = None,
+    trees: Sequence[str] | None = None,
+    choices: Sequence[
+        tuple[str, Sequence[str] | None, Sequence[Sequence[tuple[int, int]]] | None]
+    ] = (),
+    intersection: bool = False,
+    threads: int | None = None,
+    deadline: float | None = None,
+) -> dict[str, Any]:
+    """Write what is in some files, which are open or opened by URL and options, to a new one; ROOT shows `name`.
+
+    cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: of a tree, the paths of its
+    branches and, for each input that has it, the ranges of its entries; None for all. Gives the fields of
+    `sapwood.repacking.RepackReport`; times in nanoseconds.
+    """
 
 @final
 class Writer:

@@ -151,9 +151,10 @@ class LazyReader:
         self._core.release(window)
 
     @contextmanager
-    def going_over(self, windows: Iterable[int]) -> Iterator[None]:
-        """A context in which these windows will be opened, in that order; then the profile is saved."""
-        expected = self._core.expect(list(windows))
+    def going_over(self, windows: Mapping[int, float]) -> Iterator[None]:
+        """A context in which these windows will be opened, in that order, to look at a share of the entries of each;
+        then the profile is saved."""
+        expected = self._core.expect(list(windows.items()))
         try:
             yield
         finally:

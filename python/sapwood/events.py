@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, overload
@@ -19,6 +20,7 @@ from ._numpy import column_to_numpy
 from .errors import KeyInFileError
 
 Getter = Callable[[int], Any]
+Visit = tuple[int, Sequence[int]]
 
 
 class Event:
@@ -119,7 +121,7 @@ class Events(LazyView, Sequence[Event]):
 
     def __iter__(self) -> Iterator[Event]:
         visits = self._visits()
-        with self._reader.going_over(dict.fromkeys(index for index, _ in visits)):
+        with self._reader.going_over(self._shares(visits)):
             for index, positions in visits:
                 window = self._window(index)
                 for position in positions:
@@ -132,7 +134,7 @@ class Events(LazyView, Sequence[Event]):
     def _window(self, index: int) -> _Window:
         return _Window(self._reader.hold(index))
 
-    def _visits(self) -> list[tuple[int, Sequence[int]]]:
+    def _visits(self) -> list[Visit]:
         """Windows, and the positions of the entries in them, in the order of the entries."""
         entries = self._entries
         if isinstance(entries, range) and entries.step == 1:
@@ -148,6 +150,18 @@ class Events(LazyView, Sequence[Event]):
         positions = (numbers - starts[windows]).tolist() if len(numbers) else []
         groups = groupby(zip(windows.tolist(), positions, strict=True), key=lambda pair: pair[0])
         return [(index, [position for _, position in group]) for index, group in groups]
+
+
+    def _shares(self, visits: list[Visit]) -> dict[int, float]:
+        """By window, in the order of the first visits, what share of its entries are looked at."""
+        shares = dict.fromkeys((index for index, _ in visits), 1.0)
+        if not (isinstance(self._entries, range) and self._entries.step == 1):
+            counts = Counter[int]()
+            for index, positions in visits:
+                counts[index] += len(positions)
+            for index, (start, stop) in ((index, self.windows[index]) for index in shares):
+                shares[index] = min(1.0, counts[index] / (stop - start))
+        return shares
 
 
 class _Window(dict[str, Getter]):

@@ -52,7 +52,7 @@ class LazyChunks(LazyView, Sequence[Any]):
         return self._chunk(index)
 
     def __iter__(self) -> Iterator[Any]:
-        with self._reader.going_over(range(len(self))):
+        with self._reader.going_over(dict.fromkeys(range(len(self)), 1.0)):
             for index in range(len(self)):
                 yield self._chunk(index)
 
@@ -74,7 +74,7 @@ def whole_loader(reader: LazyReader) -> Callable[[str], Column]:
 
     def load(name: str) -> Column:
         parts = []
-        with reader.going_over(range(len(reader.windows))):
+        with reader.going_over(dict.fromkeys(range(len(reader.windows)), 1.0)):
             for window in range(len(reader.windows)):
                 parts.append(reader.column(name, window))
                 reader.release(window)

@@ -56,8 +56,9 @@ impl Lazy {
         self.0.release(window);
     }
 
-    /// Says which windows will be opened, each once, in order; what to forget when none of them will be any more.
-    fn expect(&self, windows: Vec<usize>) -> u64 {
+    /// Says which windows will be opened, each once, in order, and what share of their entries will be looked at;
+    /// what to forget when none of them will be any more.
+    fn expect(&self, windows: Vec<(usize, f64)>) -> u64 {
         self.0.expect(windows)
     }
 

@@ -124,8 +124,9 @@ impl Lazy {
     }
 
     /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
-    /// ahead, and no others. Until it is [forgotten](Lazy::forget), by what is returned.
-    pub fn expect(&self, windows: Vec<usize>) -> u64 {
+    /// ahead, and no others. And what share of the entries of each will be looked at: where few are, little is guessed.
+    /// Until it is [forgotten](Lazy::forget), by what is returned.
+    pub fn expect(&self, windows: Vec<(usize, f64)>) -> u64 {
         self.reader.expect(windows)
     }
 

@@ -21,6 +21,7 @@ mod travel;
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
 pub use policy::Rules;
 pub use reader::{Fetched, Limits, Reader};
+pub use travel::Stop;
 
 use crate::Fetcher;
 use sapwood_core::ByteRange;

@@ -214,9 +214,13 @@ impl Policy {
     }
 
     /// What may be fetched on suspicion: a wrong guess must not cost much more than the waits that a right one saves.
+    /// Where few entries are looked at, it serves few: it begins small, and doubles with each wait.
     fn suspected_bytes(&self, touch: &Touch<'_>) -> u64 {
         let worth = touch.in_flight_bytes.map(|bytes| bytes.saturating_mul(WORTH_OF_GUESS).max(LEAST_GUESS));
-        worth.unwrap_or(u64::MAX).min(self.rules.suspected_bytes)
+        let most = worth.unwrap_or(u64::MAX).min(self.rules.suspected_bytes);
+        let doublings = i32::try_from(touch.misses).unwrap_or(i32::MAX);
+        let share = self.travel.share(touch.window) * 2_f64.powi(doublings);
+        if share < 1.0 { (most as f64 * share) as u64 } else { most }
     }
 
     /// What is needed next: at most `most` of `windows`.
@@ -371,6 +375,17 @@ mod tests {
             let touch = Touch { in_flight_bytes, ..touch(0, &[9]) };
             let decision = policy.decide(&touch, |_| Some(2 << 20));
             assert_eq!(decision.columns.len(), columns + 1, "{in_flight_bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_guess_for_few_entries_is_small_and_doubles() {
+        let mut policy = Policy::new(10, Rules { suspected_bytes: 800, ..RULES }, &[]);
+        policy.travel.expect(vec![(3, 0.125)]);
+        policy.open(3);
+        for (misses, columns) in [(0, 2), (1, 3), (2, 5), (3, 9), (99, 9)] {
+            let decision = policy.decide(&Touch { misses, ..touch(3, &[9]) }, |_| Some(100));
+            assert_eq!(decision.columns.len(), columns, "{misses}");
         }
     }
 

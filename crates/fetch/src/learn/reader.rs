@@ -6,6 +6,7 @@ use super::flight::Flight;
 use super::ledger::{Accounting, Fetch, Ledger};
 use super::policy::{Decision, Policy, Rules, Touch};
 use super::store::{Place, Stage, Store};
+use super::travel::Stop;
 use super::{Kind, Layout};
 use crate::plan;
 use crate::wait::wait;
@@ -150,8 +151,9 @@ impl<V: Clone + Send + 'static> Reader<V> {
     }
 
     /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
-    /// ahead, and no others. Until it is [forgotten](Reader::forget), by what is returned.
-    pub fn expect(&self, windows: Vec<usize>) -> u64 {
+    /// ahead, and no others. And what share of the entries of each will be looked at: where few are, little is guessed.
+    /// Until it is [forgotten](Reader::forget), by what is returned.
+    pub fn expect(&self, windows: Vec<Stop>) -> u64 {
         self.0.lock().policy.travel.expect(windows)
     }
 

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// How many of the windows opened last tell the direction of travel.
 const NEAR: usize = 4;
 
+/// A window that will be opened, and the share of its entries that will be looked at.
+pub type Stop = (usize, f64);
+
 /// The windows that are needed next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
@@ -17,8 +20,8 @@ pub(super) enum Next {
 /// Where a reader goes.
 #[derive(Debug, Default)]
 pub(super) struct Travel {
-    /// Windows in the order in which they will be opened first, by the number of who named them.
-    paths: BTreeMap<u64, Vec<usize>>,
+    /// By the number of who named them.
+    paths: BTreeMap<u64, Vec<Stop>>,
     named: u64,
     jumps: u64,
     /// The window opened last was jumped to.
@@ -26,8 +29,9 @@ pub(super) struct Travel {
 }
 
 impl Travel {
-    /// Somebody names the windows that he will open, each once; what [`forget`](Travel::forget) calls him.
-    pub(super) fn expect(&mut self, path: Vec<usize>) -> u64 {
+    /// Somebody names the windows that he will open, each once, in the order in which he will open them first; what
+    /// [`forget`](Travel::forget) calls him.
+    pub(super) fn expect(&mut self, path: Vec<Stop>) -> u64 {
         self.named += 1;
         self.paths.insert(self.named, path);
         self.named
@@ -36,6 +40,12 @@ impl Travel {
     /// He opens none of them any more.
     pub(super) fn forget(&mut self, name: u64) {
         self.paths.remove(&name);
+    }
+
+    /// The share of the entries of a window that are looked at; 1, if nobody said.
+    pub(super) fn share(&self, window: usize) -> f64 {
+        let stops = self.paths.values().flatten().filter(|(stop, _)| *stop == window);
+        stops.map(|(_, share)| *share).reduce(f64::max).unwrap_or(1.0)
     }
 
     /// A window is opened for the first time; `recent` are those opened before, the newest first.
@@ -50,8 +60,8 @@ impl Travel {
     pub(super) fn next(&self, recent: &VecDeque<usize>, windows: usize, most: usize, is_known: bool) -> Next {
         let Some(&here) = recent.front() else { return Next::These(Vec::new()) };
         for path in self.paths.values().rev() {
-            if let Some(at) = path.iter().position(|window| *window == here) {
-                return Next::These(path.iter().skip(at + 1).take(most).copied().collect());
+            if let Some(at) = path.iter().position(|(window, _)| *window == here) {
+                return Next::These(path.iter().skip(at + 1).take(most).map(|(window, _)| *window).collect());
             }
         }
         let before: Vec<usize> = recent.iter().skip(1).take(NEAR).copied().collect();
@@ -97,7 +107,10 @@ mod tests {
     #[test]
     fn who_says_where_he_goes_is_believed() {
         let mut travel = Travel::default();
-        let (one, other) = (travel.expect(vec![5, 1, 9, 0, 3]), travel.expect(vec![7, 5]));
+        let path = |windows: &[usize], share| windows.iter().map(|window| (*window, share)).collect();
+        let one = travel.expect(path(&[5, 1, 9, 0, 3], 0.2));
+        let other = travel.expect(path(&[7, 5], 0.1));
+        assert_eq!([4, 5, 7].map(|window| travel.share(window)), [1.0, 0.2, 0.1]);
         assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![]));
         travel.forget(other);
         assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![1, 9, 0]));

@@ -258,7 +258,7 @@ fn a_jump_in_something_large_is_a_wait() {
 fn only_windows_that_were_named_are_fetched_ahead() {
     let case = Case::prompt(RULES, &[(1, 1.0)]);
     let path = vec![6, 3, 4, 9];
-    let name = case.reader.expect(path.clone());
+    let name = case.reader.expect(path.iter().map(|window| (*window, 1.0)).collect());
     for &window in &path {
         case.touch(&[1], window);
     }
