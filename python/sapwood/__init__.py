@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .opening import open
     from .profile import Profile
     from .replaying import replay
+    from .repacking import RepackReport, merge, repack
     from .report import ReadReport, Report
     from .tracing import trace
     from .tree import Tree
@@ -40,6 +41,7 @@ _HOMES = {
     "File": "file",
     "Profile": "profile",
     "ReadReport": "report",
+    "RepackReport": "repacking",
     "Report": "report",
     "Tree": "tree",
     "WritableFile": "writing",
@@ -50,11 +52,13 @@ _HOMES = {
     "edm": "edm",
     "errors": "errors",
     "iterate": "multi",
+    "merge": "repacking",
     "monitoring": "monitoring",
     "nanoevents": "_nanoevents",
     "num_entries": "multi",
     "open": "opening",
     "recreate": "writing",
+    "repack": "repacking",
     "replay": "replaying",
     "trace": "tracing",
     "tune": "tune",
@@ -70,6 +74,7 @@ __all__ = [
     "File",
     "Profile",
     "ReadReport",
+    "RepackReport",
     "Report",
     "Tree",
     "WritableFile",
@@ -80,11 +85,13 @@ __all__ = [
     "edm",
     "errors",
     "iterate",
+    "merge",
     "monitoring",
     "nanoevents",
     "num_entries",
     "open",
     "recreate",
+    "repack",
     "replay",
     "trace",
     "tune",

@@ -20,7 +20,7 @@ pub use sapwood_tfile::Entry as KeyEntry;
 /// Classes of trees that are known without the file's class descriptions.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];
 /// Classes of the other columnar format.
-const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
+pub(crate) const RNTUPLES: [&str; 2] = ["ROOT::RNTuple", "ROOT::Experimental::RNTuple"];
 
 /// An open ROOT file. Cheap to clone; all clones share one connection and its counters.
 #[derive(Debug, Clone)]
@@ -282,8 +282,8 @@ pub enum Item {
 pub(crate) struct Found {
     path: String,
     pub(crate) key: Key,
-    record: Record,
-    streamers: Arc<StreamerInfos>,
+    pub(crate) record: Record,
+    pub(crate) streamers: Arc<StreamerInfos>,
 }
 
 impl Inner {
@@ -292,7 +292,7 @@ impl Inner {
     }
 
     /// Runs a parser that asks for bytes.
-    fn parse<T>(
+    pub(crate) fn parse<T>(
         &self,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
@@ -318,7 +318,7 @@ fn both<A, B, C>(first: Step<A>, second: Step<B>, third: C) -> Step<(C, A, B)> {
     }
 }
 
-fn is_tree(class: &str, streamers: &StreamerInfos) -> bool {
+pub(crate) fn is_tree(class: &str, streamers: &StreamerInfos) -> bool {
     TREES.contains(&class) || streamers.derives_from(class, "TTree")
 }
 

@@ -35,6 +35,7 @@ mod pool;
 mod reach;
 mod read;
 mod recorded;
+pub mod repack;
 mod request;
 mod scan;
 mod tree;

@@ -78,7 +78,7 @@ impl File {
         }
     }
 
-    fn get(&self) -> PyResult<sapwood::File> {
+    pub(crate) fn get(&self) -> PyResult<sapwood::File> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.clone().ok_or_else(|| {
             exception(

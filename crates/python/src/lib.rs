@@ -10,6 +10,7 @@ mod lazy;
 mod listing;
 mod logging;
 mod object;
+mod repack;
 mod sink;
 mod trace;
 mod tree;
@@ -38,6 +39,8 @@ mod _core {
     use crate::lazy::Lazy;
     #[pymodule_export]
     use crate::listing::{list_directory, redact};
+    #[pymodule_export]
+    use crate::repack::repack;
     #[pymodule_export]
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]

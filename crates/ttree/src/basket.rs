@@ -89,7 +89,10 @@ impl BasketHeader {
 
     /// Checks what the header announces against the record, so that memory can be taken for it:
     /// the blocks of a compressed payload bound its size by their own headers.
-    pub(crate) fn check_record(&self, record: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Corrupt` or `Truncated` if they contradict each other.
+    pub fn check_record(&self, record: &[u8]) -> Result<()> {
         if self.record_len > record.len() || self.key_len > self.record_len || self.end != self.key_len {
             return Err(Error::corrupt(format!(
                 "a basket's header of {} bytes contradicts its key ({} of {} bytes) in a record of {}",
@@ -115,7 +118,10 @@ impl BasketHeader {
     }
 
     /// The content of a basket that is a record of its own, into `place`, which has `object_len` bytes.
-    pub(crate) fn decompress_into(&self, record: &[u8], place: &mut [u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Checksum` if it is damaged.
+    pub fn decompress_into(&self, record: &[u8], place: &mut [u8]) -> Result<()> {
         let payload = record.get(self.key_len..self.record_len).ok_or_else(|| {
             Error::corrupt(format!("a basket of {} bytes has a key of {}", self.record_len, self.key_len))
         })?;

@@ -12,8 +12,10 @@ from .doctor import doctor
 from .head import head
 from .layout import layout
 from .ls import ls
+from .merge import merge
 from .monitor import monitor
 from .profile import app as profile
+from .repack import repack, skim, slim
 from .replay import replay
 from .report import report
 from .show import show
@@ -57,7 +59,7 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, layout, report, doctor, monitor, trace, replay, tune):
+for _command in (ls, show, head, convert, repack, slim, skim, merge, layout, report, doctor, monitor, trace, replay, tune):
     app.command()(_command)
 app.add_typer(cache, name="cache")
 app.add_typer(profile, name="profile")

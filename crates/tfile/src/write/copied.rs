@@ -15,9 +15,9 @@ const LARGE: u16 = 1000;
 const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
 
 impl FileWriter {
-    /// True if the record of this key can be [copied](FileWriter::copied) to the end of the file, and its process ids
-    /// be counted from `pid_shift` on: offsets of 4 bytes end at 2 GiB, and say nothing of process ids.
-    pub fn can_take(&self, key: &[u8], pid_shift: u16) -> bool {
+    /// True if the record of this key can be copied to the end of the file, and its process ids be counted from
+    /// `pid_shift` on: offsets of 4 bytes end at 2 GiB, and say nothing of process ids.
+    fn can_take(&self, key: &[u8], pid_shift: u16) -> bool {
         is_wide(key) || (pid_shift == 0 && self.end() <= u64::from(u32::MAX >> 1))
     }
 
@@ -26,7 +26,7 @@ impl FileWriter {
     /// `pid_shift` is added to `fPidOffset`.
     ///
     /// # Errors
-    /// `Corrupt` if it is no key; `Limit` if it cannot be [taken](FileWriter::can_take), or the record is too long.
+    /// `Corrupt` if it is no key; `Limit` if its key is narrow and the file too long for it, or the record too long.
     pub fn copied(
         &mut self,
         directory: DirectoryId,
@@ -106,7 +106,8 @@ impl FileWriter {
     }
 }
 
-fn is_wide(key: &[u8]) -> bool {
+/// True if a key, or the record that begins with it, has offsets of 8 bytes.
+pub fn is_wide(key: &[u8]) -> bool {
     key.get(VERSION_AT..)
         .and_then(|rest| rest.first_chunk())
         .is_some_and(|word| u16::from_be_bytes(*word) > LARGE)

@@ -13,14 +13,46 @@ const FEWEST_BASKETS: usize = 10;
 pub struct TreeChange {
     /// `fEntries`.
     pub entries: u64,
-    /// `fAutoFlush`: entries of the clusters behind the last of `clusters`; 0 or less if that is not known.
-    pub auto_flush: i64,
-    /// `fClusterRangeEnd` and `fClusterSize`: the last entry of each range, and the size of its clusters.
-    pub clusters: Vec<(u64, u64)>,
+    /// Where clusters end; `None` leaves what the record says.
+    pub clusters: Option<ClusterChange>,
     /// By the places of [`TreeOutline::branches`]; `None` leaves the branch out, with what is below it.
     pub branches: Vec<Option<BranchChange>>,
     /// Leaves out `fTreeIndex`: what it says of entries holds no longer.
     pub drop_index: bool,
+}
+
+/// What a tree's record is to say of its clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterChange {
+    /// `fAutoFlush`: entries of the clusters behind the last of `ranges`; 0 or less if that is not known.
+    pub auto_flush: i64,
+    /// `fClusterRangeEnd` and `fClusterSize`: the last entry of each range, and the size of its clusters.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+impl ClusterChange {
+    /// For clusters of so many entries each, one after the other. A range of clusters of one size may end with a
+    /// smaller one (root-io-spec TTree §6.1).
+    pub fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> ClusterChange {
+        let (mut ranges, mut end) = (Vec::new(), 0_u64);
+        let mut open: Option<u64> = None;
+        for size in sizes.into_iter().filter(|&size| size > 0) {
+            if let Some(of) = open.filter(|&of| size > of) {
+                ranges.push((end - 1, of));
+                open = None;
+            }
+            end += size;
+            match open {
+                Some(of) if size < of => {
+                    ranges.push((end - 1, of));
+                    open = None;
+                }
+                _ => open = Some(size),
+            }
+        }
+        let last = open.or_else(|| ranges.pop().map(|(_, size)| size));
+        ClusterChange { auto_flush: last.and_then(|size| i64::try_from(size).ok()).unwrap_or(0), ranges }
+    }
 }
 
 /// What a branch is to say instead.
@@ -71,22 +103,23 @@ impl TreeOutline {
             }
         }
         let places = &self.tree;
-        let auto_flush = u64::from_ne_bytes(change.auto_flush.to_ne_bytes());
-        let numbers = [
+        let mut numbers = vec![
             (places.entries, change.entries),
             (places.total_bytes, total),
             (places.zip_bytes, zip),
             (places.saved_bytes, zip),
             (places.flushed_bytes, zip),
-            (places.auto_flush, auto_flush),
         ];
+        if let Some(clusters) = &change.clusters {
+            numbers.push((places.auto_flush, u64::from_ne_bytes(clusters.auto_flush.to_ne_bytes())));
+        }
         for (place, value) in numbers {
             put(&mut edits, place, value)?;
         }
-        if let Some((count_at, range)) = &places.clusters {
-            let count = i32::try_from(change.clusters.len()).map_err(|_| too_many("clusters"))?;
+        if let (Some((count_at, range)), Some(clusters)) = (&places.clusters, &change.clusters) {
+            let count = i32::try_from(clusters.ranges.len()).map_err(|_| too_many("clusters"))?;
             edits.replace(*count_at..*count_at + 4, count.to_be_bytes());
-            edits.replace(range.clone(), cluster_arrays(&change.clusters));
+            edits.replace(range.clone(), cluster_arrays(&clusters.ranges));
         }
         if let Some(index) = places.index.filter(|_| change.drop_index) {
             edits.replace(index.at..index.end, [0; 4]);

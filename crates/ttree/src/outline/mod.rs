@@ -8,7 +8,7 @@ mod described;
 mod edit;
 mod tree;
 
-pub use edit::{BranchChange, TreeChange};
+pub use edit::{BranchChange, ClusterChange, TreeChange};
 
 use crate::meta::baskets::BasketTable;
 use crate::{BasketRef, BranchKind};

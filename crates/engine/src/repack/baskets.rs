@@ -1,0 +1,181 @@
+//! What is done with the bytes of baskets.
+
+use super::chosen::Chosen;
+use bytes::Bytes;
+use sapwood_codec::{Compression, with_encoder};
+use sapwood_core::{Error, Result};
+use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Time that all threads took together.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    pub(super) decompress: AtomicU64,
+    pub(super) compress: AtomicU64,
+}
+
+/// Adds the time of `work` to `sum`.
+pub(super) fn timed<T>(sum: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = work();
+    sum.fetch_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    result
+}
+
+/// A basket that can be written.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// First entry in the new tree, and number of entries.
+    pub(super) first_entry: u64,
+    pub(super) entries: u64,
+    pub(super) body: Body,
+    /// What is stored.
+    pub(super) payload: Bytes,
+    /// Length of the content before compression.
+    pub(super) object_len: usize,
+}
+
+/// The key of a basket that can be written.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// As it was, with the fields of the basket; true if its payload is as it was, too.
+    Copied(Bytes, bool),
+    /// The fields behind a key that is made.
+    Made(Vec<u8>),
+}
+
+/// A basket that keeps its entries: as it is or, with `compression`, compressed anew.
+pub(super) fn whole(
+    basket: &BasketRef,
+    first_entry: u64,
+    record: &Bytes,
+    compression: Option<Compression>,
+    times: &Times,
+) -> Result<Ready> {
+    let header = BasketHeader::parse(record)?;
+    header.check_record(record)?;
+    if header.entries as u64 != basket.entries {
+        return Err(Error::corrupt(format!(
+            "a basket has {} entries, where the tree says {}",
+            header.entries, basket.entries
+        )));
+    }
+    let key = record.slice(..header.key_len);
+    let stored = record.slice(header.key_len..header.record_len);
+    let object_len = header.object_len;
+    let ready = |payload, body| Ready { first_entry, entries: basket.entries, body, payload, object_len };
+    let Some(compression) = compression else { return Ok(ready(stored, Body::Copied(key, true))) };
+    let mut content = vec![0; object_len];
+    timed(&times.decompress, || header.decompress_into(record, &mut content))?;
+    Ok(ready(compressed(content, compression, times)?, Body::Copied(key, false)))
+}
+
+/// What is stored of some content.
+fn compressed(content: Vec<u8>, compression: Compression, times: &Times) -> Result<Bytes> {
+    let mut payload = Vec::new();
+    let smaller = timed(&times.compress, || {
+        with_encoder(|encoder| encoder.compress(&content, compression, &mut payload))
+    })?;
+    payload.shrink_to_fit();
+    Ok(if smaller { payload } else { content }.into())
+}
+
+/// A basket that was cut, ready to be written. `base` is the entry that the cutter began with.
+pub(super) fn made(cut: Cut, base: u64, compression: Compression, times: &Times) -> Result<Ready> {
+    let object_len = cut.content.len();
+    Ok(Ready {
+        first_entry: base + cut.first_entry,
+        entries: cut.entries,
+        body: Body::Made(cut.fields),
+        payload: compressed(cut.content, compression, times)?,
+        object_len,
+    })
+}
+
+/// Takes a basket apart.
+pub(super) fn entries(basket: &BasketRef, bytes: &Bytes, times: &Times) -> Result<Entries> {
+    let entries = timed(&times.decompress, || Entries::parse(bytes, basket.embedded.is_some()))?;
+    if entries.len() as u64 == basket.entries {
+        return Ok(entries);
+    }
+    Err(Error::corrupt(format!(
+        "a basket has {} entries, where the tree says {}",
+        entries.len(),
+        basket.entries
+    )))
+}
+
+/// The places in a basket of the entries that were chosen.
+pub(super) fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterator<Item = Range<usize>> + 'c {
+    let first = basket.first_entry;
+    let place = move |entry: u64| usize::try_from(entry - first).unwrap_or(usize::MAX);
+    chosen.within(first..first + basket.entries).map(move |range| place(range.start)..place(range.end))
+}
+
+/// Where clusters end in the new tree.
+#[derive(Debug, Clone)]
+pub(super) enum Borders {
+    /// After so many entries, each.
+    Every(u64),
+    /// At these entries.
+    At(Vec<u64>),
+}
+
+impl Borders {
+    /// The cluster that holds an entry.
+    pub(super) fn cluster(&self, entry: u64) -> u64 {
+        match self {
+            Borders::Every(entries) => entry / entries.max(&1),
+            Borders::At(borders) => borders.partition_point(|&border| border <= entry) as u64,
+        }
+    }
+
+    /// Where the cluster ends that holds an entry.
+    fn end(&self, entry: u64) -> u64 {
+        match self {
+            Borders::Every(entries) => (self.cluster(entry) + 1).saturating_mul(*entries.max(&1)),
+            Borders::At(borders) => {
+                let next = borders.partition_point(|&border| border <= entry);
+                borders.get(next).copied().unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+/// Cuts baskets of one branch, cluster by cluster.
+#[derive(Debug)]
+pub(super) struct Branchwise {
+    pub(super) cutter: Cutter,
+    /// First entry of the branch in the new tree, and the next one that is added.
+    pub(super) base: u64,
+    pub(super) next: u64,
+}
+
+impl Branchwise {
+    /// Adds chosen entries of a basket; those that became full go to `out`.
+    pub(super) fn add(
+        &mut self,
+        entries: &Entries,
+        places: impl Iterator<Item = Range<usize>>,
+        borders: &Borders,
+        out: &mut Vec<Cut>,
+    ) -> Result<()> {
+        for range in places {
+            let mut from = range.start;
+            while from < range.end {
+                let end = borders.end(self.next);
+                let room = usize::try_from(end - self.next).unwrap_or(usize::MAX);
+                let step = room.min(range.end - from);
+                self.cutter.add(entries, from..from + step, out)?;
+                from += step;
+                self.next += step as u64;
+                if self.next == end {
+                    out.extend(self.cutter.close()?);
+                }
+            }
+        }
+        Ok(())
+    }
+}

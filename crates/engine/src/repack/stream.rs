@@ -1,0 +1,339 @@
+//! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
+//! threads, and placed cluster by cluster.
+
+use super::baskets::{Body, Borders, Branchwise, Ready, Times, entries, made, places, whole};
+use super::chosen::Chosen;
+use super::input::InputTree;
+use super::options::RepackReport;
+use super::target::Target;
+use super::writing::Output;
+use crate::Interrupt;
+use crate::pool::{compute, interrupted, runtime};
+use bytes::Bytes;
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_tfile::write::is_wide;
+use sapwood_ttree::BasketRef;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Compressed bytes that are fetched and worked on together, of this machine and of others.
+const BATCH: u64 = 6 << 20;
+const DISTANT_BATCH: u64 = 16 << 20;
+/// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
+const NARROW_END: u64 = 1 << 30;
+/// Baskets that wait until their cluster comes may take so many bytes.
+const WAITING: usize = 64 << 20;
+
+/// A basket that is to be read.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    /// Places of its branch in the target and in the input, and of the basket in that.
+    target: usize,
+    branch: usize,
+    basket: usize,
+    /// The cluster that its first entry becomes part of.
+    cluster: u64,
+}
+
+/// What is done with the baskets of one tree of one input.
+pub(super) struct Stream<'a> {
+    pub(super) input: &'a InputTree,
+    pub(super) chosen: &'a Chosen,
+    /// For each branch of the input, its place in the target.
+    pub(super) places: &'a [Option<usize>],
+    pub(super) borders: Borders,
+    /// First entry of the input in the new tree.
+    pub(super) base: u64,
+    pub(super) cut: bool,
+    pub(super) pool: &'a ThreadPool,
+    pub(super) times: &'a Times,
+}
+
+impl Stream<'_> {
+    /// Moves all baskets to the new file; what cutters hold stays there.
+    pub(super) fn run(
+        &self,
+        target: &mut Target,
+        output: &mut Output,
+        report: &mut RepackReport,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let parts = self.parts();
+        let mut waiting = Waiting::default();
+        let mut from = 0;
+        while let Some(first) = parts.get(from) {
+            let name = self.file_name(first);
+            let len =
+                parts.get(from..).unwrap_or_default().iter().take_while(|part| self.file_name(part) == name);
+            let to = from + len.count();
+            let file = self.input.file_of(name);
+            let immediate = file.0.fetcher.source().physics().immediate;
+            let most = if immediate { BATCH } else { DISTANT_BATCH };
+            let jobs = self.jobs(&parts, from..to, most);
+            let ahead = Ahead { jobs: 2, bytes: 2 * most };
+            let mut ahead = ReadAhead::new(jobs, file.0.fetcher.clone(), runtime()?, ahead);
+            while let Some(answer) = ahead.next(deadline, interrupt) {
+                let (range, bytes) = answer?;
+                let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
+                let batch = parts.get(range).unwrap_or_default();
+                let narrow = output.file.end() < NARROW_END;
+                let ready = self.batch(batch, bytes, target, narrow, interrupt);
+                let ready = ready.map_err(|error| error.url(self.input.file.url()))?;
+                waiting.add(ready, &self.borders, self.cut);
+                waiting.place(next, target, output, report)?;
+            }
+            from = to;
+        }
+        waiting.place(u64::MAX, target, output, report)
+    }
+
+    /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
+    fn parts(&self) -> Vec<Part> {
+        let mut keyed = Vec::new();
+        for (branch, place) in self.places.iter().enumerate() {
+            let (Some(target), Some(outline)) = (*place, self.input.outline.branches.get(branch)) else {
+                continue;
+            };
+            let mut last = 0;
+            for (basket, reference) in outline.baskets.iter().enumerate() {
+                let entries = reference.first_entry..reference.first_entry + reference.entries;
+                let Some(first) = self.chosen.within(entries).next() else { continue };
+                let cluster = self.borders.cluster(self.base + self.chosen.rank(first.start));
+                // Baskets of a branch stay in the order of their entries.
+                last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
+                let order = if self.cut { cluster } else { 0 };
+                keyed.push((
+                    (order, outline.file_name.as_str(), last),
+                    Part { target, branch, basket, cluster },
+                ));
+            }
+        }
+        keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        keyed.into_iter().map(|(_, part)| part).collect()
+    }
+
+    fn basket(&self, part: &Part) -> Option<&BasketRef> {
+        self.input.outline.branches.get(part.branch)?.baskets.get(part.basket)
+    }
+
+    fn file_name(&self, part: &Part) -> &str {
+        self.input.outline.branches.get(part.branch).map_or("", |branch| &branch.file_name)
+    }
+
+    /// Batches of consecutive parts, and what is to be fetched for each.
+    fn jobs(
+        &self,
+        parts: &[Part],
+        range: std::ops::Range<usize>,
+        most: u64,
+    ) -> Vec<Job<std::ops::Range<usize>>> {
+        let mut jobs: Vec<Job<std::ops::Range<usize>>> = Vec::new();
+        let mut bytes = u64::MAX;
+        for index in range {
+            let Some(basket) = parts.get(index).and_then(|part| self.basket(part)) else { continue };
+            let embedded = basket.embedded.as_ref().map(|embedded| embedded.len() as u64);
+            let len = embedded.unwrap_or(basket.len);
+            if bytes.saturating_add(len) > most {
+                jobs.push(Job { wanted: Vec::new(), tag: index..index });
+                bytes = 0;
+            }
+            bytes += len;
+            let Some(job) = jobs.last_mut() else { continue };
+            job.tag.end = index + 1;
+            if embedded.is_none() {
+                job.wanted.push(ByteRange { start: basket.offset, len: basket.len });
+            }
+        }
+        jobs
+    }
+
+    /// Works on the baskets of a batch: what can be placed, with the places of the branches.
+    fn batch(
+        &self,
+        parts: &[Part],
+        bytes: Vec<Bytes>,
+        target: &mut Target,
+        narrow: bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<(usize, Ready)>> {
+        let mut fetched = bytes.into_iter();
+        let mut work = Vec::with_capacity(parts.len());
+        for part in parts {
+            let basket = self.basket(part).ok_or_else(|| Error::corrupt("a basket is missing"))?;
+            let bytes = basket.embedded.clone().or_else(|| fetched.next());
+            work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
+        }
+        compute(self.pool, interrupt, |cancelled| {
+            if self.cut {
+                self.cut_all(&work, target, cancelled)
+            } else {
+                self.keep_all(&work, target, narrow, cancelled)
+            }
+        })
+    }
+
+    /// Baskets that keep their entries, or lose those that were not chosen.
+    fn keep_all(
+        &self,
+        work: &[(Part, &BasketRef, Bytes)],
+        target: &Target,
+        narrow: bool,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<(usize, Ready)>> {
+        let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+            let Some(Some(branch)) = target.branches.get(part.target) else {
+                return Err(Error::corrupt("a basket belongs to no branch"));
+            };
+            let first = self.base + self.chosen.rank(basket.first_entry);
+            let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
+            let fits = basket.embedded.is_none() && kept == basket.entries;
+            // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
+            if fits && (narrow || is_wide(bytes)) {
+                let compression = branch.recompress.then_some(branch.compression);
+                return Ok(vec![(part.target, whole(basket, first, bytes, compression, self.times)?)]);
+            }
+            let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
+            let mut cuts = Vec::new();
+            let entries = entries(basket, bytes, self.times)?;
+            cutting.add(&entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut cuts)?;
+            cuts.extend(cutting.cutter.close()?);
+            let made = cuts.into_iter().map(|cut| made(cut, first, branch.compression, self.times));
+            made.map(|ready| Ok((part.target, ready?))).collect()
+        };
+        let told = |item: &(Part, &BasketRef, Bytes)| {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(interrupted());
+            }
+            one(item).map_err(|error| self.locate(error, &item.0, item.1))
+        };
+        let ready: Vec<Vec<_>> = work.par_iter().map(told).collect::<Result<_>>()?;
+        Ok(ready.into_iter().flatten().collect())
+    }
+
+    /// Baskets that are taken apart and cut anew.
+    fn cut_all(
+        &self,
+        work: &[(Part, &BasketRef, Bytes)],
+        target: &mut Target,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<(usize, Ready)>> {
+        let mut of_branch: HashMap<usize, Vec<&(Part, &BasketRef, Bytes)>> = HashMap::new();
+        for item in work {
+            of_branch.entry(item.0.target).or_default().push(item);
+        }
+        let mut branches = Vec::with_capacity(of_branch.len());
+        for (place, items) in of_branch {
+            let branch = target.branches.get_mut(place).and_then(Option::as_mut);
+            let cutting = branch.and_then(|branch| branch.cutting.take().map(|c| (c, branch.compression)));
+            let (cutting, compression) = cutting.ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
+            branches.push((place, items, cutting, compression));
+        }
+        branches.sort_unstable_by_key(|(place, ..)| *place);
+        let cuts: Result<Vec<Vec<_>>> = branches
+            .par_iter_mut()
+            .map(|(place, items, cutting, compression)| {
+                let (base, mut ready) = (cutting.base, Vec::new());
+                for (part, basket, bytes) in items.iter() {
+                    if cancelled.load(Ordering::Relaxed) {
+                        return Err(interrupted());
+                    }
+                    let mut cuts = Vec::new();
+                    let cut = entries(basket, bytes, self.times).and_then(|entries| {
+                        cutting.add(&entries, places(basket, self.chosen), &self.borders, &mut cuts)
+                    });
+                    cut.map_err(|error| self.locate(error, part, basket))?;
+                    for cut in cuts {
+                        ready.push((*place, made(cut, base, *compression, self.times)?));
+                    }
+                }
+                Ok(ready)
+            })
+            .collect();
+        for (place, _, cutting, _) in branches {
+            if let Some(Some(branch)) = target.branches.get_mut(place) {
+                branch.cutting = Some(cutting);
+            }
+        }
+        Ok(cuts?.into_iter().flatten().collect())
+    }
+
+    fn locate(&self, error: Error, part: &Part, basket: &BasketRef) -> Error {
+        let error = if basket.embedded.is_none() { error.inside(basket.offset) } else { error };
+        error.branch(self.input.path(part.branch))
+    }
+}
+
+/// Baskets that are placed when their cluster comes.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Cluster, place of the branch, basket.
+    ready: Vec<(u64, usize, Ready)>,
+    bytes: usize,
+}
+
+impl Waiting {
+    fn add(&mut self, ready: Vec<(usize, Ready)>, borders: &Borders, cut: bool) {
+        for (place, ready) in ready {
+            let cluster = if cut { borders.cluster(ready.first_entry) } else { 0 };
+            self.bytes += ready.payload.len();
+            self.ready.push((cluster, place, ready));
+        }
+    }
+
+    /// Places those of clusters up to that of what comes next; all, if they have become too many.
+    fn place(
+        &mut self,
+        next: u64,
+        target: &mut Target,
+        output: &mut Output,
+        report: &mut RepackReport,
+    ) -> Result<()> {
+        let next = if self.bytes > WAITING { u64::MAX } else { next };
+        self.ready.sort_by_key(|(cluster, ..)| *cluster);
+        let end = self.ready.partition_point(|(cluster, ..)| *cluster <= next);
+        for (_, place, ready) in self.ready.drain(..end) {
+            self.bytes -= ready.payload.len();
+            match &ready.body {
+                Body::Copied(_, true) => report.copied_baskets += 1,
+                Body::Copied(_, false) => report.recompressed_baskets += 1,
+                Body::Made(_) => report.cut_baskets += 1,
+            }
+            target.place(place, ready, &mut output.file)?;
+            output.hand_on()?;
+        }
+        Ok(())
+    }
+}
+
+/// Places what the cutters of a tree still hold.
+pub(super) fn flush(
+    target: &mut Target,
+    output: &mut Output,
+    report: &mut RepackReport,
+    pool: &ThreadPool,
+    times: &Times,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
+    let ready: Vec<Option<Ready>> = compute(pool, interrupt, |_| {
+        let branches = target.branches.par_iter_mut();
+        let close = branches.map(|branch| {
+            let Some(branch) = branch else { return Ok(None) };
+            let Some(cutting) = &mut branch.cutting else { return Ok(None) };
+            let (base, compression) = (cutting.base, branch.compression);
+            cutting.cutter.close()?.map(|cut| made(cut, base, compression, times)).transpose()
+        });
+        close.collect()
+    })?;
+    for (place, ready) in ready.into_iter().enumerate() {
+        if let Some(ready) = ready {
+            report.cut_baskets += 1;
+            target.place(place, ready, &mut output.file)?;
+            output.hand_on()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! A tree that is written: where its baskets were put, and what its record says at the end.
+
+use super::baskets::{Body, Borders, Branchwise, Ready};
+use super::chosen::Chosen;
+use super::input::InputTree;
+use super::options::RepackOptions;
+use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::{Error, Result};
+use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
+use sapwood_ttree::write::ClusterSize;
+use sapwood_ttree::{BranchChange, BranchOutline, ClusterChange, Cutter, TreeChange, TreeOutline};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A tree that is written.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) directory: DirectoryId,
+    class_name: String,
+    name: String,
+    title: String,
+    outline: Arc<TreeOutline>,
+    /// By the places of the outline's branches; none for those that are left out.
+    pub(super) branches: Vec<Option<TargetBranch>>,
+    /// Places of the branches by their paths.
+    by_path: HashMap<String, usize>,
+    pub(super) entries: u64,
+    /// Entries of all clusters, if they have one size.
+    every: Option<u64>,
+    /// Sizes of the clusters so far, otherwise.
+    sizes: Vec<u64>,
+    /// True if its entries are all those of one input: what an index says holds still.
+    complete: bool,
+    inputs: usize,
+}
+
+/// A branch that is written.
+#[derive(Debug)]
+pub(super) struct TargetBranch {
+    pub(super) compression: Compression,
+    /// `fCompress`.
+    compression_number: i32,
+    /// True if baskets are compressed anew, whether they are cut or not.
+    pub(super) recompress: bool,
+    basket_size: i32,
+    pub(super) key: NewKey,
+    offset_len: i32,
+    has_references: bool,
+    first_entry: u64,
+    /// One past the last entry whose basket was placed, and what it is to be after this input.
+    next_entry: u64,
+    end: u64,
+    total_bytes: u64,
+    zip_bytes: u64,
+    baskets: Vec<(u64, u64, u32)>,
+    /// What cuts its baskets, if they are cut anew.
+    pub(super) cutting: Option<Branchwise>,
+}
+
+impl Target {
+    /// A tree like that of an input, with the `wanted` branches; its baskets are `cut` anew, or not.
+    pub(super) fn new(
+        input: &InputTree,
+        directory: DirectoryId,
+        wanted: &[bool],
+        cut: bool,
+        options: &RepackOptions,
+    ) -> Target {
+        let file_setting = input.file.header().compression;
+        let branches: Vec<Option<TargetBranch>> = (input.outline.branches.iter().enumerate())
+            .map(|(place, branch)| {
+                let references = cut && input.has_references(place);
+                let new = || TargetBranch::new(branch, &input.meta.name, file_setting, references, options);
+                wanted.get(place).copied().unwrap_or(false).then(new)
+            })
+            .collect();
+        let by_path = (0..branches.len()).map(|place| (input.path(place).to_owned(), place));
+        Target {
+            directory,
+            class_name: input.meta.class_name.clone(),
+            name: input.name.clone(),
+            title: input.title.clone(),
+            outline: Arc::clone(&input.outline),
+            by_path: by_path.collect(),
+            every: options.cluster.map(|size| cluster_entries(input, wanted, size)),
+            branches,
+            entries: 0,
+            sizes: Vec::new(),
+            complete: false,
+            inputs: 0,
+        }
+    }
+
+    /// For each branch of an input, the place of that which it becomes part of.
+    pub(super) fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
+        let place = |branch| self.by_path.get(input.path(branch)).copied();
+        let kept = |place: &usize| self.branches.get(*place).is_some_and(Option::is_some);
+        (0..input.outline.branches.len()).map(|branch| place(branch).filter(kept)).collect()
+    }
+
+    /// Where clusters end, while the chosen entries of an input are added.
+    pub(super) fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
+        match self.every {
+            Some(entries) => Borders::Every(entries),
+            None => {
+                let starts = input.meta.cluster_starts.iter().map(|&start| self.entries + chosen.rank(start));
+                let mut borders: Vec<u64> = starts.filter(|&border| border > self.entries).collect();
+                borders.push(self.entries + chosen.total());
+                borders.dedup();
+                Borders::At(borders)
+            }
+        }
+    }
+
+    /// Begins with the entries of an input.
+    pub(super) fn begin(
+        &mut self,
+        input: &InputTree,
+        places: &[Option<usize>],
+        chosen: &Chosen,
+        cut: bool,
+    ) -> Result<()> {
+        let base = self.entries;
+        for (branch, place) in places.iter().enumerate() {
+            let target = place.and_then(|place| self.branches.get_mut(place)).and_then(Option::as_mut);
+            let (Some(target), Some(outline)) = (target, input.outline.branches.get(branch)) else {
+                continue;
+            };
+            let (first, end) = input.extent(branch);
+            let (first, end) = (base + chosen.rank(first), base + chosen.rank(end));
+            target
+                .begin(first, end, outline, cut)
+                .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
+        }
+        Ok(())
+    }
+
+    /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
+    pub(super) fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
+        for (place, branch) in self.branches.iter().enumerate() {
+            let Some(branch) = branch else { continue };
+            let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
+            if reached != branch.end {
+                let message =
+                    format!("its baskets hold {reached} entries, where the tree says {}", branch.end);
+                let name = self.outline.branches.get(place).map_or("", |branch| &branch.name);
+                return Err(Error::corrupt(message).branch(name).url(input.file.url()));
+            }
+        }
+        if let Borders::At(borders) = self.borders(input, chosen) {
+            let starts = [self.entries].into_iter().chain(borders.iter().copied());
+            self.sizes.extend(starts.zip(&borders).map(|(start, end)| end - start));
+        }
+        self.entries += chosen.total();
+        self.inputs += 1;
+        self.complete = self.inputs == 1 && chosen.total() == input.meta.entries;
+        Ok(())
+    }
+
+    /// Places a basket in the file.
+    pub(super) fn place(&mut self, place: usize, ready: Ready, file: &mut FileWriter) -> Result<()> {
+        let Some(Some(branch)) = self.branches.get_mut(place) else {
+            return Err(Error::corrupt("a basket belongs to no branch"));
+        };
+        if ready.first_entry != branch.next_entry {
+            return Err(Error::corrupt(format!(
+                "the entries {} to {} are in no basket",
+                branch.next_entry, ready.first_entry
+            )));
+        }
+        let (payload, object_len) = (ready.payload, ready.object_len);
+        let placed = match &ready.body {
+            Body::Copied(key, _) => file.copied(self.directory, key, payload, 0)?,
+            Body::Made(fields) => file.unlisted(self.directory, &branch.key, fields, payload, object_len)?,
+        };
+        branch.next_entry += ready.entries;
+        branch.total_bytes += u64::from(placed.key_len) + object_len as u64;
+        branch.zip_bytes += u64::from(placed.bytes);
+        branch.baskets.push((ready.first_entry, placed.offset, placed.bytes));
+        Ok(())
+    }
+
+    /// Writes the tree's record.
+    pub(super) fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
+        let clusters = match self.every {
+            Some(entries) => {
+                let auto_flush = i64::try_from(entries).unwrap_or(i64::MAX);
+                Some(ClusterChange { auto_flush, ranges: Vec::new() })
+            }
+            None if self.complete && !cut => None,
+            None => Some(ClusterChange::of_sizes(self.sizes.iter().copied())),
+        };
+        let change = TreeChange {
+            entries: self.entries,
+            clusters,
+            branches: self.branches.iter().map(|branch| branch.as_ref().map(TargetBranch::change)).collect(),
+            drop_index: !self.complete,
+        };
+        let key = NewKey::new(&self.class_name, &self.name, &self.title, file.wide());
+        let record = self.outline.emit(key.len(), &change)?;
+        file.object(self.directory, &self.class_name, &self.name, &self.title, |buffer| {
+            buffer.bytes(&record);
+        })?;
+        Ok(())
+    }
+}
+
+impl TargetBranch {
+    fn new(
+        branch: &BranchOutline,
+        tree: &str,
+        file_setting: i32,
+        has_references: bool,
+        options: &RepackOptions,
+    ) -> TargetBranch {
+        let number = if branch.compression < 0 { file_setting } else { branch.compression };
+        let own = Compression::from_number(number);
+        // What nobody writes any more (the first ZLIB of ROOT) becomes what is closest to it.
+        let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
+        let basket_size = options.basket_size.and_then(|size| i32::try_from(size).ok());
+        TargetBranch {
+            compression: options.compression.unwrap_or(own),
+            compression_number: options.compression.map_or(branch.compression, Compression::number),
+            recompress: options.compression.is_some(),
+            basket_size: basket_size.unwrap_or(branch.basket_size),
+            key: NewKey::new("TBasket", &branch.name, tree, true),
+            offset_len: branch.entry_offset_len,
+            has_references,
+            first_entry: 0,
+            next_entry: 0,
+            end: 0,
+            total_bytes: 0,
+            zip_bytes: 0,
+            baskets: Vec::new(),
+            cutting: None,
+        }
+    }
+
+    fn begin(&mut self, first: u64, end: u64, input: &BranchOutline, cut: bool) -> Result<()> {
+        let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
+        let fresh = self.baskets.is_empty() && self.cutting.is_none();
+        if fresh && self.first_entry == reached {
+            (self.first_entry, self.next_entry) = (first, first);
+        } else if first != reached && first < end {
+            return Err(Error::unsupported(format!(
+                "the branch has its entry {first} where {reached} comes next: some input has fewer entries of it"
+            ))
+            .hint("leave the branch out"));
+        }
+        self.end = end.max(reached);
+        if input.baskets.is_empty() && first < end {
+            if !fresh {
+                return Err(Error::corrupt("the branch has no baskets in this file"));
+            }
+            self.next_entry = end;
+        } else if cut && self.cutting.is_none() && first < end {
+            self.cutting =
+                Some(Branchwise { cutter: self.cutter(self.basket_size), base: first, next: first });
+        }
+        Ok(())
+    }
+
+    /// A cutter of baskets of at most so many bytes.
+    fn cutter(&self, limit: i32) -> Cutter {
+        let limit = usize::try_from(limit).unwrap_or(0);
+        Cutter::new(limit, self.key.len(), self.offset_len, self.has_references)
+    }
+
+    /// A cutter of one basket, however large.
+    pub(super) fn single(&self) -> Cutter {
+        // Where a basket is shortened only, nobody asked whether its entries refer to places.
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, true)
+    }
+
+    fn change(&self) -> BranchChange {
+        BranchChange {
+            compression: self.compression_number,
+            basket_size: self.basket_size,
+            first_entry: self.first_entry,
+            entry_number: self.next_entry,
+            total_bytes: self.total_bytes,
+            zip_bytes: self.zip_bytes,
+            baskets: self.baskets.clone(),
+        }
+    }
+}
+
+/// Entries of clusters of a size; of bytes, by what the wanted branches take in the input.
+fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64 {
+    let bytes = match size {
+        ClusterSize::Entries(entries) => return entries.max(1),
+        ClusterSize::Bytes(bytes) => bytes,
+    };
+    let kept = input.outline.branches.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+    let baskets = kept.flat_map(|(branch, _)| &branch.baskets);
+    let sum: u64 = baskets
+        .map(|basket| basket.embedded.as_ref().map_or(basket.len, |embedded| embedded.len() as u64))
+        .sum();
+    let entries = u128::from(input.meta.entries) * u128::from(bytes) / u128::from(sum.max(1));
+    u64::try_from(entries).unwrap_or(u64::MAX).clamp(1, u64::from(u32::MAX >> 1))
+}

@@ -1,0 +1,89 @@
+//! `repack`: files out of files.
+
+use crate::arguments::{deadline, open_options};
+use crate::error::{detached, exception};
+use crate::file::File;
+use crate::sink::ObjectSink;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sapwood::Error;
+use sapwood::repack::{Choice, Drift, Input, RepackOptions};
+use sapwood::write::{ClusterSize, Compression, create_sink};
+
+/// Path of the tree, paths of its branches, and for each input the ranges of entries.
+type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
+
+/// Writes what is in some files to a new one; what was done.
+#[pyfunction]
+#[pyo3(signature = (
+    inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
+    intersection=false, threads=None, deadline=None
+))]
+#[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
+pub(crate) fn repack<'py>(
+    py: Python<'py>,
+    inputs: Vec<Bound<'py, PyAny>>,
+    target: &Bound<'py, PyAny>,
+    name: &str,
+    compression: Option<i32>,
+    basket_size: Option<u32>,
+    cluster: Option<(String, u64)>,
+    trees: Option<Vec<String>>,
+    choices: Vec<Chosen>,
+    intersection: bool,
+    threads: Option<usize>,
+    deadline: Option<f64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let inputs = inputs.iter().map(|one| input(one, deadline)).collect::<PyResult<Vec<_>>>()?;
+    let compression =
+        compression.map(Compression::from_number).transpose().map_err(|error| exception(&error))?;
+    let options = RepackOptions {
+        compression,
+        basket_size,
+        cluster: cluster.map(|(unit, size)| match unit.as_str() {
+            "entries" => ClusterSize::Entries(size),
+            _ => ClusterSize::Bytes(size),
+        }),
+        trees,
+        choices: choices.into_iter().map(choice).collect(),
+        drift: if intersection { Drift::Intersection } else { Drift::Strict },
+        threads,
+        deadline: self::deadline(deadline)?,
+    };
+    let url: Option<String> = target.extract().ok();
+    let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
+    let report = detached(py, |interrupt| {
+        let sink = match (url, object) {
+            (Some(url), _) => create_sink(&url)?,
+            (None, Some(object)) => Box::new(object),
+            (None, None) => return Err(Error::usage("there is no place to write to")),
+        };
+        sapwood::repack::repack(&inputs, sink, name, &options, interrupt)
+    })?;
+    let result = PyDict::new(py);
+    result.set_item("bytes", report.bytes)?;
+    result.set_item("trees", report.trees)?;
+    result.set_item("copied_baskets", report.copied_baskets)?;
+    result.set_item("recompressed_baskets", report.recompressed_baskets)?;
+    result.set_item("cut_baskets", report.cut_baskets)?;
+    result.set_item("objects", report.objects)?;
+    result.set_item("sums", report.sums)?;
+    result.set_item("decompress_ns", report.decompress_ns)?;
+    result.set_item("compress_ns", report.compress_ns)?;
+    result.set_item("notes", report.notes)?;
+    Ok(result)
+}
+
+/// An open file, or the place and the options of one.
+fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<Input> {
+    if let Ok(file) = one.cast::<File>() {
+        return Ok(Input::Open(file.get().get()?));
+    }
+    let (url, options): (String, Bound<'_, PyDict>) = one.extract()?;
+    Ok(Input::At(url, open_options(deadline, Some(&options))?))
+}
+
+fn choice((tree, branches, entries): Chosen) -> Choice {
+    let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
+    Choice { tree, branches, entries: entries.map(|inputs| inputs.into_iter().map(ranges).collect()) }
+}

@@ -1,0 +1,81 @@
+"""Options of the commands that write ROOT files, and what they tell at the end."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from ..repacking import RepackReport
+
+Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL.")]
+Target: TypeAlias = Annotated[str, typer.Argument(metavar="OUT", help="The new file; never one that is read.")]
+Compression: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ALGORITHM[:LEVEL]", help="zstd:5, lzma, lz4:9, zlib:1 or none; by default as it is."
+    ),
+]
+BasketSize: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Bytes of a basket before compression, such as 256k.")
+]
+ClusterSize: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Entries of a cluster, or its stored bytes, such as 20MB.")
+]
+Keep: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Only branches of these names; may be repeated.")
+]
+Drop: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="No branches of these names; may be repeated.")
+]
+MainTree: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="The tree that is chosen from; by default the largest."),
+]
+Trees: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--only-tree", metavar="PATH", help="Write only this tree; may be repeated.")
+]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace the new file, if it exists.")]
+
+
+def size(text: str | None) -> int | str | None:
+    """A number as it is, or a size such as "256k" with its unit written out."""
+    if text is None or text.isdecimal():
+        return None if text is None else int(text)
+    short = re.fullmatch(r"\s*([\d.]+)\s*([kKmMgG])(i?)\s*", text)
+    # As everywhere where baskets are spoken of, 256k are 262144 bytes.
+    return f"{short[1]} {short[2]}iB" if short else text
+
+
+def check_target(target: str, force: bool) -> None:
+    """Raises a UsageError if the target exists and may not be replaced."""
+    import os
+
+    from ..errors import UsageError
+
+    if os.path.exists(target) and not force:
+        raise UsageError(f"{target} exists; --force replaces it")
+
+
+def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
+    """Writes, and prints what was done."""
+    from ..layout import human_bytes
+    from ._output import print_json
+
+    began = time.monotonic()
+    report = write()
+    seconds = time.monotonic() - began
+    if as_json:
+        document: dict[str, Any] = {"output": target, "seconds": seconds, **vars(report)}
+        print_json(document | {"notes": list(report.notes)})
+        return
+    for note in report.notes:
+        print(f"sapwood: {note}", file=sys.stderr)
+    if sys.stdout.isatty():
+        trees = ", ".join(f"{entries:,} entries of {path}" for path, entries in report.trees.items())
+        print(f"{target}: {trees or 'no trees'}, {human_bytes(report.bytes)} in {seconds:.1f} s")

@@ -1,0 +1,291 @@
+"""Files out of files: repacked, slimmed, skimmed, merged; whatever is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _core
+from ._border import core_errors
+from ._filters import Filter, text_filter
+from ._memory import memory_size
+from ._paths import is_url, several_files, single_file
+from .compression import Compression
+from .errors import KeyInFileError, UsageError
+from .file import File
+from .opening import open_spec
+from .options import OpenOptions, open_options
+from .tree import Tree
+
+_TREES = frozenset({"TTree", "TNtuple", "TNtupleD"})
+
+
+@dataclass(frozen=True)
+class RepackReport:
+    """What was written.
+
+    Attributes:
+        bytes: size of the new file.
+        trees: entries of each tree, by its path.
+        copied_baskets: baskets that were copied as they were.
+        recompressed_baskets: baskets that were compressed anew, with the same entries.
+        cut_baskets: baskets that were cut anew.
+        objects: other objects, copied.
+        sums: histograms that are sums of several.
+        decompress_seconds, compress_seconds: what all threads together took for that.
+        notes: what is not as one might expect, such as objects of which the first was kept.
+    """
+
+    bytes: int
+    trees: Mapping[str, int]
+    copied_baskets: int
+    recompressed_baskets: int
+    cut_baskets: int
+    objects: int
+    sums: int
+    decompress_seconds: float
+    compress_seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def repack(
+    source: Any,
+    target: Any,
+    *,
+    compression: Compression | str | int | None = None,
+    basket_size: int | str | None = None,
+    cluster_size: int | str | None = None,
+    keep: Filter = None,
+    drop: Filter = None,
+    cut: str | None = None,
+    entries: tuple[int | None, int | None] | None = None,
+    tree: str | None = None,
+    trees: Sequence[str] | None = None,
+    threads: int | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> RepackReport:
+    """Writes a file anew: in another layout, with fewer branches or entries; any file with trees of any class.
+
+    Entries are carried as bytes, so that no branch needs to be understood. Everything else in the file comes
+    along. What is not asked for stays as it is: without options, baskets are copied as they are.
+
+    Args:
+        source: a path or URL, or an open :class:`sapwood.File`. It must not be the target.
+        target: a local path, or an object with ``write`` and ``seek``. The file is there when it is complete.
+        compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
+        basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
+        cluster_size: entries of a cluster or, as a text with a unit such as ``"20 MB"``, its bytes as they
+            are stored in the source.
+        keep, drop: names, globs or ``"/regex/"`` of branches to write, and not to write, of ``tree``. Branches
+            come with those in them and those that count them.
+        cut: an expression; entries of ``tree`` are written for which it is true.
+        entries: the range of entries of ``tree`` that is written: start and stop, as in a slice.
+        tree: the path of the tree that these four are about. Default: the one with the most bytes.
+        trees: paths of the trees that are written. Default: all.
+        threads: threads that work. Default: as in :func:`sapwood.open`.
+        deadline: seconds that each step may take.
+        options: those of :func:`sapwood.open`.
+
+    Raises:
+        UsageError: if the target is the source, or no branch is left.
+        UnsupportedTypeError: for what cannot be carried, such as an RNTuple.
+    """
+    opened = open_options(deadline, threads, options)
+    with _opened(source, opened) as file:
+        _refuse_same([file.file_path], target)
+        choices = []
+        if any(option is not None for option in (keep, drop, cut, entries)):
+            main = _main_tree(file, tree, trees)
+            ranges = _ranges(main, cut, entries)
+            choices = [(main.object_path, _branches(main, keep, drop), ranges and [ranges])]
+        layout = _layout(compression, basket_size, cluster_size)
+        return _written([file._core], target, choices, layout, trees, opened)
+
+
+def merge(
+    sources: Any,
+    target: Any,
+    *,
+    compression: Compression | str | int | None = None,
+    basket_size: int | str | None = None,
+    cluster_size: int | str | None = None,
+    schema: Literal["strict", "intersection"] = "strict",
+    trees: Sequence[str] | None = None,
+    threads: int | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> RepackReport:
+    """Writes several files into one: trees of the same path are joined, in the order of the files.
+
+    Compression and baskets stay as they are unless something else is asked for. Of other objects that are in
+    several files, the first is kept, and the report says so. Few files are open at the same time.
+
+    Args:
+        sources: paths or URLs, or globs of them.
+        schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
+            ``"intersection"`` writes those that all have, of the same type, and notes the others.
+        target, compression, basket_size, cluster_size, trees, threads, deadline, options: as in :func:`repack`.
+
+    Raises:
+        UsageError: if the target is one of the sources.
+        UnsupportedTypeError: if trees differ, or for what cannot be carried.
+    """
+    if schema not in ("strict", "intersection"):
+        raise UsageError(f"schema is 'strict' or 'intersection', not {schema!r}")
+    opened = open_options(deadline, threads, options)
+    names = [str(spec.file) for spec in several_files(sources, deadline, options)]
+    _refuse_same(names, target)
+    inputs = []
+    for name in names:
+        where = name if is_url(name) else os.path.expanduser(name)
+        places = opened.places_of(where)
+        inputs.append((where, opened.for_core() | places.for_core()))
+    layout = _layout(compression, basket_size, cluster_size)
+    return _written(inputs, target, [], layout | {"intersection": schema == "intersection"}, trees, opened)
+
+
+def _written(
+    inputs: list[Any],
+    target: Any,
+    choices: list[Any],
+    layout: dict[str, Any],
+    trees: Sequence[str] | None,
+    options: OpenOptions,
+) -> RepackReport:
+    where = os.fspath(target) if isinstance(target, (str, os.PathLike)) else target
+    if isinstance(where, str) and not is_url(where):
+        where = os.path.expanduser(where)
+    name = os.path.basename(where) if isinstance(where, str) else str(getattr(target, "name", "file.root"))
+    with core_errors():
+        told = _core.repack(
+            inputs,
+            where,
+            name,
+            choices=choices,
+            trees=None if trees is None else list(trees),
+            threads=options.threads,
+            deadline=options.deadline,
+            **layout,
+        )
+    seconds = {f"{work}_seconds": told.pop(f"{work}_ns") / 1e9 for work in ("decompress", "compress")}
+    told["trees"], told["notes"] = dict(told["trees"]), tuple(told["notes"])
+    return RepackReport(**told, **seconds)
+
+
+def _layout(
+    compression: Compression | str | int | None, basket_size: int | str | None, cluster_size: int | str | None
+) -> dict[str, Any]:
+    """What is asked for, in the words of the core."""
+    layout: dict[str, Any] = {}
+    if compression is not None:
+        layout["compression"] = Compression.of(compression).code
+    if basket_size is not None:
+        size = memory_size(basket_size)
+        if not 0 < size < 1 << 30:
+            raise UsageError(f"a basket of {basket_size} bytes makes no sense: ROOT allows up to 1 GiB")
+        layout["basket_size"] = size
+    if cluster_size is not None:
+        unit = "entries" if isinstance(cluster_size, int) else "bytes"
+        size = memory_size(cluster_size)
+        if size < 1:
+            raise UsageError(f"a cluster of {cluster_size} makes no sense")
+        layout["cluster"] = (unit, size)
+    return layout
+
+
+class _opened:
+    """A context with an open file, which is closed at its end if it was opened here."""
+
+    def __init__(self, source: Any, options: OpenOptions) -> None:
+        self._own = not isinstance(source, File)
+        self._file = source if isinstance(source, File) else open_spec(single_file(source), options)
+        if not isinstance(self._file, File):
+            self._file.file.close()
+            raise UsageError(
+                f"{source!r} is not a file as a whole", hint="name the tree with tree=, or trees= for it alone"
+            )
+
+    def __enter__(self) -> File:
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        if self._own:
+            self._file.close()
+
+
+def _refuse_same(sources: Iterable[str], target: Any) -> None:
+    """Raises a UsageError if the target is one of the sources."""
+    if not isinstance(target, (str, os.PathLike)) or not os.path.exists(target):
+        return
+    for source in sources:
+        path = source.removeprefix("file://")
+        if not is_url(path) and os.path.exists(path) and os.path.samefile(path, target):
+            raise UsageError(f"{source!r} would be written over itself", hint="choose another target")
+
+
+def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> Tree:
+    """The tree of a path; by default, of those that are written, the one with the most bytes."""
+    if name is not None:
+        return file.tree_at(name)
+    classes = file.classnames(recursive=True, cycle=False)
+    paths = [path for path, class_name in classes.items() if class_name in _TREES]
+    found = [file.tree_at(path) for path in paths if trees is None or path in trees]
+    if not found:
+        raise KeyInFileError(f"there is no tree in {file.file_path}", url=file.file_path)
+    return max(found, key=lambda tree: tree.compressed_bytes)
+
+
+def _branches(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
+    """Paths of the branches to write, or None for all."""
+    if keep is None and drop is None:
+        return None
+    keeps, drops = text_filter(keep), text_filter(drop)
+    paths = []
+    for branch in tree.core.branches:
+        names = set(_names(branch.path))
+        kept = keeps is None or any(map(keeps, names))
+        if kept and not (drops is not None and any(map(drops, names))):
+            paths.append(branch.path)
+    if drops is not None:
+        # A branch that loses one of those in it is not asked for as a whole: what is left in it is.
+        lost = {branch.path for branch in tree.core.branches} - set(paths)
+        paths = [path for path in paths if not any(other.startswith(f"{path}/") for other in lost)]
+    if not paths:
+        raise UsageError(f"no branch of {tree.object_path!r} is left", hint="see the names with 'sapwood ls'")
+    return paths
+
+
+def _names(path: str) -> Iterator[str]:
+    """What a pattern may match of a branch: path and name, of it and of those that it is in."""
+    parts = path.split("/")
+    for length in range(1, len(parts) + 1):
+        yield "/".join(parts[:length])
+        yield parts[length - 1]
+
+
+def _ranges(
+    tree: Tree, cut: str | None, entries: tuple[int | None, int | None] | None
+) -> list[tuple[int, int]] | None:
+    """The ranges of entries that are written, or None for all."""
+    if cut is None and entries is None:
+        return None
+    start, stop, _ = slice(*(entries or (None, None))).indices(tree.num_entries)
+    if cut is None:
+        return [(start, max(start, stop))]
+    passing = [np.empty(0, np.int64)]
+    steps = tree.iterate(
+        [cut], step_size="32 MB", entry_start=start, entry_stop=stop, library="np", report=True
+    )
+    for columns, report in steps:
+        values = np.asarray(columns[cut])
+        if values.ndim != 1 or values.dtype.kind not in "biuf":
+            raise UsageError(f"the cut {cut!r} is not one true or false for each entry")
+        passing.append(np.flatnonzero(values) + report.tree_entry_start)
+    chosen = np.concatenate(passing)
+    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(chosen, breaks) if len(run)]
