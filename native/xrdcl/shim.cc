@@ -278,6 +278,15 @@ void swx_query_stats(const char *url, const char *which, uint16_t seconds, swx_d
   query(url, XrdCl::QueryCode::Stats, which, seconds, done, context);
 }
 
+void swx_query_checksum(const char *url, uint16_t seconds, swx_done done, void *context) {
+  try {
+    query(url, XrdCl::QueryCode::Checksum, XrdCl::URL(url).GetPathWithParams().c_str(), seconds, done, context);
+  } catch (...) {
+    swx_result result{XrdCl::stError, XrdCl::errInternal, 0, 0, 0, "out of memory"};
+    done(context, &result);
+  }
+}
+
 void swx_role(const char *url, uint16_t seconds, swx_done done, void *context) {
   ask(url, done, context, [=](XrdCl::FileSystem &files, Completion *completion) {
     return files.Protocol(completion, seconds);

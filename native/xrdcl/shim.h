@@ -13,7 +13,7 @@
 #define SWX_API __attribute__((visibility("default")))
 
 // Raised with every change of this file; the loader compares it before it uses anything else.
-#define SWX_ABI 2
+#define SWX_ABI 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,6 +70,10 @@ SWX_API void swx_query_config(const char *url, const char *names, uint16_t secon
 
 // Asks the server of `url` for the part of its statistics that `which` names, as XML in `text`.
 SWX_API void swx_query_stats(const char *url, const char *which, uint16_t seconds, swx_done done, void *context);
+
+// Asks the server of `url` for the checksum of the file; `text` has its kind and its value. Servers that do not keep it
+// read the file before they answer.
+SWX_API void swx_query_checksum(const char *url, uint16_t seconds, swx_done done, void *context);
 
 // Asks the server of `url` what it is: `value` has the flags that it sends for its role (kXR_isServer, …).
 SWX_API void swx_role(const char *url, uint16_t seconds, swx_done done, void *context);

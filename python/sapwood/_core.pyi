@@ -337,6 +337,11 @@ class Writer:
         threads: int | None = None,
     ) -> None:
         """Write to a path or URL, or into an object with `write` and `seek`; ROOT shows `name`."""
+    @staticmethod
+    def update(target: str, *, compression: int = 505, threads: int | None = None) -> Writer:
+        """Add to a local file."""
+    def paths(self) -> list[tuple[str, str]]:
+        """Paths and classes of what is in the file, but for trees that are being written."""
     def directory(self, path: str) -> None:
         """Make the directories of a path."""
     def tree(

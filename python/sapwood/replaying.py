@@ -11,7 +11,7 @@ from . import _core
 from ._border import core_errors
 from .tracing import summary
 
-PRESETS = ("default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks")
+PRESETS = ("default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "replicas")
 """The policies that have names."""
 
 
@@ -54,6 +54,7 @@ def replay(
     *,
     line: Line | None = None,
     servers: Mapping[str, Line] | None = None,
+    replicas: Iterable[Line] = (),
     source: str | Mapping[str, str] | None = None,
 ) -> list[Replay]:
     """Replays a recorded job by each of some policies.
@@ -63,11 +64,13 @@ def replay(
 
     Args:
         path: a recording that :func:`sapwood.trace` made.
-        policies: names (``default``, ``unmerged``, ``gap-64k``, ``gap-1M``, ``shallow``, ``blocks``) or
-            settings such as ``"gap=64k,ahead=4"``: ``gap``, ``request``, ``window``, ``block`` (bytes),
-            ``ranges``, ``concurrency`` and ``ahead`` (numbers).
+        policies: names (``default``, ``unmerged``, ``gap-64k``, ``gap-1M``, ``shallow``, ``blocks``,
+            ``replicas``) or settings such as ``"gap=64k,ahead=4"``: ``gap``, ``request``, ``window``, ``block``
+            (bytes), ``ranges``, ``concurrency``, ``ahead`` and ``sources`` (numbers).
         line: the way to all servers; by default as the recording tells, where it tells it.
         servers: the way to some of them, by ``host:port``.
+        replicas: the ways to further places of each file, for policies that read from several at once. By default
+            there is one more place, as far as the first.
         source: the URL of the only file of the job, or new URLs by recorded ones: these are really read.
 
     Returns:
@@ -79,8 +82,9 @@ def replay(
     told = summary(path)
     lines = None if source is not None else _lines(told["links"], line or Line(), servers or {})
     urls = _urls(told, source)
+    further = [_figures(own, Line(), {}) for own in replicas]
     with core_errors():
-        costs = [_core.replay_job(os.fspath(path), policy, lines, urls) for policy in policies]
+        costs = [_core.replay_job(os.fspath(path), policy, lines, urls, further) for policy in policies]
     return [Replay(**json.loads(cost)) for cost in costs]
 
 
@@ -89,15 +93,16 @@ def _lines(
 ) -> dict[str, tuple[float, int, float, int | None]]:
     """The line of each server: as given, else as for all, else as recorded, else 100 ms and 1 Gbit/s."""
 
-    def figures(server: str) -> tuple[float, int, float, int | None]:
-        own, link = servers.get(server, line), links.get(server, {})
-        known = [one for one in (own.rtt, line.rtt, link.get("rtt"), 0.1) if one is not None]
-        rates = [
-            one for one in (own.bandwidth, line.bandwidth, link.get("bandwidth"), 125e6) if one is not None
-        ]
-        return known[0], int(rates[0]), own.request_cost, own.concurrency
+    return {
+        server: _figures(servers.get(server, line), line, links.get(server, {}))
+        for server in {"", *links, *servers}
+    }
 
-    return {server: figures(server) for server in {"", *links, *servers}}
+
+def _figures(own: Line, line: Line, link: Mapping[str, float]) -> tuple[float, int, float, int | None]:
+    times = [one for one in (own.rtt, line.rtt, link.get("rtt"), 0.1) if one is not None]
+    rates = [one for one in (own.bandwidth, line.bandwidth, link.get("bandwidth"), 125e6) if one is not None]
+    return times[0], int(rates[0]), own.request_cost, own.concurrency
 
 
 def _urls(told: Mapping[str, list[dict[str, list[dict[str, str]]]]], source: object) -> dict[str, str]:

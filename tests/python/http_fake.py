@@ -143,7 +143,8 @@ class FakeServer:
 
 
 def _serve_rightly(connection: socket.socket, request: Request) -> None:
-    connection.sendall(request.head.encode() + request.body)
+    body = b"" if request.method == "HEAD" else request.body
+    connection.sendall(request.head.encode() + body)
 
 
 def _header(line: bytes) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import pickle
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -241,6 +242,60 @@ def test_another_file_of_that_name_is_not_mixed_in(web: Web, tmp_path: Path) -> 
     assert "another file" in str(caught.value)
 
 
+def test_the_same_values_in_another_file_are_another_file(web: Web, tmp_path: Path) -> None:
+    one, other = web(), web(make(tmp_path / "x.root"))
+    assert len(one.content) == len(other.content)
+    with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
+        check(file["t"])
+        told = [f"{event}" for event in file.report().story]
+    # All that differs in the file's first bytes are its UUID and the time at which it was made.
+    assert any(f":{other.port} refused: another file" in event for event in told), told
+
+
+def damaged(content: bytes) -> bytes:
+    """Another content in the middle: neither the size nor the first and last bytes show it."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+def stating(server: http_fake.FakeServer) -> http_fake.FakeServer:
+    """A server that answers with a checksum if it is asked for one."""
+    digest = f"adler32={zlib.adler32(server.content):08x}"
+
+    def behave(request: http_fake.Request) -> http_fake.Misdeed | None:
+        if request.method == "HEAD" and "adler32" in request.headers.get("want-digest", ""):
+            return http_fake.answer("200 OK", ETag='"1"', Digest=digest)
+        return None
+
+    server.behave = behave
+    return server
+
+
+def test_a_checksum_that_differs_keeps_a_place_out(web: Web, content: bytes) -> None:
+    one, other = stating(web()), stating(web(damaged(content)))
+    with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
+        check(file["t"])
+        told = "\n".join(map(str, file.report().story))
+    assert f":{other.port} refused: another file: its adler32" in told
+    # One that cannot be compared is read: size, and first and last bytes are the same.
+    other.behave = lambda request: None
+    with sapwood.open("/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
+        file["t"].arrays(library="np", deadline=60)
+        assert f"127.0.0.1:{other.port}" in file.report().by_server
+
+
+def test_a_metalink_states_a_checksum_that_servers_do_too(web: Web, tmp_path: Path, content: bytes) -> None:
+    one = stating(web(damaged(content)))
+    stated = f'<hash type="adler32">{zlib.adler32(content):08x}</hash>'
+    text = METALINK.format(size=len(content), hash=stated, first=one.url + "/x.root", last=NOWHERE)
+    (tmp_path / "x.meta4").write_text(text)
+    with sapwood.open(tmp_path / "x.meta4") as file:
+        end = time.monotonic() + 20
+        with pytest.raises(errors.FileChangedError, match="cannot be trusted"):
+            while time.monotonic() < end:
+                file["t"].arrays(library="np", deadline=60)
+
+
 def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:
     one, other = web(), web()
     one.behave = other.behave = lambda request: missing
@@ -466,6 +521,23 @@ def test_a_redirector_of_two_servers_one_of_which_stops(content: bytes) -> None:
         check(file["t"])
         used = file.report().by_server.keys()
         assert any(name.endswith(f":{server.port}") for name in used - {first} for server in head.servers)
+
+
+@needs_xrootd
+def test_a_checksum_of_xrootd_that_differs_keeps_a_place_out(content: bytes, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        servers = []
+        for each in (content, damaged(content)):
+            root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sapwood-")))
+            root.chmod(0o755)
+            (root / "x.root").write_bytes(each)
+            settings = "xrootd.chksum max 2 adler32\n"
+            servers.append(stack.enter_context(xrootd_server.data_server(root, settings)))
+        for first, second in (servers, servers[::-1]):
+            with sapwood.open("/x.root", replicas=[f"{first.url}//", f"{second.url}//"]) as file:
+                file["t"].arrays(library="np", deadline=60)
+                told = "\n".join(map(str, file.report().story))
+            assert f":{second.port} refused: another file: its adler32" in told
 
 
 @needs_xrootd

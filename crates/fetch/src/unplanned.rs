@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,10 @@ impl Source for Unplanned {
 
     fn round_trip(&self) -> Option<Duration> {
         self.inner.round_trip()
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

@@ -48,8 +48,8 @@ pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// A line: round trip in seconds, bytes per second, seconds for each request, requests at the same time.
 type Figures = (f64, u64, f64, Option<usize>);
 
-/// What a job costs by a policy, as JSON: over the lines of servers, "" for all that are not named; or, without lines, from
-/// these URLs.
+/// What a job costs by a policy, as JSON: over the lines of servers, "" for all that are not named, and of further
+/// places of each file; or, without lines, from these URLs.
 #[pyfunction]
 pub(crate) fn replay_job(
     py: Python<'_>,
@@ -57,14 +57,16 @@ pub(crate) fn replay_job(
     policy: String,
     lines: Option<HashMap<String, Figures>>,
     urls: HashMap<String, String>,
+    replicas: Vec<Figures>,
 ) -> PyResult<String> {
     let place = match lines {
         None => Place::Real(urls),
         Some(lines) => {
             let lines = lines.into_iter().map(|(server, figures)| Ok((server, line(figures)?)));
-            let mut lines: HashMap<String, Line> = lines.collect::<PyResult<_>>()?;
-            let others = lines.remove("").unwrap_or_default();
-            Place::Model(lines, others)
+            let mut servers: HashMap<String, Line> = lines.collect::<PyResult<_>>()?;
+            let others = servers.remove("").unwrap_or_default();
+            let replicas = replicas.into_iter().map(line).collect::<PyResult<_>>()?;
+            Place::Model { servers, others, replicas }
         }
     };
     detached(py, move |interrupt| {

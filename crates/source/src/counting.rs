@@ -1,7 +1,7 @@
 //! A decorator that counts: for sources that do not count themselves.
 
 use crate::accounting::Accounting;
-use crate::{BoxFuture, Identity, Physics, Source};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
@@ -53,6 +53,10 @@ impl<S: Source> Source for CountingSource<S> {
 
     fn round_trip(&self) -> Option<Duration> {
         self.inner.round_trip()
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

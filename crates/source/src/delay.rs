@@ -1,6 +1,6 @@
 //! A decorator that makes a source behave like a distant server.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result};
 use std::time::Duration;
@@ -62,6 +62,10 @@ impl<S: Source> Source for DelayedSource<S> {
 
     fn round_trip(&self) -> Option<Duration> {
         Some(self.round_trip + self.inner.round_trip().unwrap_or_default())
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

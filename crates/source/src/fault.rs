@@ -1,6 +1,6 @@
 //! A decorator that fails as its script says: for tests of the layers above.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -67,6 +67,10 @@ impl<S: Source> Source for FaultySource<S> {
 
     fn round_trip(&self) -> Option<Duration> {
         self.inner.round_trip()
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

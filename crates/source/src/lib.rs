@@ -23,6 +23,7 @@
 mod accounting;
 mod blocks;
 mod check;
+mod checksum;
 mod cloud;
 mod counting;
 mod credentials;
@@ -49,6 +50,7 @@ mod xrootd;
 
 pub use accounting::{Turnarounds, Wait};
 pub use blocks::{BlockOptions, CacheOptions};
+pub use checksum::Checksum;
 pub use cloud::{StorageOptions, address};
 pub use counting::CountingSource;
 pub use credentials::{Environment, Finding, Secret, State};

@@ -1,6 +1,6 @@
 //! A decorator that remembers what was asked for and when.
 
-use crate::{BoxFuture, Identity, Physics, Source, record};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source, record};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
@@ -169,6 +169,10 @@ impl<S: Source> Source for TracedSource<S> {
 
     fn round_trip(&self) -> Option<Duration> {
         self.inner.round_trip()
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

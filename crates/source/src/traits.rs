@@ -1,7 +1,7 @@
 //! The trait that holds sapwood together: one verb, and what a source says of itself.
 
-use crate::Physics;
 use crate::server::server_of;
+use crate::{Checksum, Physics};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result, Segments};
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `physics`, `server` and `round_trip` unless changing them is its purpose.
+/// A decorator forwards `identity`, `physics`, `server`, `round_trip` and `checksums` unless changing them is its purpose.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Which object this is.
     fn identity(&self) -> &Identity;
@@ -53,6 +53,12 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// How far the server is, at most, as it looked while the file was opened; `None`, as by default, if nothing is known.
     fn round_trip(&self) -> Option<Duration> {
         None
+    }
+
+    /// Checksums of the whole object, as its server states them. None, as by default, where there are none, where they
+    /// cannot be had, and where they do not come before the deadline: a server may have to read all of the object first.
+    fn checksums(&self, _deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// The bytes of all ranges. Merges nothing: that is the planner's work.
@@ -78,6 +84,10 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
     fn round_trip(&self) -> Option<Duration> {
         (**self).round_trip()
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        (**self).checksums(deadline)
     }
 
     fn read_ranges<'a>(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ._options import Json
 from ._run import command
+
+if TYPE_CHECKING:
+    from ..replaying import Line
 
 
 @command
@@ -21,7 +24,7 @@ def replay(
             "-p",
             metavar="POLICY",
             help="A name or settings such as gap=64k,ahead=4; several times to compare. By default all names:"
-            " default, unmerged, gap-64k, gap-1M, shallow, blocks.",
+            " default, unmerged, gap-64k, gap-1M, shallow, blocks, replicas.",
         ),
     ] = None,
     rtt: Annotated[
@@ -40,6 +43,14 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="HOST:PORT=TIME,RATE", help="Another line for one server; may be given several times."
+        ),
+    ] = None,
+    replica: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME,RATE",
+            help="The way to a further place of each file, for the policy 'replicas'; may be given several times."
+            " By default there is one more place, as far as the first.",
         ),
     ] = None,
     source: Annotated[
@@ -63,15 +74,18 @@ def replay(
     others = {}
     for one in server or []:
         name, _, figures = one.rpartition("=")
-        time, _, rate = figures.partition(",")
-        others[name] = Line(_seconds(time), _rate(rate), cost, concurrency)
+        others[name] = _line(figures, cost, concurrency)
+    further = [_line(one, cost, concurrency) for one in replica or []]
     line = Line(
         None if rtt is None else _seconds(rtt),
         None if bandwidth is None else _rate(bandwidth),
         cost,
         concurrency,
     )
-    costs: list[Replay] = run(recording, policy or PRESETS, line=line, servers=others, source=source)
+    policies = policy or [one for one in PRESETS if source is None or one != "replicas"]
+    costs: list[Replay] = run(
+        recording, policies, line=line, servers=others, replicas=further, source=source
+    )
     if as_json:
         print_json({"policies": [asdict(one) for one in costs]})
         return
@@ -89,6 +103,13 @@ def replay(
     ]
     names = ["seconds", "waited", "requests", "turnarounds", "bytes", "over-read"]
     print_table([Column("policy"), *(Column(name, right=True) for name in names)], rows)
+
+
+def _line(figures: str, cost: float, concurrency: int | None) -> Line:
+    from ..replaying import Line
+
+    time, _, rate = figures.partition(",")
+    return Line(_seconds(time), _rate(rate), cost, concurrency)
 
 
 def _seconds(text: str) -> float:

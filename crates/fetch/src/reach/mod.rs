@@ -4,7 +4,9 @@ mod spots;
 
 use crate::replicas::{Finder, Known, Standing};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Described, OpenOptions, Opened, Place, Redirector, open, redact, site_of};
+use sapwood_source::{
+    BoxFuture, Checksum, Described, OpenOptions, Opened, Place, Redirector, open, redact, site_of,
+};
 use spots::{Outcome, Spot, is_known, next, sites};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,10 +56,11 @@ impl Reach {
     /// get the headers of the options, which may be secret.
     pub fn add_described(&self, described: Described) {
         let Described { size, checksums, places, .. } = described;
-        let adler32 = checksums.iter().find(|(kind, _)| kind.eq_ignore_ascii_case("adler32"));
-        let adler32 = adler32.and_then(|(_, value)| u32::from_str_radix(value, 16).ok());
-        let spots =
-            places.into_iter().map(|place| Spot { size, adler32, is_named: false, ..Spot::new(place) });
+        let spot = |place| {
+            let checksums = checksums.clone();
+            Spot { size, checksums, is_named: false, ..Spot::new(place) }
+        };
+        let spots = places.into_iter().map(spot);
         self.lock().spots.extend(spots);
     }
 
@@ -114,13 +117,13 @@ impl Reach {
         let index = next(&state.spots, known)?;
         let spot = state.spots.get_mut(index)?;
         spot.outcome = Outcome::BeingTried;
-        let Spot { place, size, adler32, is_named, is_guess, .. } = spot;
+        let Spot { place, size, checksums, is_named, is_guess, .. } = spot;
         let trying = Trying {
             reach: self,
             index,
             url: place.url.clone(),
             size: *size,
-            adler32: *adler32,
+            adler32: checksums.iter().find_map(Checksum::adler32),
             is_named: *is_named,
             is_guess: *is_guess,
             outcome: Outcome::Untried,
@@ -297,6 +300,11 @@ impl Finder for Reach {
     fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
         Box::pin(self.find(known, deadline))
     }
+
+    /// What documents state.
+    fn checksums(&self) -> Vec<Checksum> {
+        self.lock().spots.iter().flat_map(|spot| spot.checksums.clone()).collect()
+    }
 }
 
 /// The checksum of RFC 1950 §8.2.
@@ -368,7 +376,7 @@ mod tests {
         let folder = Folder::new("described");
         let described = |name: &str, size, adler32: &str| Described {
             size: Some(size),
-            checksums: vec![("adler32".to_owned(), adler32.to_owned())],
+            checksums: Checksum::parse("adler32", adler32).into_iter().collect(),
             places: vec![Place::of(folder.0.join(name).to_str().unwrap())],
             ..Described::default()
         };

@@ -1,7 +1,7 @@
 //! The places of a file that are known, and which of them is tried next.
 
 use crate::replicas::{Known, Standing};
-use sapwood_source::{Place, comparable, place_of, redact, site_of};
+use sapwood_source::{Checksum, Place, comparable, place_of, redact, site_of};
 
 /// What became of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(super) struct Spot {
     pub(super) place: Place,
     /// Size of the file there, where that is stated.
     pub(super) size: Option<u64>,
-    /// Its ADLER-32, where that is stated.
-    pub(super) adler32: Option<u32>,
+    /// Its checksums, where some are stated.
+    pub(super) checksums: Vec<Checksum>,
     /// The caller named it. Others do not get the headers that he gave, which may be secret.
     pub(super) is_named: bool,
     /// It was named by a redirector, and may be one that does not let everybody in: failures are no news.
@@ -33,7 +33,8 @@ pub(super) struct Spot {
 
 impl Spot {
     pub(super) fn new(place: Place) -> Spot {
-        Spot { place, size: None, adler32: None, is_named: true, is_guess: false, outcome: Outcome::Untried }
+        let (size, checksums, outcome) = (None, Vec::new(), Outcome::Untried);
+        Spot { place, size, checksums, is_named: true, is_guess: false, outcome }
     }
 
     /// A place that a redirector named.

@@ -9,6 +9,7 @@
 
 mod job;
 mod model;
+mod places;
 mod policy;
 mod run;
 mod summary;

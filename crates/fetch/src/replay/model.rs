@@ -64,6 +64,8 @@ pub(super) struct Modelled {
     pub(super) physics: Physics,
     pub(super) way: Arc<Way>,
     pub(super) nought: Bytes,
+    /// Its name, if there are several places that are told apart by it.
+    pub(super) server: Option<String>,
 }
 
 impl Source for Modelled {
@@ -75,9 +77,9 @@ impl Source for Modelled {
         self.physics
     }
 
-    /// None: what is measured of a model belongs to no server that there is.
+    /// None, of a single place: what is measured of a model belongs to no server that there is.
     fn server(&self) -> Option<String> {
-        None
+        self.server.clone()
     }
 
     fn round_trip(&self) -> Option<Duration> {

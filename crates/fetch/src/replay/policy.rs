@@ -46,11 +46,14 @@ pub struct Policy {
     pub ahead: Option<usize>,
     /// Lazy download in blocks of so many bytes.
     pub block: Option<u64>,
+    /// Places that a file is read from at once, if it has several.
+    pub sources: Option<usize>,
 }
 
 impl Policy {
     /// Names of policies.
-    pub const PRESETS: [&'static str; 6] = ["default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks"];
+    pub const PRESETS: [&'static str; 7] =
+        ["default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "replicas"];
 
     /// A policy by its name, or by settings such as `gap=64k,ahead=4`, or a name and settings.
     ///
@@ -75,10 +78,11 @@ impl Policy {
             "gap-1M" => self.gap = Some(1 << 20),
             "shallow" => self.ahead = Some(1),
             "blocks" => self.block = Some(16 << 20),
+            "replicas" => self.sources = Some(2),
             other => {
                 let message = format!("there is no policy '{other}'");
                 return Err(Error::usage(message).hint(format!(
-                    "name one of {}, or settings: gap, ranges, concurrency, request, window, ahead, block",
+                    "name one of {}, or settings: gap, ranges, concurrency, request, window, ahead, block, sources",
                     Self::PRESETS.join(", ")
                 )));
             }
@@ -98,9 +102,10 @@ impl Policy {
             "request" => self.request = Some(size()?),
             "window" => self.window = Some(size()?),
             "ahead" => self.ahead = Some(count()?),
+            "sources" => self.sources = Some(count()?),
             "block" => self.block = Some(bytes.max(64 << 10)),
             _ => {
-                let names = "gap, ranges, concurrency, request, window, ahead and block";
+                let names = "gap, ranges, concurrency, request, window, ahead, block and sources";
                 let message = format!("a policy has no setting '{name}'");
                 return Err(Error::usage(message).hint(format!("it has {names}")));
             }

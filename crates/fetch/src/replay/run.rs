@@ -2,16 +2,18 @@
 
 use super::job::{Action, File, Job, Process, Read, Step};
 use super::model::{FAR, MOST_BYTES, Modelled, Way};
+use super::places::Places;
 use super::policy::{Line, Policy};
 use crate::blocks::{self, Reopen};
 use crate::link::Meter;
+use crate::replicas::{Replicas, Settings};
 use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Snapshot};
 use sapwood_source::record::Basket;
 use sapwood_source::{
-    BlockOptions, BoxFuture, CountingSource, Identity, OpenOptions, Opened, Physics, Source, open,
+    BlockOptions, BoxFuture, CountingSource, Identity, OpenOptions, Opened, Physics, Source, Trace, open,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +32,16 @@ const MOST_WINDOW: u64 = 4 << 30;
 /// Where the files of a job are.
 #[derive(Debug, Clone)]
 pub enum Place {
-    /// Nowhere: how long requests take is reckoned, at once. The line of each server, and that of the others.
-    Model(HashMap<String, Line>, Line),
+    /// Nowhere: how long requests take is reckoned, at once.
+    Model {
+        /// The line of each server.
+        servers: HashMap<String, Line>,
+        /// That of the others.
+        others: Line,
+        /// Those of further places of each file, for policies that read from several. Without any, there is one more,
+        /// as far as the first.
+        replicas: Vec<Line>,
+    },
     /// Where these URLs say, in place of those recorded; the others where they were.
     Real(HashMap<String, String>),
 }
@@ -54,10 +64,17 @@ pub struct Cost {
 /// # Errors
 /// `Limit` if the recording makes no sense; those of real sources.
 pub fn replay(job: &Job, place: &Place, policy: &Policy, cancelled: &AtomicBool) -> Result<Cost> {
-    let modelled = matches!(place, Place::Model(..));
+    let modelled = matches!(place, Place::Model { .. });
     let runtime = Builder::new_current_thread().enable_all().start_paused(modelled).build();
     let runtime =
         runtime.map_err(|error| Error::new(ErrorKind::Io, "no runtime can be started").caused_by(error))?;
+    if !modelled && policy.sources.is_some() {
+        return Err(Error::usage(format!(
+            "the policy '{}' is about several places: only a model has them",
+            policy.name
+        ))
+        .hint("leave the source out, or open the file with its replicas and record that"));
+    }
     runtime.block_on(async {
         let begin = Instant::now();
         let world = Arc::new(World {
@@ -66,6 +83,7 @@ pub fn replay(job: &Job, place: &Place, policy: &Policy, cancelled: &AtomicBool)
             counters: Arc::default(),
             meters: Mutex::default(),
             ways: Mutex::default(),
+            further: further(place),
             nought: Bytes::from(vec![0; usize::try_from(MOST_BYTES).unwrap_or_default()]),
             waited: Mutex::default(),
         });
@@ -89,6 +107,8 @@ struct World {
     counters: Arc<Counters>,
     meters: Mutex<HashMap<String, Arc<Meter>>>,
     ways: Mutex<HashMap<String, Arc<Way>>>,
+    /// The ways to further places.
+    further: Vec<Arc<Way>>,
     nought: Bytes,
     waited: Mutex<Duration>,
 }
@@ -100,7 +120,9 @@ impl World {
     }
 
     fn way(&self, server: &str) -> Arc<Way> {
-        let Place::Model(lines, others) = &self.place else { return Way::new(Line::default()) };
+        let Place::Model { servers: lines, others, .. } = &self.place else {
+            return Way::new(Line::default());
+        };
         let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
         let line = lines.get(server).unwrap_or(others);
         Arc::clone(ways.entry(server.to_owned()).or_insert_with(|| Way::new(*line)))
@@ -125,23 +147,10 @@ impl World {
                 let counters = Arc::clone(&self.counters);
                 open(url, &OpenOptions { counters, ..OpenOptions::default() }).await?
             }
-            Place::Model(..) => {
-                let way = self.way(&file.server);
-                let (requests, turnarounds) = match file.physics.immediate {
-                    true => (1, 2),
-                    false => (file.opening_requests, file.opening_turnarounds + 1),
-                };
-                // Connecting is a round trip, too.
-                way.pass(turnarounds as f64, file.opening_bytes).await;
-                self.counters.requests.add(requests);
-                self.counters.turnarounds.add(turnarounds - 1);
-                self.counters.fetched_bytes.add(file.opening_bytes);
-                let identity = Identity { url: file.url.clone(), size: file.size, version: None };
-                let physics = self.physics(file.physics);
-                let source = Modelled { identity, physics, way, nought: self.nought.clone() };
-                let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
-                Opened { source, known: self.known(&file.known) }
-            }
+            Place::Model { .. } => match self.policy.sources {
+                Some(sources) => self.open_places(file, sources).await?,
+                None => self.open_model(file, self.way(&file.server), None).await,
+            },
         };
         let opened = match self.policy.block {
             Some(block) => self.in_blocks(opened, block, &file.url).await?,
@@ -153,6 +162,51 @@ impl World {
             .with_budget(Budget::new(BUDGET))
             .judged(self.policy.merging(), self.meter(&file.server));
         Ok(fetcher)
+    }
+
+    /// Opens a modelled file at the end of a way.
+    async fn open_model(&self, file: &File, way: Arc<Way>, server: Option<String>) -> Opened {
+        let (requests, turnarounds) = match file.physics.immediate {
+            true => (1, 2),
+            false => (file.opening_requests, file.opening_turnarounds + 1),
+        };
+        // Connecting is a round trip, too.
+        way.pass(turnarounds as f64, file.opening_bytes).await;
+        self.counters.requests.add(requests);
+        self.counters.turnarounds.add(turnarounds - 1);
+        self.counters.fetched_bytes.add(file.opening_bytes);
+        let identity = Identity { url: file.url.clone(), size: file.size, version: None };
+        let physics = self.physics(file.physics);
+        let source = Modelled { identity, physics, way, nought: self.nought.clone(), server };
+        let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
+        Opened { source, known: self.known(&file.known) }
+    }
+
+    /// Opens a modelled file that is at several places.
+    async fn open_places(self: &Arc<Self>, file: &File, sources: usize) -> Result<Opened> {
+        let first = self.way(&file.server);
+        let further = match self.further.is_empty() {
+            true => vec![self.way_beside(&file.server)],
+            false => self.further.clone(),
+        };
+        let (world, file) = (Arc::clone(self), file.clone());
+        let open = Box::new(move |way, server| -> BoxFuture<'static, Opened> {
+            let (world, file) = (Arc::clone(&world), file.clone());
+            Box::pin(async move { world.open_model(&file, way, Some(server)).await })
+        });
+        let places = Places::new([vec![first], further].concat(), open);
+        let settings = Settings { sources, ..Settings::default() };
+        let (counters, trace) = (Arc::clone(&self.counters), Trace::new(Instant::now().into_std()));
+        let deadline = Deadline::at((Instant::now() + Deadline::LONGEST).into_std());
+        Replicas::open(places, settings, counters, trace, deadline).await
+    }
+
+    /// A way as that to a server, to another one.
+    fn way_beside(&self, server: &str) -> Arc<Way> {
+        let beside = format!("{server} beside");
+        let line = self.way(server).line;
+        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(ways.entry(beside).or_insert_with(|| Way::new(line)))
     }
 
     fn known(&self, ranges: &[ByteRange]) -> Segments {
@@ -169,6 +223,13 @@ impl World {
         let reopen = Arc::new(Again(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
             .await
+    }
+}
+
+fn further(place: &Place) -> Vec<Arc<Way>> {
+    match place {
+        Place::Model { replicas, .. } => replicas.iter().map(|&line| Way::new(line)).collect(),
+        Place::Real(_) => Vec::new(),
     }
 }
 

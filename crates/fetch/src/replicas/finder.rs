@@ -1,7 +1,7 @@
 //! Where further sources of a file come from.
 
 use sapwood_core::{Deadline, Result};
-use sapwood_source::{BoxFuture, Opened};
+use sapwood_source::{BoxFuture, Checksum, Opened};
 use std::fmt;
 
 /// What is made of a source that was found before.
@@ -40,4 +40,9 @@ pub struct Known {
 pub trait Finder: fmt::Debug + Send + Sync + 'static {
     /// Another source of the file.
     fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>>;
+
+    /// Checksums that are stated of the file by whoever named its places; by default none.
+    fn checksums(&self) -> Vec<Checksum> {
+        Vec::new()
+    }
 }

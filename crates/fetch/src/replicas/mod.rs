@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What decides (`divide`, `job`, `layout`, `member`, `quality`, `roster`, `search`) does no I/O and has no clock; `read`,
-//! `probe` and `shared` carry it out.
+//! `probe`, `verify` and `shared` carry it out.
 
 mod agree;
 mod divide;
@@ -24,6 +24,7 @@ mod roster;
 mod search;
 mod settings;
 mod shared;
+mod verify;
 
 pub use finder::{Finder, Known, Standing};
 pub use settings::Settings;

@@ -55,6 +55,9 @@ impl Shared {
                 let flight = Flight { shared: self, id: order.id, number: order.number };
                 in_flight.push(Abortable::new(self.ask(order, flight, deadline), registration));
             }
+            if let Some(error) = self.spoiled() {
+                return Err(self.explain(error));
+            }
             if job.is_done() {
                 return Ok(job.finish());
             }
@@ -166,6 +169,10 @@ impl Shared {
     fn hopeless(&self) -> Option<Error> {
         let state = self.lock();
         state.roster.hopeless().filter(|_| state.search.is_exhausted())
+    }
+
+    fn spoiled(&self) -> Option<Error> {
+        self.lock().spoiled.as_ref().map(Error::copy)
     }
 
     fn too_late(&self) -> Error {

@@ -9,10 +9,10 @@ use super::{Finder, Known, Settings};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
-use sapwood_source::{Identity, Opened, Source, Trace, TracedSource, server_of, tell};
+use sapwood_source::{Checksum, Identity, Opened, Source, Trace, TracedSource, server_of, tell};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tokio::task::JoinHandle;
 
 /// Places that are tried at the same time, while those tried first are silent.
@@ -24,13 +24,15 @@ const SEARCH: Duration = Duration::from_secs(60);
 /// What all reads of one file share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    finder: Arc<dyn Finder>,
+    pub(crate) finder: Arc<dyn Finder>,
     pub(crate) settings: Settings,
     pub(crate) counters: Arc<Counters>,
     trace: Trace,
     pub(crate) identity: Identity,
     /// What the first source brought: what others are compared with.
     known: Segments,
+    /// Those of the first source, once they were asked for.
+    pub(crate) checksums: OnceCell<Vec<Checksum>>,
     state: Mutex<State>,
     /// Told whenever a source may have become free, or better, or worse.
     pub(crate) changed: Notify,
@@ -46,6 +48,8 @@ pub(crate) struct State {
     pub(crate) wanted: u64,
     /// Bytes that were read to keep knowing what sources can do.
     pub(crate) probed: u64,
+    /// Why nothing that was read can be trusted.
+    pub(crate) spoiled: Option<Error>,
     /// The source that is probed now.
     pub(crate) probing: Option<Id>,
     /// What is under way, and abandoned with the file.
@@ -75,6 +79,7 @@ impl Shared {
             sources: Vec::new(),
             wanted: 0,
             probed: 0,
+            spoiled: None,
             probing: None,
             tasks: Vec::new(),
         };
@@ -85,11 +90,14 @@ impl Shared {
             trace,
             identity: source.identity().clone(),
             known: known.clone(),
+            checksums: OnceCell::new(),
             state: Mutex::new(state),
             changed: Notify::new(),
         };
         shared.join(source, began, &known);
-        Ok((Arc::new(shared), known))
+        let shared = Arc::new(shared);
+        shared.verify_first();
+        Ok((shared, known))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -140,17 +148,18 @@ impl Shared {
     }
 
     /// Adds a source that has the right file.
-    fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) {
+    fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) -> Id {
         let (physics, round_trip) = (source.physics(), source.round_trip());
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         let quality = Quality::seeded(Meter::of(&name).link(), round_trip);
         let traced = TracedSource::within(source, self.trace.clone()).with_opening(began, known);
-        {
+        let id = {
             let state = &mut *self.lock();
             state.sources.push(Arc::new(traced));
-            state.roster.join(Member::new(name, quality), physics);
-        }
+            state.roster.join(Member::new(name, quality), physics)
+        };
         self.change(|roster, now| roster.refresh(now));
+        id
     }
 
     /// Of several sources together, the planner knows at first what is known of each.
@@ -225,14 +234,21 @@ impl Shared {
         });
     }
 
-    async fn find_one_more(&self) -> bool {
+    async fn find_one_more(self: &Arc<Self>) -> bool {
         let deadline = Deadline::at(now() + SEARCH);
         let known = self.all_known();
         let found = find(&*self.finder, &known, self.settings.stall, &self.counters, deadline);
         let found = tokio::time::timeout_at(deadline.instant().into(), found).await;
         let Ok(Ok(Some((began, opened)))) = found else { return false };
-        match self.agreed(&opened, deadline).await {
-            Ok(()) => self.join(opened.source, began, &opened.known),
+        let agreed = match self.agreed(&opened, deadline).await {
+            Ok(()) => {
+                let Opened { source, known } = &opened;
+                self.verified(source, || self.join(Arc::clone(source), began, known)).await
+            }
+            different => different,
+        };
+        match agreed {
+            Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Changed => self.refuse(&opened, error),
             Err(error) => self.tell(vec![(opened.source.server(), Event::Failed, error.to_string())]),
         }

@@ -58,8 +58,16 @@ fn job(processes: impl IntoIterator<Item = Vec<(u64, Event)>>) -> Job {
 
 fn cost(job: &Job, milliseconds: u64, bandwidth: u64, policy: &str) -> Cost {
     let line = Line { round_trip: Duration::from_millis(milliseconds), bandwidth, ..Line::default() };
-    let place = Place::Model(HashMap::new(), line);
+    at(job, line, Vec::new(), policy)
+}
+
+fn at(job: &Job, others: Line, replicas: Vec<Line>, policy: &str) -> Cost {
+    let place = Place::Model { servers: HashMap::new(), others, replicas };
     replay(job, &place, &Policy::parse(policy).unwrap(), &AtomicBool::new(false)).unwrap()
+}
+
+fn modelled() -> Place {
+    Place::Model { servers: HashMap::new(), others: Line::default(), replicas: Vec::new() }
 }
 
 fn near(seconds: f64, expected: f64) -> bool {
@@ -115,7 +123,7 @@ fn blocks_are_fetched_once() {
 #[test]
 fn nonsense_is_an_error_and_takes_no_memory() {
     let mut events = scan(1, 1, 1 << 49, Duration::ZERO);
-    let (job, place) = (job([events.clone()]), Place::Model(HashMap::new(), Line::default()));
+    let (job, place) = (job([events.clone()]), modelled());
     let cancelled = AtomicBool::new(false);
     assert!(replay(&job, &place, &Policy::default(), &cancelled).is_err());
     // Events without those that they follow from.
@@ -133,8 +141,40 @@ fn nonsense_is_an_error_and_takes_no_memory() {
 
 #[test]
 fn a_replay_can_be_interrupted() {
-    let place = Place::Model(HashMap::new(), Line::default());
+    let place = modelled();
     let error =
         replay(&job([scan(1, 1, 1, Duration::ZERO)]), &place, &Policy::default(), &AtomicBool::new(true));
     assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Cancelled);
+}
+
+#[test]
+fn a_file_at_several_places_comes_from_all_of_them() {
+    let job = job([scan(40, 4, 5 * MB, Duration::ZERO)]);
+    let line = |milliseconds, bandwidth| Line {
+        round_trip: Duration::from_millis(milliseconds),
+        bandwidth,
+        ..Line::default()
+    };
+    let near_by = line(20, 25 * MB);
+    let alone = at(&job, near_by, Vec::new(), "default").seconds;
+    assert!(near(alone, 32.0), "{alone}");
+    let two = at(&job, near_by, Vec::new(), "replicas");
+    assert!(alone / two.seconds > 1.8, "{alone} s, {two:?}");
+    let slow = at(&job, near_by, vec![line(20, 25 * MB / 10)], "replicas");
+    assert!(alone / slow.seconds > 0.95, "{alone} s, {slow:?}");
+    // However far they are, three are read from if that is the policy.
+    let three = at(&job, near_by, vec![line(100, 25 * MB); 2], "sources=3");
+    assert!(alone / three.seconds > 2.3, "{alone} s, {three:?}");
+    assert_eq!(
+        at(&job, near_by, vec![near_by], "replicas"),
+        two,
+        "what one replay measured, another one does not know"
+    );
+}
+
+#[test]
+fn several_places_need_a_model() {
+    let (job, place) = (job([scan(1, 1, 1, Duration::ZERO)]), Place::Real(HashMap::new()));
+    let error = replay(&job, &place, &Policy::parse("replicas").unwrap(), &AtomicBool::new(false));
+    assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Usage);
 }

@@ -2,8 +2,8 @@
 
 use super::{Environment, Finding, State, x509};
 use crate::BoxFuture;
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +31,13 @@ pub(crate) struct Signed {
 
 /// Finds credentials of one kind and puts them on requests.
 pub(crate) trait Sign: fmt::Debug + Send + Sync {
-    /// The `GET` of a URL with these headers, authorised if there is something to do it with.
-    fn sign<'a>(&'a self, url: &'a Url, headers: HeaderMap) -> BoxFuture<'a, Result<Signed>>;
+    /// A request for a URL with these headers, authorised if there is something to do it with.
+    fn sign<'a>(
+        &'a self,
+        method: &'a Method,
+        url: &'a Url,
+        headers: HeaderMap,
+    ) -> BoxFuture<'a, Result<Signed>>;
 
     /// Forgets what was found, so that it is looked for again.
     fn renew(&self);
@@ -101,11 +106,11 @@ impl Access {
     }
 
     /// A request with all that its server may see.
-    pub(crate) async fn sign(&self, url: &Url, headers: &HeaderMap) -> Result<Signed> {
+    pub(crate) async fn sign(&self, method: &Method, url: &Url, headers: &HeaderMap) -> Result<Signed> {
         let plain = self.plain(url, headers);
         let chained = !self.without.load(Ordering::Relaxed) && self.chain.follows(&self.original, url);
         if chained && !plain.headers.contains_key(AUTHORIZATION) {
-            return self.chain.sign(url, plain.headers).await;
+            return self.chain.sign(method, url, plain.headers).await;
         }
         Ok(plain)
     }
@@ -113,12 +118,13 @@ impl Access {
     /// The request once more, if there is something else to show than what was refused.
     pub(crate) async fn sign_again(
         &self,
+        method: &Method,
         url: &Url,
         headers: &HeaderMap,
         refused: Mark,
     ) -> Result<Option<Signed>> {
         self.chain.renew();
-        let again = self.sign(url, headers).await?;
+        let again = self.sign(method, url, headers).await?;
         if again.mark != refused {
             return Ok(Some(again));
         }

@@ -4,8 +4,8 @@ use super::{Environment, Finding, Mark, Secret, Sign, Signed, State};
 use crate::BoxFuture;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
 use sapwood_core::Result;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -128,7 +128,12 @@ impl TokenChain {
 }
 
 impl Sign for TokenChain {
-    fn sign<'a>(&'a self, url: &'a Url, mut headers: HeaderMap) -> BoxFuture<'a, Result<Signed>> {
+    fn sign<'a>(
+        &'a self,
+        _: &'a Method,
+        url: &'a Url,
+        mut headers: HeaderMap,
+    ) -> BoxFuture<'a, Result<Signed>> {
         Box::pin(async move {
             let mut mark = Mark::default();
             // A URL that brings its own authorisation stands alone: servers refuse two.

@@ -1,6 +1,7 @@
 //! Metalinks: version 4 (RFC 5854) and version 3.
 
 use super::{Described, Place};
+use crate::Checksum;
 use quick_xml::Reader;
 use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
@@ -110,7 +111,8 @@ impl Open {
                 self.file.size = Some(size.parse().map_err(|_| format!("the size of a file is {size:?}"))?);
             }
             (b"hash", Some(value)) => {
-                self.file.checksums.extend(self.checksum.take().map(|kind| (kind, value.to_owned())));
+                let kind = self.checksum.take();
+                self.file.checksums.extend(kind.and_then(|kind| Checksum::parse(&kind, value)));
             }
             (b"url", Some(url)) if !url.is_empty() => {
                 let (order, site) = std::mem::take(&mut self.url);
@@ -174,7 +176,7 @@ mod tests {
         let place = |url: &str, site: Option<&str>| Place { url: url.into(), site: site.map(str::to_owned) };
         assert_eq!(files[0].name, "x.root");
         assert_eq!(files[0].size, Some(1234));
-        assert_eq!(files[0].checksums, [("adler32".to_owned(), "0ab1".to_owned())]);
+        assert_eq!(files[0].checksums, [Checksum::parse("adler32", "00000ab1").unwrap()]);
         assert_eq!(
             files[0].places,
             [
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn version_3() {
         let document = br#"<metalink version="3.0"><files><file name="x.root"><size>7</size>
-            <verification><hash type="md5">aa</hash></verification>
+            <verification><hash type="md5">d41d8cd98f00b204e9800998ecf8427e</hash><hash type="new">aa</hash></verification>
             <resources><url type="http" preference="10">http://a/x.root</url>
             <url type="http" preference="90">http://b/x.root</url></resources></file></files></metalink>"#;
         let file = &parse(document).unwrap()[0];

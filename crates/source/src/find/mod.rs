@@ -9,7 +9,7 @@ pub use redirector::Redirector;
 pub use site::{comparable, place_of, site_of};
 
 use crate::open::scheme;
-use crate::{OpenOptions, open, redact};
+use crate::{Checksum, OpenOptions, open, redact};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
 
 /// Largest document that is read: there is a line for each place of each file.
@@ -41,8 +41,8 @@ pub struct Described {
     pub name: String,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// Kind and value of checksums, as they are written.
-    pub checksums: Vec<(String, String)>,
+    /// Its checksums, as far as their kinds are known.
+    pub checksums: Vec<Checksum>,
     /// Where it is, the best place first.
     pub places: Vec<Place>,
 }

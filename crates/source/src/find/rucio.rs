@@ -1,6 +1,7 @@
 //! The replicas of files as JSON, in the manner of Rucio's `list_replicas`: one record, a list of them, or one a line.
 
 use super::{Described, Place};
+use crate::Checksum;
 use sapwood_core::{Error, Result};
 use serde_json::{Deserializer, Value};
 
@@ -45,8 +46,7 @@ fn described(record: &Value) -> Option<Described> {
         }
     }
     places.sort_by_key(|(order, _)| *order);
-    let checksums =
-        ["adler32", "md5"].iter().filter_map(|kind| Some(((*kind).to_owned(), text(kind)?.to_owned())));
+    let checksums = ["adler32", "md5"].into_iter().filter_map(|kind| Checksum::parse(kind, text(kind)?));
     Some(Described {
         name: text("name").unwrap_or_default().to_owned(),
         size: record.get("bytes").and_then(Value::as_u64),
@@ -87,7 +87,7 @@ mod tests {
             ]
         );
         assert_eq!((&*file.name, file.size), ("/store/x.root", Some(99)));
-        assert_eq!(file.checksums, [("adler32".to_owned(), "0cc737eb".to_owned())]);
+        assert_eq!(file.checksums, [Checksum::parse("adler32", "0cc737eb").unwrap()]);
     }
 
     #[test]

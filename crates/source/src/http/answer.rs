@@ -22,7 +22,7 @@ pub(super) struct Validators {
 }
 
 impl Validators {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         Validators { etag: text(headers, ETAG), last_modified: text(headers, LAST_MODIFIED) }
     }
 

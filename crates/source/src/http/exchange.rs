@@ -58,7 +58,8 @@ impl Exchange {
     /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found
     /// now, or with nothing where anybody may perhaps read.
     pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
-        let signed = self.access.sign(url, &message.headers).await.map_err(Failure::Fatal)?;
+        let signed =
+            self.access.sign(&message.method, url, &message.headers).await.map_err(Failure::Fatal)?;
         let shown = signed.mark;
         let response = self.dispatch(signed, message).await?;
         if !self.access.is_refusal(response.status().as_u16(), shown) {
@@ -67,7 +68,11 @@ impl Exchange {
             }
             return Ok(response);
         }
-        let again = self.access.sign_again(url, &message.headers, shown).await.map_err(Failure::Fatal)?;
+        let again = self
+            .access
+            .sign_again(&message.method, url, &message.headers, shown)
+            .await
+            .map_err(Failure::Fatal)?;
         let Some(again) = again else { return Ok(response) };
         let bare = again.mark == Mark::default();
         let second = self.dispatch(again, message).await?;
@@ -87,7 +92,8 @@ impl Exchange {
         url: &Url,
         message: &Message,
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let Signed { url, headers, .. } = self.access.sign(url, &message.headers).await.ok()?;
+        let Signed { url, headers, .. } =
+            self.access.sign(&message.method, url, &message.headers).await.ok()?;
         let client = client::shared(self.access.environment()).ok()?;
         let request = client.request(message.method.clone(), url).headers(headers);
         self.accounting.request(message.ranges);

@@ -5,10 +5,12 @@
 //! - `remote`: one request and its answer, redirects followed; `exchange`: one message, with what authorises it.
 //! - `listing`: what is in a directory, by WebDAV. `given`: credentials that the user gave.
 //! - `answer`, `multipart`, `header`: what the messages look like.
+//! - `checksums`: those that the server states of the object.
 //! - `server`: what is remembered about each server.
 //! - `client`: the connection pool and TLS. `spare`: connections that are made ahead of need.
 
 mod answer;
+mod checksums;
 pub(crate) mod client;
 mod exchange;
 pub(crate) mod given;
@@ -24,7 +26,7 @@ mod spare;
 pub(crate) use listing::list;
 pub(crate) use opening::{Manner, open, open_object};
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
 use answer::Validators;
 use bytes::Bytes;
 use remote::Remote;
@@ -84,6 +86,13 @@ impl Source for HttpSource {
 
     fn round_trip(&self) -> Option<Duration> {
         Some(self.remote.server().round_trip()).filter(|time| !time.is_zero())
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        Box::pin(async move {
+            let stated = tokio::time::timeout_at(deadline.instant().into(), self.stated());
+            stated.await.unwrap_or_default()
+        })
     }
 
     fn read_ranges<'a>(

@@ -191,6 +191,21 @@ impl Remote {
         Err(endless())
     }
 
+    /// The headers of the object.
+    pub(super) async fn head(&self, headers: HeaderMap) -> Result<HeaderMap, Failure> {
+        let message = Message { method: Method::HEAD, headers, body: Bytes::new(), ranges: 0 };
+        let mut url = self.original.url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.exchange.send(&url, &message).await?;
+            match response.status() {
+                status if status.is_success() => return Ok(response.headers().clone()),
+                status if status.is_redirection() => url = redirect(&url, &response)?,
+                _ => return Err(self.exchange.failure(response).await),
+            }
+        }
+        Err(endless())
+    }
+
     async fn receive(&self, response: Response, most: u64) -> Result<Answer, Failure> {
         if response.status().is_client_error() || response.status().is_server_error() {
             return Err(self.exchange.failure(response).await);

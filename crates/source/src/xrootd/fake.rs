@@ -76,6 +76,7 @@ pub(super) fn library() -> &'static Library {
         property,
         query_config,
         query_stats: query_config,
+        query_checksum: list,
         role: list,
         locate: list,
         list,

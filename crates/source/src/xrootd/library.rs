@@ -16,7 +16,7 @@ const VARIABLE: &str = "SAPWOOD_XRDCL";
 const NAMES: [&str; 2] = ["_xrdcl6.so", "_xrdcl5.so"];
 
 /// `SWX_ABI` of `native/xrdcl/shim.h`.
-const ABI: c_int = 2;
+const ABI: c_int = 3;
 
 const INSTALL: &str =
     "on Debian and Ubuntu: apt install libxrootd-client-dev g++, then build sapwood again (make build)";
@@ -52,6 +52,7 @@ functions! {
     property: fn(*mut c_void, *const c_char, *mut c_char, usize) -> usize;
     query_config: fn(*const c_char, *const c_char, u16, Done, *mut c_void);
     query_stats: fn(*const c_char, *const c_char, u16, Done, *mut c_void);
+    query_checksum: fn(*const c_char, u16, Done, *mut c_void);
     role: fn(*const c_char, u16, Done, *mut c_void);
     locate: fn(*const c_char, u16, Done, *mut c_void);
     list: fn(*const c_char, u16, Done, *mut c_void);

@@ -29,7 +29,7 @@ pub(crate) use places::{Why, avoiding, is_cache, is_redirected, locate, on_serve
 pub(crate) use server::site;
 
 use crate::server::server_of;
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
 use bytes::Bytes;
 use remote::{Connected, Remote};
 use sapwood_core::{ByteRange, Deadline, Result};
@@ -98,6 +98,14 @@ impl Source for XrootdSource {
 
     fn round_trip(&self) -> Option<Duration> {
         Some(self.current.try_lock().ok()?.round_trip)
+    }
+
+    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        Box::pin(async move {
+            let current = Arc::clone(&*self.current.lock().await);
+            let checksum = self.remote.checksum(&current, deadline).await;
+            checksum.into_iter().collect()
+        })
     }
 
     fn read_ranges<'a>(

@@ -3,7 +3,9 @@
 
 use super::call::{Reply, begin, end, seconds};
 use super::contact::library_for;
+use super::library::Library;
 use super::status::{Status, advise};
+use crate::Checksum;
 use crate::server::server_of;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
@@ -115,6 +117,18 @@ pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> Option<bool> {
         Ok(answer) => Some(answer.text.contains("<stats id=\"cache\"")),
         Err(_) => Some(true),
     }
+}
+
+/// The checksum of the file at a URL, as its server states it; none if it does not, or not in time.
+pub(super) async fn checksum(library: &'static Library, url: String, deadline: Deadline) -> Option<Checksum> {
+    let url = CString::new(url).ok()?;
+    let asked = begin((), |done, context| {
+        // SAFETY: the URL is a C string.
+        unsafe { (library.query_checksum)(url.as_ptr(), seconds(deadline), done, context) };
+    });
+    let answer = in_time(end(asked), deadline).await?.ok()?;
+    let (kind, value) = answer.text.trim().split_once(' ')?;
+    Checksum::parse(kind, value)
 }
 
 async fn in_time(reply: impl Future<Output = Reply>, deadline: Deadline) -> Option<Reply> {

@@ -2,9 +2,10 @@
 
 use super::file::File;
 use super::library::Library;
-use super::places::{Why, avoiding, is_redirected};
+use super::places::{Why, avoiding, checksum, is_redirected};
 use super::server::Limits;
 use super::status::Status;
+use crate::Checksum;
 use crate::accounting::Accounting;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
@@ -125,6 +126,15 @@ impl Remote {
             let (size, modified, lost) = (stat.value, stat.modified, AtomicBool::new(false));
             Connected { file, server, size, modified, round_trip, lost }
         }))
+    }
+
+    /// The checksum that the server states of the file.
+    pub(super) async fn checksum(&self, connected: &Connected, deadline: Deadline) -> Option<Checksum> {
+        let url = connected.file.property(c"LastURL");
+        let wait = self.accounting.request(0);
+        let checksum = checksum(self.library, url, deadline).await;
+        self.accounting.answered(wait);
+        checksum
     }
 
     /// The limits of the server that has the file.

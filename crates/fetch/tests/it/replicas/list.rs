@@ -3,7 +3,7 @@
 use futures::FutureExt;
 use sapwood_core::{Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::replicas::{Finder, Known};
-use sapwood_source::{BoxFuture, MemorySource, Opened};
+use sapwood_source::{BoxFuture, Checksum, MemorySource, Opened};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +35,7 @@ impl fmt::Debug for Candidate {
 #[derive(Debug)]
 pub(super) struct List {
     candidates: Vec<Candidate>,
+    stated: Vec<Checksum>,
     places: Mutex<Vec<Place>>,
 }
 
@@ -50,7 +51,12 @@ impl List {
     /// Finds the candidates, the first one first.
     pub(super) fn new(candidates: Vec<Candidate>) -> Self {
         let places = Mutex::new(vec![Place::Untried; candidates.len()]);
-        List { candidates, places }
+        List { candidates, stated: Vec::new(), places }
+    }
+
+    /// The same, of a file of which this is stated.
+    pub(super) fn stating(self, stated: Vec<Checksum>) -> Self {
+        List { stated, ..self }
     }
 
     /// The next place to try; `None` once all were.
@@ -102,6 +108,10 @@ impl Finder for List {
             trying.outcome = if opened.is_ok() { Place::Found } else { Place::Failed };
             opened.map(Some).map_err(|error| error.url(&candidate.name))
         })
+    }
+
+    fn checksums(&self) -> Vec<Checksum> {
+        self.stated.clone()
     }
 }
 

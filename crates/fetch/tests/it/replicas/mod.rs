@@ -3,6 +3,7 @@
 mod faults;
 mod list;
 mod model;
+mod verify;
 
 use model::{Manner, SIZE, Server, content, open, read_all, within};
 use sapwood_core::{ByteRange, Counters, ErrorKind, Event};

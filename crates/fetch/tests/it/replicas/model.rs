@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::replicas::{Replicas, Settings};
-use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
+use sapwood_source::{BoxFuture, Checksum, Identity, Opened, Physics, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub(super) struct Server {
     pub(super) sent: AtomicU64,
     pub(super) requests: Mutex<Vec<Vec<ByteRange>>>,
     pub(super) opened: AtomicU64,
+    /// What it states of its file, and after how many seconds.
+    pub(super) states: Mutex<Option<(u64, Checksum)>>,
 }
 
 /// The content of a file; another one for each `kind`.
@@ -73,6 +75,7 @@ impl Server {
             sent: AtomicU64::new(0),
             requests: Mutex::default(),
             opened: AtomicU64::new(0),
+            states: Mutex::default(),
         })
     }
 
@@ -148,6 +151,15 @@ impl Source for Server {
         Some(self.name.clone())
     }
 
+    fn checksums(&self, _: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        let states = self.states.lock().unwrap().clone();
+        Box::pin(async move {
+            let Some((seconds, checksum)) = states else { return Vec::new() };
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            vec![checksum]
+        })
+    }
+
     fn read_ranges<'a>(&'a self, ranges: &'a [ByteRange], _: Deadline) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
             self.requests.lock().unwrap().push(ranges.to_vec());
@@ -180,7 +192,18 @@ pub(super) async fn open(
     settings: Settings,
     deadline: Deadline,
 ) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
-    let list = Arc::new(List::new(servers.iter().map(Server::candidate).collect()));
+    open_stated(servers, Vec::new(), settings, deadline).await
+}
+
+/// The same, of which this is stated.
+pub(super) async fn open_stated(
+    servers: &[Arc<Server>],
+    stated: Vec<Checksum>,
+    settings: Settings,
+    deadline: Deadline,
+) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
+    let candidates = servers.iter().map(Server::candidate).collect();
+    let list = Arc::new(List::new(candidates).stating(stated));
     let counters = Arc::<Counters>::default();
     let trace = Trace::new(Instant::now().into_std());
     let opened = Replicas::open(list, settings, Arc::clone(&counters), trace, deadline).await?;

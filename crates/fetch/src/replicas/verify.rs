@@ -1,0 +1,94 @@
+//! Compares the checksums that servers state, where they do: beside the reads, which wait for none of it.
+//!
+//! Size and first and last bytes were compared before ([`super::agree`]). A checksum may need all of the file to be read
+//! by its server, so it may come when the source is read from already: if it then differs, all reads fail.
+
+use super::roster::Id;
+use super::shared::{Shared, now};
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_source::{Checksum, Source};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a further source is kept out for its checksum.
+const SOON: Duration = Duration::from_millis(500);
+
+/// How long servers may take to state checksums.
+const LATEST: Duration = Duration::from_secs(120);
+
+impl Shared {
+    /// Compares the first source with what is stated of the file, if anything is.
+    pub(crate) fn verify_first(self: &Arc<Self>) {
+        let stated = self.finder.checksums();
+        let Some(first) = self.source(0).filter(|_| !stated.is_empty()) else { return };
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            let found = shared.checksums.get_or_init(|| ask(&*first)).await;
+            if let Some(difference) = difference(&stated, found) {
+                shared.spoil(0, difference.url(&first.identity().url));
+            }
+        });
+    }
+
+    /// Takes a further source in, unless its checksum is soon known to differ; where it comes later, it is compared then.
+    ///
+    /// # Errors
+    /// `Changed` if it has another file.
+    pub(crate) async fn verified(
+        self: &Arc<Self>,
+        source: &Arc<dyn Source>,
+        join: impl FnOnce() -> Id,
+    ) -> Result<()> {
+        let (shared, source) = (Arc::clone(self), Arc::clone(source));
+        let mut judged = Box::pin(async move {
+            let first = async {
+                let first = shared.source(0)?;
+                Some(shared.checksums.get_or_init(|| ask(&*first)).await.as_slice())
+            };
+            let (first, found) = futures::join!(first, ask(&*source));
+            let known = [shared.finder.checksums(), first.unwrap_or_default().to_vec()].concat();
+            difference(&known, &found).map(|difference| difference.url(&source.identity().url))
+        });
+        let is_read = self.lock().roster.active().next().is_some();
+        let soon = if is_read { SOON } else { Duration::ZERO };
+        match tokio::time::timeout(soon, &mut judged).await {
+            Ok(Some(difference)) => return Err(difference),
+            Ok(None) => drop(join()),
+            Err(_) => {
+                let (shared, id) = (Arc::clone(self), join());
+                self.spawn(async move {
+                    if let Some(difference) = judged.await {
+                        shared.spoil(id, difference);
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A source has another file. If it was read from, nothing more is answered: it may belong to what was.
+    fn spoil(&self, id: Id, difference: Error) {
+        let text = format!("{}; what was read of it cannot be trusted", difference.message());
+        let spoiled = Error::new(ErrorKind::Changed, text).url(difference.url_str().unwrap_or_default());
+        let spoiled = spoiled.hint("leave that place out, or correct what is stated of the file");
+        {
+            let state = &mut *self.lock();
+            let was_read = id == 0 || state.roster.members().get(id).is_some_and(|member| member.bytes > 0);
+            state.spoiled = Some(spoiled).filter(|_| was_read).or(state.spoiled.take());
+        }
+        self.change(|roster, now| {
+            roster.refuse(id, difference);
+            roster.refresh(now);
+        });
+    }
+}
+
+/// The checksums that the server of a source states.
+async fn ask(source: &dyn Source) -> Vec<Checksum> {
+    source.checksums(Deadline::at(now() + LATEST)).await
+}
+
+fn difference(known: &[Checksum], found: &[Checksum]) -> Option<Error> {
+    let (known, found) = Checksum::contradiction(known, found)?;
+    Some(Error::new(ErrorKind::Changed, format!("another file: its {found} is not {known}")))
+}
