@@ -8,7 +8,8 @@ use std::ops::Range;
 /// whichever is more.
 const WINDOW: u64 = 32 << 20;
 const MOST_EXPANSION: u64 = 4;
-/// A cluster of more bytes than this is cut; baskets that reach across the cut are fetched once all the same.
+/// A cluster of more bytes than this is cut; baskets that reach across the cut are fetched once all the same. Where no
+/// clusters are recorded, as in old files, they reach across any cut: what is more than one window is cut.
 const HUGE: u64 = 2 * WINDOW;
 
 /// The first entry of each basket of a branch, and what it costs to hold it.
@@ -35,11 +36,12 @@ pub(super) fn cut(
     let joined = windows(cluster_starts, cost, budget, entries);
     let bytes_of = |window: &Range<u64>| -> u64 {
         let from = cluster_starts.partition_point(|start| *start <= window.start).saturating_sub(1);
-        let to = cluster_starts.partition_point(|start| *start < window.end).max(from);
+        let to = cluster_starts.partition_point(|start| *start < window.end).max(from + 1);
         bytes.get(from..to.min(bytes.len())).into_iter().flatten().sum()
     };
+    let (most, piece) = if cluster_starts.is_empty() { (budget, budget.max(1)) } else { (HUGE, WINDOW) };
     let pieces =
-        |window: &Range<u64>| if bytes_of(window) > HUGE { bytes_of(window).div_ceil(WINDOW) } else { 1 };
+        |window: &Range<u64>| if bytes_of(window) > most { bytes_of(window).div_ceil(piece) } else { 1 };
     let mut cut: Vec<Range<u64>> = joined.iter().flat_map(|window| split(window, pieces(window))).collect();
     if let (Some(most), Some(window)) = (first, cut.first().cloned())
         && let Some(end) = window.start.checked_add(most.max(1)).filter(|end| *end < window.end)
@@ -78,7 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_clusters_is_one_window() {
-        assert_eq!(cut(&[], [(0, 1)].into_iter(), 0..10, u64::MAX, None), vec![0..10]);
+    fn a_tree_without_clusters_is_cut_by_its_bytes() {
+        let windows = |bytes, memory| cut(&[], [(0, bytes), (5, bytes)].into_iter(), 0..10, memory, None);
+        assert_eq!(windows(WINDOW / 2, u64::MAX), vec![0..10]);
+        assert_eq!(windows(WINDOW, u64::MAX), [0..5, 5..10]);
+        assert_eq!(windows(WINDOW, 2 * WINDOW), [0..2, 2..4, 4..6, 6..8, 8..10]);
     }
 }
