@@ -2,9 +2,9 @@
 
     python bench/write.py --data DIR [--repeats 3] [--entries 100000] [--markdown FILE] [--json FILE]
 
-The columns of nano_zstd5 are in memory when the clock starts; it stops when the file is closed. Reports medians of
-processor and wall seconds, the memory that writing took besides the columns, and the size of the file; and compares what
-was written with the columns.
+The columns of nano_zstd5 are in memory when the clock starts; it stops when the file is closed. Reports
+medians of processor and wall seconds, the memory that writing took besides the columns, and the size of the
+file; and compares what was written with the columns.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ import uproot
 from report import table
 from rootbuild import HERE, compiled
 
+sys.path.insert(0, str(HERE / "writers"))
+from python_write import DTYPES, columns
+
 CLUSTER = 5000
 COMPRESSION = 505
 RUN_SECONDS = 900
-LETTERS = dict(zip("? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8".split(), "OBbSsIiLlFD", strict=True))
+LETTERS = {dtype.lstrip("|"): letter for letter, dtype in DTYPES.items()}
 WRITERS = [("sapwood", 1), ("sapwood", 2), ("ROOT TTree", 1), ("ROOT TTree", 2), ("uproot", 1)]
 BASKET_MEMORY = 100e6
 
@@ -81,10 +84,7 @@ def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> 
 
 def compare(folder: Path, target: Path) -> None:
     """Fails if a file that sapwood wrote holds anything else than the columns."""
-    sys.path.insert(0, str(HERE / "writers"))
-    import python_write
-
-    arrays, counters = python_write.columns(folder)
+    arrays, counters = columns(folder)
     with uproot.open(target) as file:
         tree = file["Events"]
         for name, array in arrays.items():
@@ -133,7 +133,9 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     data = os.environ.get("SAPWOOD_BENCH_DATA")
     parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
     parser.add_argument("--repeats", type=int, default=3)
@@ -160,7 +162,11 @@ def main() -> None:
                 result = run(writer, threads, folder, Path(scratch), build)
                 runs[writer, threads].append(result)
                 told = {quantity: round(amount, 2) for quantity, amount in result.items()}
-                print(f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {told}", file=sys.stderr, flush=True)
+                print(
+                    f"{writer}, {threads}: {time.monotonic() - begin:.0f} s {told}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 if writer == "sapwood" and repeat == 0:
                     compare(folder, Path(scratch) / "written.root")
     records: list[dict[str, Any]] = [

@@ -1,10 +1,9 @@
-"""Writes a tree from columns in memory, with sapwood or uproot, in a process of its own; prints a line of JSON.
+"""Writes a tree from columns in memory, by sapwood or uproot, in a process of its own; prints JSON.
 
     python python_write.py sapwood|uproot COLUMNS TARGET THREADS CLUSTER COMPRESSION
 
-See root_write.cpp for COLUMNS and for what is printed. Both are handed as many entries at once as a cluster has;
-uproot, which writes a basket for each column that it is handed, is handed the columns of a counter as records, so that
-they share it.
+See root_write.cpp for COLUMNS and for what is printed. Both are handed as many entries at once as a cluster
+has. uproot gets the columns of a counter as records, so that they share it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from typing import Any
 import awkward as ak
 import numpy as np
 
-DTYPES = dict(zip("OBbSsIiLlFD", "? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8".split(), strict=True))
+NAMES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
+DTYPES = dict(zip("OBbSsIiLlFD", NAMES, strict=True))
 
 
 def columns(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -63,7 +63,9 @@ def main() -> None:
         before, begin, used = memory("VmRSS:"), time.perf_counter(), time.process_time()
         with uproot.recreate(target, compression=setting) as file:
             first = {name: array[:1] for name, array in groups.items()}
-            tree = file.mktree("Events", {name: ak.Array(array).type.content for name, array in first.items()})
+            tree = file.mktree(
+                "Events", {name: ak.Array(array).type.content for name, array in first.items()}
+            )
             for start in range(0, entries, step):
                 tree.extend({name: array[start : start + step] for name, array in groups.items()})
     wall, used = time.perf_counter() - begin, time.process_time() - used

@@ -95,10 +95,17 @@ def _plain(value: Any) -> Any:
 
 def _member(item: Any) -> Any:
     if isinstance(item, list):
-        return [(part.class_name, _plain(part)) for part in item if isinstance(part, Instance)]
+        return [_listed(part) for part in item]
     if isinstance(item, np.ndarray):
         return np.ascontiguousarray(item)
     return item.item() if isinstance(item, np.generic) else _plain(item)
+
+
+def _listed(part: Any) -> tuple[str, Any]:
+    """An object of a list, with its class."""
+    if isinstance(part, Instance):
+        return part.class_name, _plain(part)
+    return "TObjString", {"fString": str(part), "fUniqueID": getattr(part, "unique_id", 0)}
 
 
 def _from_numpy(value: tuple[Any, ...], name: str) -> Written:
@@ -114,6 +121,8 @@ def _from_numpy(value: tuple[Any, ...], name: str) -> Written:
 
 
 def _from_uhi(value: Any, name: str) -> Written:
+    if len(value.axes) > len(_LETTERS):
+        raise UnsupportedTypeError(f"{name!r}: ROOT has no histograms of {len(value.axes)} axes")
     axes, paddings = [], []
     for letter, axis in zip(_LETTERS, value.axes, strict=False):
         traits = getattr(axis, "traits", None)
@@ -192,8 +201,6 @@ def _profile(
     name: str, title: str, axes: Sequence[dict[str, Any]], value: Any, paddings: list[tuple[int, int]]
 ) -> Written:
     dimension = len(axes)
-    if dimension > 3:
-        raise UnsupportedTypeError(f"{name!r}: ROOT has no profiles of {dimension} axes")
     view = value.view(flow=True)
     parts = view.dtype.names or ()
     means = np.pad(view["value"], paddings)

@@ -1,0 +1,315 @@
+"""Files that are written: trees, objects, what is refused, and what is left when it goes wrong."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import uproot
+
+import sapwood
+from sapwood.errors import ClosedFileError, KeyInFileError, UnsupportedTypeError, UsageError
+
+sys.path.append(str(Path(__file__).parent))
+from root_peer import read_by_root
+
+ak = pytest.importorskip("awkward")
+
+MUONS = ak.Array(
+    [[{"pt": 31.5, "q": 1}, {"pt": 20.0, "q": -1}], [], [{"pt": 8.25, "q": 1}]],
+)
+
+
+def everything() -> dict[str, Any]:
+    """A column of each kind, three entries."""
+    return {
+        "run": np.array([1, 2, 2**32 - 1], "u4"),
+        "big": np.array([0, 2**64 - 1, 7], "u8"),
+        "small": np.array([-128, 0, 127], "i1"),
+        "good": np.array([True, False, True]),
+        "p4": np.arange(12.0).reshape(3, 4),
+        "matrix": np.arange(18, dtype="i2").reshape(3, 2, 3),
+        "Muon": MUONS,
+        "hits": ak.Array([[1], [2, 3], []]),
+        "nested": ak.Array([[[1.5], []], [], [[2.5, 3.5]]]),
+        "name": ["a", "", "ü" * 200],
+        "names": ak.Array([["x", "yy"], [], [""]]),
+        "vertex": ak.Array([{"x": 1.0, "y": 2}, {"x": 3.0, "y": 4}, {"x": 5.0, "y": 6}]),
+    }
+
+
+BRANCHES = [
+    *["run", "big", "small", "good", "p4", "matrix", "nMuon", "Muon_pt", "Muon_q", "nhits", "hits"],
+    *["nested", "name", "names", "vertex_x", "vertex_y"],
+]
+
+
+def expected() -> dict[str, list[Any]]:
+    """What branches hold when :func:`everything` was written."""
+    data = everything()
+    members = {"Muon_pt": MUONS.pt, "Muon_q": MUONS.q, "nMuon": [2, 0, 1], "nhits": [1, 2, 0]}
+    members |= {"vertex_x": data["vertex"].x, "vertex_y": data["vertex"].y}
+    return {name: ak.to_list(members.get(name, data.get(name))) for name in BRANCHES}
+
+
+def test_every_kind_of_column_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        file["dir/Events"] = everything()
+        file["dir/Events"].extend(everything())
+        assert file["dir/Events"].num_entries == 6
+        assert not path.exists()
+    twice = {name: values * 2 for name, values in expected().items()}
+    with sapwood.open(path) as read:
+        assert read["dir/Events"].keys() == BRANCHES
+        assert {name: read["dir/Events"][name].array().tolist() for name in BRANCHES} == twice
+    with uproot.open(path) as read:
+        assert {name: read["dir/Events"][name].array().tolist() for name in BRANCHES} == twice
+
+
+def test_root_reads_every_kind_of_column(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    with sapwood.recreate(path) as file:
+        file["dir/Events"] = everything()
+        file["text"] = "hello"
+    (found,) = read_by_root(path)
+    flat = {
+        name: [np.ravel(value).tolist() if _is_numbers(name) else value for value in values]
+        for name, values in expected().items()
+    }
+    assert found["text"] == "hello"
+    assert list(found["dir/Events"]) == BRANCHES
+    assert {name for name in BRANCHES if found["dir/Events"][name] != flat[name]} == set()
+
+
+def _is_numbers(name: str) -> bool:
+    return name not in ("nested", "name", "names")
+
+
+def test_declared_types(tmp_path: Path) -> None:
+    types = {
+        "met": "float32",
+        "p4": ("f8", (4,)),
+        "Jet": "var * {pt: float32, id: int8}",
+        "tracks": "vector<vector<int>>",
+        "labels": "std::vector<std::string>",
+        "flat": "vector<double>",
+        "text": "char*",
+        "word": str,
+        "seen": bool,
+    }
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        tree = file.mktree("Events", types, title="the events", titles={"met": "missing energy"})
+        tree.extend(
+            {
+                "met": [1, 2.1],
+                "p4": ak.Array([[1.0, 2, 3, 4], [5, 6, 7, 8]]),
+                "Jet": [[], []],
+                "tracks": ak.Array([[[1]], []]),
+                "labels": [["a"], []],
+                "flat": np.array([[1.0, 2.0], [3.0, 4.0]]),
+                "text": ["abc", ""],
+                "word": np.array(["x", "yz"]),
+                "seen": [True, False],
+            }
+        )
+    with sapwood.open(f"{tmp_path}/out.root:Events") as tree:
+        assert tree.title == "the events"
+        assert tree["met"].title == "missing energy"
+        assert tree["tracks"].typename == "std::vector<std::vector<int32_t>>"
+        assert tree["flat"].typename == "std::vector<double>"
+        assert tree["met"].array().tolist() == [1.0, float(np.float32(2.1))]
+        assert tree["p4"].array().tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+        assert tree["nJet"].array().tolist() == [0, 0]
+        assert tree["Jet_id"].array().type.content.content.primitive == "int8"
+        assert tree["flat"].array().tolist() == [[1, 2], [3, 4]]
+        assert tree["text"].array().tolist() == ["abc", ""]
+        assert tree["word"].array().tolist() == ["x", "yz"]
+
+
+def test_columns_share_the_counter_that_is_among_them(tmp_path: Path) -> None:
+    data = {
+        "Jet_pt": ak.Array([[1.0], [2.0, 3.0]]),
+        "Jet_eta": ak.Array([[0.1], [0.2, 0.3]]),
+        "nJet": np.array([1, 2]),
+        "other": ak.Array([[1], []]),
+    }
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file["Events"] = data
+        assert file["Events"].keys() == ["nJet", "Jet_pt", "Jet_eta", "nother", "other"]
+        with pytest.raises(UsageError, match=r"entry 1 .* 2 items, where 'nJet' says 1 .*Jet_pt"):
+            file["Events"].extend({**data, "nJet": np.array([1, 1])})
+    with sapwood.open(f"{tmp_path}/out.root:Events") as tree:
+        assert tree["Jet_eta"].array().tolist() == [[0.1], [0.2, 0.3]]
+
+
+def test_names_can_be_chosen(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        tree = file.mktree(
+            "Events",
+            {"a_x": "var * int32", "a_y": "var * int32", "b": {"c": "float32"}},
+            field_name=lambda outer, inner: f"{outer}.{inner}",
+            counter_name=lambda counted: "size_" + counted.partition("_")[0],
+        )
+        assert tree.keys() == ["size_a", "a_x", "a_y", "b.c"]
+
+
+def test_tables_of_others(tmp_path: Path) -> None:
+    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    values = {"x": [1.5, 2.5], "n": [1, 2], "s": ["a", "b"]}
+    structured = np.array([(1.5, 1), (2.5, 2)], dtype=[("x", "f8"), ("n", "i8")])
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file["pandas"] = pd.DataFrame(values)
+        file["arrow"] = pa.table({**values, "l": [[1], []]})
+        file["awkward"] = ak.Array([{"x": 1.5, "n": 1, "s": "a"}, {"x": 2.5, "n": 2, "s": "b"}])
+        file["structured"] = structured
+    with sapwood.open(tmp_path / "out.root") as file:
+        for name in ("pandas", "arrow", "awkward"):
+            assert {key: file[name][key].array().tolist() for key in values} == values
+        assert file["arrow"]["l"].array().tolist() == [[1], []]
+        assert file["structured"].arrays(library="np")["n"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"x": np.zeros(3)}, UsageError, "'n' has 2 entries, and 'x' has 3"),
+        ({"x": None}, UsageError, "'x' is no array"),
+        ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can hold complex128"),
+        ({"x": np.array(["a", "b"])}, UsageError, "'x': string was given, and the branch holds float32"),
+        ({"x": np.zeros(2, "f8")}, UsageError, "'x': float64 was given, and the branch holds float32"),
+        ({"n": np.array([1, 2**31])}, UsageError, "'n': 2147483648 was given, which int32 cannot hold"),
+        ({"j": ak.Array([[1.5], None])}, UnsupportedTypeError, "'j' has missing values"),
+        ({"j": ak.Array([[[1.5]], []])}, UsageError, "'j': var * var * float64 was given"),
+        ({"z": np.zeros(2)}, KeyInFileError, "no column 'z' in the tree"),
+    ],
+)
+def test_what_does_not_fit_adds_nothing(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    good = {"x": np.zeros(2, "f4"), "n": [1, 2], "j": ak.Array([[1.5], []])}
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        tree = file.mktree("t", {"x": "float32", "n": "int32", "j": "var * float64"})
+        tree.extend(good)
+        with pytest.raises(error) as caught:
+            tree.extend({**good, **change})
+        assert says in str(caught.value)
+        with pytest.raises(UsageError, match="column 'n' is missing"):
+            tree.extend({"x": [1.0], "j": [[]]})
+        tree.extend(good)
+    with sapwood.open(f"{tmp_path}/out.root:t") as read:
+        assert read.num_entries == 4
+        assert read["j"].array().tolist() == [[1.5], [], [1.5], []]
+
+
+@pytest.mark.parametrize(
+    ("types", "says"),
+    [
+        ({"x": "floaty"}, "'floaty' is no type"),
+        ({"x": "var * floaty"}, "is no type"),
+        ({"x": "complex64"}, "no branch can hold complex64"),
+        ({"x": "var * union[int32, string]"}, "no branch can hold union"),
+        ({"x": ("f4", (0,))}, "empty"),
+        ({}, "has no columns"),
+        ({"a_b": "int32", "a": {"b": "int32"}}, "two branches of this name"),
+    ],
+)
+def test_types_that_no_branch_has(tmp_path: Path, types: dict[str, Any], says: str) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        with pytest.raises((UsageError, UnsupportedTypeError), match=says):
+            file.mktree("t", types)
+        file["t"] = {"x": [1]}
+
+
+def test_settings_that_make_no_sense(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no compression"):
+        sapwood.recreate(tmp_path / "out.root", compression="brotli")
+    with pytest.raises(UsageError, match="threads"):
+        sapwood.recreate(tmp_path / "out.root", threads=0)
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        for settings in (
+            {"basket_size": 10},
+            {"cluster_entries": 0},
+            {"cluster_size": "much"},
+            {"compression": {"y": "lz4"}},
+            {"titles": {"y": "why"}},
+        ):
+            with pytest.raises(UsageError):
+                file.mktree("t", {"x": "int32"}, **settings)
+
+
+def test_settings_by_branch(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root", compression="none") as file:
+        file.mktree(
+            "t",
+            {"Muon_pt": "float64", "Muon_eta": "float64", "x": "float64"},
+            compression={"Muon_eta": "lzma:1", "Muon_*": "lz4"},
+            basket_size={"x": 2000},
+            cluster_entries=1000,
+        ).extend({name: np.zeros(2500) for name in ("Muon_pt", "Muon_eta", "x")})
+    with uproot.open(f"{tmp_path}/out.root:t") as tree:
+        settings = {branch.name: branch.compression for branch in tree.branches}
+        assert settings == {"Muon_pt": uproot.LZ4(4), "Muon_eta": uproot.LZMA(1), "x": None}
+        assert tree["Muon_pt"].num_baskets == 3
+        assert tree["x"].num_baskets > 10
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "out.root"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="stop"), sapwood.recreate(path) as file:
+        file["t"] = {"x": np.arange(1000)}
+        raise RuntimeError("stop")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ClosedFileError):
+        file["u"] = {"x": [1]}
+    with pytest.raises(UsageError, match="there is a file already"):
+        sapwood.create(path)
+    with sapwood.recreate(path) as file:
+        tree = file.mktree("t", {"x": "int64"})
+        tree.extend({"x": [1]})
+    with pytest.raises(ClosedFileError):
+        tree.extend({"x": [2]})
+    assert sapwood.open(path)["t"].num_entries == 1
+    with pytest.raises(sapwood.errors.FileNotFoundError):
+        sapwood.recreate(tmp_path / "none" / "out.root")
+
+
+def test_objects_with_write_and_seek(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with sapwood.recreate(buffer) as file:
+        file["t"] = {"x": np.arange(5)}
+    assert sapwood.open(buffer)["t"]["x"].array(library="np").tolist() == [0, 1, 2, 3, 4]
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(sapwood.errors.ReadError, match="No space"), sapwood.recreate(Full()) as file:
+        file["t"] = {"x": np.arange(5)}
+
+
+def test_trees_without_entries_and_without_types(tmp_path: Path) -> None:
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        file.mktree("empty", {"x": "int32", "j": "var * float32", "v": "vector<string>"})
+        learned = file.mktree("learned")
+        learned.extend({"x": np.arange(3, dtype="i2")})
+        file.mkdir("a/b")
+        with pytest.raises(UsageError, match="there is a 'empty' already"):
+            file["empty"] = {"x": [1]}
+        with pytest.raises(UsageError, match="has no item that tells its type"):
+            file["unknown"] = {"x": [[], []]}
+        with pytest.raises(KeyInFileError, match="learned"):
+            file["lerned"]
+        with pytest.raises(UsageError, match="cannot be written"):
+            file["object"] = object()
+    with sapwood.open(tmp_path / "out.root") as file:
+        assert file["empty"].num_entries == 0
+        assert file["empty"]["j"].array().tolist() == []
+        assert file["learned"]["x"].array(library="np").dtype == np.int16
+        assert "a/b" in file

@@ -1,0 +1,155 @@
+"""Random trees: whatever type, compression, basket and cluster, what is read is what was written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import uproot
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sapwood
+
+sys.path.append(str(Path(__file__).parent))
+from root_peer import read_by_root
+
+ak = pytest.importorskip("awkward")
+
+NUMBERS = [
+    *["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32"],
+    *["int64", "uint64", "float32", "float64"],
+]
+WRAPPED = ["{}", "2 * {}", "2 * 3 * {}", "var * {}", "var * 2 * {}", "var * var * {}", "var * var * var * {}"]
+TYPES = [wrapped.format(number) for wrapped in WRAPPED for number in NUMBERS]
+TYPES += ["string", "char*", "var * string", "var * var * string", "vector<float>", "vector<bool>"]
+TYPES += ["var * {x: float32, y: int16, z: var * int32}", "{a: int32, b: var * float64}"]
+COMPRESSIONS = ["none", "zlib:1", "zlib:9", "lzma:1", "lz4:1", "lz4:9", "zstd:1", "zstd:5", "zstd:9"]
+EXAMPLES = int(os.environ.get("SAPWOOD_WRITING_EXAMPLES", "40"))
+
+layouts = st.fixed_dictionaries(
+    {
+        "types": st.lists(st.sampled_from(TYPES), min_size=1, max_size=6),
+        "compression": st.sampled_from(COMPRESSIONS),
+        "basket_size": st.sampled_from([1000, 4000, 32000, 262144]),
+        "cluster": st.sampled_from(
+            [{"cluster_entries": n} for n in (1, 7, 100, 10**6)] + [{"cluster_size": n} for n in (1, 5000)]
+        ),
+        "lengths": st.lists(st.integers(0, 150), min_size=1, max_size=4),
+        "seed": st.integers(0, 2**32 - 1),
+        "threads": st.sampled_from([1, 2]),
+    }
+)
+
+
+def values(kind: str, length: int, random: np.random.Generator) -> Any:
+    """Items of a type in Awkward's words."""
+    kind = {"char*": "string", "vector<float>": "var * float32", "vector<bool>": "var * bool"}.get(kind, kind)
+    if kind.startswith("var * "):
+        counts = random.integers(0, random.integers(1, 6), length)
+        return ak.unflatten(values(kind[6:], int(counts.sum()), random), counts)
+    if kind.startswith("{"):
+        fields = [field.split(": ") for field in kind[1:-1].split(", ")]
+        return ak.zip({name: values(field, length, random) for name, field in fields}, depth_limit=1)
+    if kind[0].isdigit():
+        size, _, inner = kind.partition(" * ")
+        content = values(inner, length * int(size), random)
+        return _regular(content, int(size), length)
+    if kind == "string":
+        alphabet = np.array(["", "a", "bc", "ü", "x" * 300])
+        return ak.Array([str(word) for word in random.choice(alphabet, length)] + ["-"])[:-1]
+    dtype = np.dtype(kind)
+    return ak.Array(np.frombuffer(_bytes_of(dtype, length, random), dtype))
+
+
+def _regular(content: Any, size: int, length: int) -> Any:
+    layout = ak.to_layout(content)
+    return ak.Array(ak.contents.RegularArray(layout, size, zeros_length=length))
+
+
+def _bytes_of(dtype: np.dtype[Any], length: int, random: np.random.Generator) -> bytes:
+    if dtype.kind == "b":
+        return random.integers(0, 2, length).astype("u1").tobytes()
+    if dtype.kind == "f":
+        # Numbers of all sizes, but no NaN: that equals nothing.
+        return (random.normal(size=length) * 10.0 ** random.integers(-20, 20, length)).astype(dtype).tobytes()
+    return bytes(random.bytes(length * dtype.itemsize))
+
+
+def write(path: Path, layout: dict[str, Any]) -> dict[str, list[Any]]:
+    """Writes a random tree; gives what its branches hold."""
+    random = np.random.default_rng(layout["seed"])
+    types = {f"c{place}": kind for place, kind in enumerate(layout["types"])}
+    held: dict[str, list[Any]] = {}
+    with sapwood.recreate(path, compression=layout["compression"], threads=layout["threads"]) as file:
+        tree = file.mktree("Events", types, basket_size=layout["basket_size"], **layout["cluster"])
+        for length in layout["lengths"]:
+            data = {name: values(kind, length, random) for name, kind in types.items()}
+            tree.extend(data)
+            for name, column in data.items():
+                fields = ak.fields(column)
+                for branch in [f"{name}_{field}" for field in fields] or [name]:
+                    part = column[branch.rpartition("_")[2]] if fields else column
+                    held.setdefault(branch, []).extend(ak.to_list(part))
+    return held
+
+
+@given(layouts)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_read_is_what_was_written(layout: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "out.root"
+        held = write(path, layout)
+        for package in (sapwood, uproot):
+            with package.open(path) as file:
+                tree = file["Events"]
+                assert tree.num_entries == sum(layout["lengths"])
+                for name, expected in held.items():
+                    assert ak.to_list(tree[name].array()) == expected, (package.__name__, name)
+
+
+def test_root_reads_all_types_with_all_settings(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    paths, held = [], []
+    for number, compression in enumerate(COMPRESSIONS):
+        layout = {
+            "types": TYPES,
+            "compression": compression,
+            "basket_size": [1000, 4000, 32000][number % 3],
+            "cluster": [{"cluster_entries": 7}, {"cluster_entries": 100}, {"cluster_size": 5000}][
+                number // 3
+            ],
+            "lengths": [0, 40, 1, 70],
+            "seed": int(random.integers(2**32)),
+            "threads": 2,
+        }
+        paths.append(tmp_path / f"{number}.root")
+        held.append(write(paths[-1], layout))
+    for found, expected in zip(read_by_root(*paths), held, strict=True):
+        read = found["Events"]
+        for name, entries in expected.items():
+            for entry, value in enumerate(entries):
+                assert _flat(read[name][entry]) == _flat(value), (name, entry)
+
+
+def _flat(value: Any) -> str:
+    """Numbers of fixed arrays stand one after the other in ROOT; vectors have their structure."""
+    array = np.asarray(value) if not _is_ragged(value) else None
+    if array is not None and array.dtype.kind in "biuf":
+        return json.dumps(
+            [float(x) if array.dtype.kind == "f" else int(x) for x in array.reshape(-1).tolist()]
+        )
+    return json.dumps(value)
+
+
+def _is_ragged(value: Any) -> bool:
+    try:
+        return np.asarray(value).dtype == object
+    except ValueError:
+        return True
