@@ -1,14 +1,18 @@
 """One file from many places: two sources against one, sources that fail, lazy download: `make bench-sources`.
 
-    python bench/sources.py --data DIR [--only pairs,faults,peers,lazy] [--markdown FILE] [--json FILE]
+    python bench/sources.py --data DIR [--only pairs,faults,lapses,peers,lazy,recording] [--markdown FILE]
+        [--json FILE]
 
 pairs: a NanoAOD-like file of 450 MB; from one place, from two as fast, from a fast one and one that is ten
     times slower.
 faults: the same file from three places, two at once; in the middle, the one that sends most dies, hangs,
     sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
+lapses: three places, of which the one that sends most is silent for three seconds, and then as good as
+    before: it is no longer needed, and is looked after by probes.
 peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
     file. They are stopped after a minute in which less than 30 MB came.
 lazy: every tenth column, all, and small reads, at 100 ms; as usual, in large blocks, from a shared cache.
+recording: every tenth column over a line without delay, recorded and not, by turns.
 
 Servers are real (xrootd behind a redirector, nginx, versitygw), each behind a delay line of its own. A place
 dies as its delay line is killed; it hangs or is slow as nothing passes, or little, on connections that are
@@ -38,15 +42,17 @@ from sources_servers import Federation, Link, Servers, all_servers
 FILE, TREE = "nano_zstd5.root", "Events"
 # Entries that peers read, and of so many columns one.
 HALF, EVERY = 50_000, 10
-LINK, SLOW, FAR = Link(20, 200), Link(20, 20), Link(100, 1000)
+LINK, SLOW, FAR, HERE_BY = Link(20, 200), Link(20, 20), Link(100, 1000), Link(0, 0)
 FAULTS = ["dies", "hangs", "1 kB/s", "wrong lengths"]
 # By how much of the file it has come to a place to fail; peers are slower, and many at once.
-MIDDLE, PEERS_MIDDLE = 0.4, 0.15
+MIDDLE, PEERS_MIDDLE, EARLY = 0.4, 0.15, 0.1
 # When a run is stopped, and how long a peer may wait for hardly anything.
 LIMIT, PATIENCE = 90.0, 60.0
 # Peers that read at once; those that only wait for a place that failed do not count.
 BUSY = 3
 PROCESSES = 8
+# Of each kind, by turns, after one that is not counted.
+TURNS = 7
 # Of one entry each, all over the file.
 READS = 100
 NOTHING_ASKED = sources_report.NOTHING_ASKED
@@ -131,6 +137,34 @@ def faults(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
             yield {**record, "runs": [found]}
 
 
+def lapses(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """More places than are needed, as one that was left comes back."""
+    early = int(EARLY * (options.data / FILE).stat().st_size)
+    for setup in FAILING[:1]:
+        program, job = reader("sapwood", check=True)
+        with servers.federation(setup.protocols, setup.links) as places:
+            job["urls"] = places.urls(FILE)
+            found = run(program, job, places, LIMIT, Fault("lapses", early))
+        yield {"part": "lapses", "setup": setup.name, "links": setup.links, "runs": [found]}
+
+
+def recording(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
+    """The same read, recorded and not."""
+    runs: dict[bool, list[Run]] = {False: [], True: []}
+    with servers.federation(["http"], [HERE_BY]) as places, tempfile.TemporaryDirectory() as folder:
+        for turn in range(TURNS + 1):
+            for recorded in (False, True):
+                program, job = reader("sapwood", urls=places.urls(FILE), every=EVERY)
+                if recorded:
+                    job["record"] = f"{folder}/{turn}.swt"
+                found = run(program, job, places, LIMIT)
+                if turn:
+                    runs[recorded].append(found)
+    for recorded, found in runs.items():
+        what = "recorded" if recorded else "not recorded"
+        yield {"part": "recording", "what": what, "runs": found}
+
+
 def peers(servers: Servers, options: argparse.Namespace) -> Iterator[Record]:
     """What ROOT and uproot do about the same."""
     middle = int(PEERS_MIDDLE * (options.data / FILE).stat().st_size)
@@ -194,7 +228,14 @@ def blocks(places: Federation, what: str, job: Record, processes: int = 1, **cho
     return {"part": "lazy", "what": what, "processes": processes, "runs": runs, "through": line.counts()}
 
 
-PARTS = {"pairs": pairs, "faults": faults, "peers": peers, "lazy": lazy}
+PARTS = {
+    "pairs": pairs,
+    "faults": faults,
+    "lapses": lapses,
+    "peers": peers,
+    "lazy": lazy,
+    "recording": recording,
+}
 
 
 def arguments() -> argparse.Namespace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ import xrootd_server
 
 # Data servers behind the redirector.
 DATA_SERVERS = 3
+# How long a place is silent that has a lapse.
+LAPSE_SECONDS = 3.0
 NOTHING = {"connections": 0, "turnarounds": 0, "bytes_sent": 0}
 
 
@@ -59,6 +62,11 @@ class Line:
         """Lets no more than that pass to clients from now on, on connections that are there, too."""
         self._ask(f"__throttle__/{bytes_per_second}")
 
+    def recover(self) -> None:
+        """Lets all pass again that the link bears."""
+        with suppress(URLError, OSError):
+            self._ask("__throttle__/off")
+
     def kill(self) -> None:
         """Ends it as the crash of a server would: connections break, and nobody listens."""
         self.counts()
@@ -94,6 +102,9 @@ class Place:
             self.line.kill()
         elif fault == "hangs":
             self.line.throttle(0)
+        elif fault == "lapses":
+            self.line.throttle(0)
+            threading.Timer(LAPSE_SECONDS, self.line.recover).start()
         elif fault == "1 kB/s":
             self.line.throttle(1000)
         elif self.relay is not None:

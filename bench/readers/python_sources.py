@@ -3,9 +3,9 @@
     python python_sources.py '{"client": "sapwood", "urls": ["http://…", "root://…"], "tree": "Events", …}'
 
 The job may also have "options" of opening, "every" (of so many columns, one), "reads" (so many of one entry
-and a few columns each, in no order), "stop" (entries), "check" (a checksum of all arrays), and "trace"
-(what was fetched when, and where). uproot takes the first URL and reads all. The clock is the machine's,
-and begins after the imports, before the file is opened.
+and a few columns each, in no order), "stop" (entries), "check" (a checksum of all arrays), "record" (a file
+that the job is recorded in), and "trace" (what was fetched when, and where). uproot takes the first URL and
+reads all. The clock is the machine's, and begins after the imports, before the file is opened.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import awkward as ak
@@ -80,15 +81,25 @@ class Uproot:
         return {}
 
 
+def recording(path: str | None) -> AbstractContextManager[Any]:
+    """What is read is recorded, if there is a path for that."""
+    if path is None:
+        return nullcontext()
+    import sapwood
+
+    return sapwood.trace(path)
+
+
 def read(job: dict[str, Any]) -> dict[str, Any]:
     """What came of it."""
     client = Sapwood(job) if job["client"] == "sapwood" else Uproot(job)
     begin, entries, check, error = time.monotonic(), 0, 0, None
     try:
-        for batch in client.batches(job.get("stop"), job.get("every", 1), job.get("reads", 0)):
-            entries += len(next(iter(batch.values())))
-            if job.get("check"):
-                check = checksum(batch, check)
+        with recording(job.get("record")):
+            for batch in client.batches(job.get("stop"), job.get("every", 1), job.get("reads", 0)):
+                entries += len(next(iter(batch.values())))
+                if job.get("check"):
+                    check = checksum(batch, check)
     except Exception as caught:  # whatever it is, it is what is asked for
         error = f"{type(caught).__name__}: {caught}"
     found = {"begin": begin, "seconds": time.monotonic() - begin, "entries": entries, "checksum": check}

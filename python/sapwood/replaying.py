@@ -65,12 +65,12 @@ def replay(
     Args:
         path: a recording that :func:`sapwood.trace` made.
         policies: names (``default``, ``unmerged``, ``gap-64k``, ``gap-1M``, ``shallow``, ``blocks``,
-            ``replicas``) or settings such as ``"gap=64k,ahead=4"``: ``gap``, ``request``, ``window``, ``block``
-            (bytes), ``ranges``, ``concurrency``, ``ahead`` and ``sources`` (numbers).
+            ``replicas``) or settings such as ``"gap=64k,ahead=4"``: ``gap``, ``request``, ``window``,
+            ``block`` (bytes), ``ranges``, ``concurrency``, ``ahead`` and ``sources`` (numbers).
         line: the way to all servers; by default as the recording tells, where it tells it.
         servers: the way to some of them, by ``host:port``.
-        replicas: the ways to further places of each file, for policies that read from several at once. By default
-            there is one more place, as far as the first.
+        replicas: the ways to further places of each file, for policies that read from several at once. By
+            default there is one more place, as far as the first.
         source: the URL of the only file of the job, or new URLs by recorded ones: these are really read.
 
     Returns:

@@ -228,6 +228,18 @@ def test_policies_differ_as_they_should(nano: Path, tmp_path: Path) -> None:
     assert fewer.seconds > costs["unmerged"].seconds
 
 
+def test_a_file_may_be_at_several_places(nano: Path, tmp_path: Path) -> None:
+    with sapwood.trace(tmp_path / "job.swt") as path:
+        sapwood.open(f"{nano}:Events").arrays()
+    slow = Line(rtt=0.01, bandwidth=nano.stat().st_size / 60)
+    alone, two = sapwood.replay(path, ["default", "replicas"], line=slow)
+    assert alone.seconds > 50 and two.seconds < 0.8 * alone.seconds
+    (unequal,) = sapwood.replay(path, ["replicas"], line=slow, replicas=[Line(rtt=0.01, bandwidth=1e4)])
+    assert two.seconds < unequal.seconds < alone.seconds + 10
+    with pytest.raises(SapwoodError, match="several places"):
+        sapwood.replay(path, ["replicas"], source=str(nano))
+
+
 def opening(path: Path) -> int:
     """Bytes that opening brought."""
     return sum(file["opening"]["bytes"] for file in only(summary(path))["files"])
@@ -259,7 +271,7 @@ def test_the_commands(nano: Path, tmp_path: Path) -> None:
     table = runner.invoke(app, command)
     assert table.exit_code == 0, table.output
     assert [line.split()[0] for line in table.output.splitlines()] == ["policy", *PRESETS]
-    command += ["--policy", "gap=4k,ahead=2", "--json"]
+    command += ["--replica", "20ms,2MB/s", "--policy", "gap=4k,ahead=2", "--json"]
     (cost,) = json.loads(runner.invoke(app, command).output)["policies"]
     assert cost["policy"] == "gap=4k,ahead=2"
     for wrong in (["--policy", "fastest"], ["--rtt", "soon"], ["--bandwidth", "100 km"]):

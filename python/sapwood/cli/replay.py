@@ -49,8 +49,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="TIME,RATE",
-            help="The way to a further place of each file, for the policy 'replicas'; may be given several times."
-            " By default there is one more place, as far as the first.",
+            help="The way to a further place of each file, for the policy 'replicas'; may be given several"
+            " times. By default there is one more place, as far as the first.",
         ),
     ] = None,
     source: Annotated[
@@ -83,9 +83,7 @@ def replay(
         concurrency,
     )
     policies = policy or [one for one in PRESETS if source is None or one != "replicas"]
-    costs: list[Replay] = run(
-        recording, policies, line=line, servers=others, replicas=further, source=source
-    )
+    costs: list[Replay] = run(recording, policies, line=line, servers=others, replicas=further, source=source)
     if as_json:
         print_json({"policies": [asdict(one) for one in costs]})
         return
