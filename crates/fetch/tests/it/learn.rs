@@ -398,6 +398,31 @@ proptest! {
         }
     }
 
+    /// Who says where he goes gets the right bytes, no window that he did not name, and, where he looks at few entries
+    /// of each, one more fetch for each time that a guess has to double.
+    #[test]
+    fn named_paths_are_right_and_keep_the_bound(
+        path in Just((0..WINDOWS).collect::<Vec<_>>()).prop_shuffle(),
+        columns in prop::collection::vec(prop::collection::vec(0..COLUMNS, 1..5), 1..=WINDOWS),
+        halvings in 0..7_i32,
+    ) {
+        let rules = Rules { suspected_bytes: 2 * COLUMNS as u64 * PIECE, ..RULES };
+        let case = Case::prompt(rules, &[]);
+        let path = &path[..columns.len()];
+        let name = case.reader.expect(path.iter().map(|window| (*window, 0.5_f64.powi(halvings))).collect());
+        for (&window, columns) in path.iter().zip(&columns) {
+            for column in columns {
+                case.touch(&[*column], window);
+            }
+        }
+        case.reader.forget(name);
+        for window in 0..WINDOWS {
+            let most = if path.contains(&window) { 4 + halvings as usize } else { 0 };
+            let kinds = case.kinds(window);
+            prop_assert!(kinds.len() <= most, "window {}: {:?}", window, kinds);
+        }
+    }
+
     /// The same with windows that are left and returned to.
     #[test]
     fn returning_to_windows_asks_for_nothing_twice(
