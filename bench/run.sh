@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, studies): installs the peers, makes the inputs
+# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, studies): installs the peers, makes the inputs
 # that are missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote learned sources studies}
+parts=${*:-local memory objects remote learned sources write studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -33,6 +33,7 @@ for part in $parts; do
         install s3fs s3fs
         install matplotlib matplotlib
         ;;
+    write) inputs=$inputs,nano_zstd5 ;;
     studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
     sources)
         inputs=$inputs,nano_zstd5
@@ -66,6 +67,6 @@ esac
 case " $parts " in
 *" sources "*) "$python" bench/sources_plot.py "$results/sources.json" docs/images/sources.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/concepts/which-layout.md; do
+for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/write-benchmarks.md docs/concepts/which-layout.md; do
     "$python" bench/paste.py "$document" "$results"
 done

@@ -73,7 +73,7 @@ def as_object(value: Any, name: str) -> Written | None:
     """
     if isinstance(value, Instance):
         return _copied(value, name)
-    if isinstance(value, tuple) and len(value) >= 2 and isinstance(value[0], np.ndarray):
+    if isinstance(value, tuple) and len(value) >= 2 and hasattr(value[0], "__array__"):
         return _from_numpy(value, name)
     if all(hasattr(value, part) for part in ("axes", "values", "kind")):
         return _from_uhi(value, name)
@@ -109,7 +109,7 @@ def _listed(part: Any) -> tuple[str, Any]:
 
 
 def _from_numpy(value: tuple[Any, ...], name: str) -> Written:
-    counts, *edges = value
+    counts, edges = np.asarray(value[0]), list(value[1:])
     if len(edges) == 1 and isinstance(edges[0], (tuple, list)):
         edges = list(edges[0])
     edges = [np.asarray(edge, dtype=np.float64) for edge in edges]
