@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 /// Windows that are fetched ahead at first; more while the reader has to wait for them.
 const FIRST_DEPTH: usize = 4;
-/// Most windows that are fetched ahead.
+/// Most windows that are fetched ahead for that reason.
 const MOST_DEPTH: usize = 16;
+/// Most windows that are fetched ahead where these do not fill the link.
+const MOST_SMALL: usize = 64;
 
 /// How many windows are fetched ahead.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
     /// do not fill the link.
     pub(super) fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
         let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
-        let windows = match state.policy.next_windows(self.layout.windows(), MOST_DEPTH) {
+        let windows = match state.policy.next_windows(self.layout.windows(), MOST_SMALL) {
             Next::These(windows) => windows,
             Next::Any(jumps) => {
                 let most = state.policy.worth_of_jumps(jumps, in_flight_bytes).min(self.limits.ahead_bytes);
