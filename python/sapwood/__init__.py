@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from .multi import concatenate, iterate, num_entries
     from .opening import open
     from .profile import Profile
-    from .replaying import replay
     from .repacking import RepackReport, merge, repack
+    from .replaying import replay
     from .report import ReadReport, Report
     from .tracing import trace
     from .tree import Tree
-    from .writing import WritableFile, WritableTree, create, recreate
+    from .writing import WritableFile, WritableTree, create, recreate, update
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
 _HOMES = {
@@ -62,6 +62,7 @@ _HOMES = {
     "replay": "replaying",
     "trace": "tracing",
     "tune": "tune",
+    "update": "writing",
     "xaod": "xaod",
 }
 
@@ -95,6 +96,7 @@ __all__ = [
     "replay",
     "trace",
     "tune",
+    "update",
     "xaod",
 ]
 

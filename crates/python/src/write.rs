@@ -52,6 +52,21 @@ impl Writer {
         Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
     }
 
+    /// Adds to the local file at a path.
+    #[staticmethod]
+    #[pyo3(signature = (target, *, compression=505, threads=None))]
+    fn update(py: Python<'_>, target: &str, compression: i32, threads: Option<usize>) -> PyResult<Writer> {
+        let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
+        let options = WriterOptions { compression, threads, ..WriterOptions::default() };
+        let writer = detached(py, |_| sapwood::write::Writer::update(target, &options))?;
+        Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
+    }
+
+    /// Paths and classes of what is in the file.
+    fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        self.with(py, |open| open.writer.paths())
+    }
+
     /// Makes the directories of a path.
     fn directory(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         self.with(py, |open| open.writer.directory(path).map(|_| ()))

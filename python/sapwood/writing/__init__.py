@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .file import WritableFile, create, recreate
+from .file import WritableFile, create, recreate, update
 from .tree import WritableTree
 
-__all__ = ["WritableFile", "WritableTree", "create", "recreate"]
+__all__ = ["WritableFile", "WritableTree", "create", "recreate", "update"]

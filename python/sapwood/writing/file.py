@@ -11,7 +11,7 @@ from .. import _core
 from .._border import core_errors
 from .._paths import is_url
 from ..compression import Compression
-from ..errors import KeyInFileError, UsageError
+from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from .columns import fields_of_table, is_table
 from .schema import CounterName, FieldName, join_names
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
@@ -68,11 +68,49 @@ def create(
     return WritableFile(path, compression=compression, title=title, threads=threads)
 
 
+def update(
+    path: Any, *, compression: Compression | str | int | None = "zstd:5", threads: int | None = None
+) -> WritableFile:
+    """Adds trees and objects to a local file that is there.
+
+    >>> with sapwood.recreate("out.root") as file:
+    ...     file["Events"] = {"met": np.zeros(3, "f4")}
+    >>> with sapwood.update("out.root") as file:
+    ...     file["notes/by"] = "somebody"
+    >>> sapwood.open("out.root").keys()
+    ['Events;1', 'notes;1', 'notes/by;1']
+
+    What is in the file stays as it is, and can be read meanwhile. What is added is there at the end of the
+    ``with`` block; if that ends with an exception, or the process is killed, the file holds what it held
+    before. A second object of a name becomes its next cycle. Entries cannot be added to trees that are there.
+
+    Args:
+        path: a path; nobody else may be adding to the file.
+        compression: that of what is added, as in :func:`recreate`.
+        threads: as in :func:`recreate`.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        PermissionError: if it may not be written to.
+        UnsupportedTypeError: for URLs, and for files of a ROOT older than 4.
+    """
+    where = _place(path)
+    if not isinstance(where, str):
+        raise UsageError("only files at a path can be added to")
+    return WritableFile(where, compression=compression, title="", threads=threads, _update=True)
+
+
 class WritableFile:
-    """A file that is written, by :func:`recreate` or :func:`create`."""
+    """A file that is written, by :func:`recreate`, :func:`create` or :func:`update`."""
 
     def __init__(
-        self, path: Any, *, compression: Compression | str | int | None, title: str, threads: int | None
+        self,
+        path: Any,
+        *,
+        compression: Compression | str | int | None,
+        title: str,
+        threads: int | None,
+        _update: bool = False,
     ) -> None:
         where = _place(path)
         self.url = where if isinstance(where, str) else str(getattr(where, "name", "<object>"))
@@ -82,10 +120,16 @@ class WritableFile:
         if threads is not None and threads < 1:
             raise UsageError(f"threads is at least 1, not {threads}")
         name = os.path.basename(self.url)
+        code = self.compression.code
         with core_errors():
-            self._core = _core.Writer(
-                where, name, title=title, compression=self.compression.code, threads=threads
-            )
+            if _update:
+                self._core = _core.Writer.update(where, compression=code, threads=threads)
+                self._before = dict.fromkeys(
+                    path for path, kind in self._core.paths() if not _is_directory(kind)
+                )
+            else:
+                self._core = _core.Writer(where, name, title=title, compression=code, threads=threads)
+                self._before = {}
 
     @property
     def closed(self) -> bool:
@@ -191,15 +235,21 @@ class WritableFile:
         found = self._items.get(path.strip("/"))
         if isinstance(found, WritableTree):
             return found
+        if path.strip("/") in self._before:
+            raise UnsupportedTypeError(
+                f"{path!r} was in the file before, and nothing can be added to it",
+                url=self.url,
+                hint="write another tree, and merge the two",
+            )
         trees = [name for name, item in self._items.items() if isinstance(item, WritableTree)]
         raise KeyInFileError.not_found("tree", path, trees, self.url)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and path.strip("/") in self._items
+        return isinstance(path, str) and path.strip("/") in {*self._before, *self._items}
 
     def keys(self) -> list[str]:
-        """The paths of trees and objects so far."""
-        return list(self._items)
+        """The paths of trees and objects so far, without cycles."""
+        return list({**self._before, **self._items})
 
     def close(self) -> None:
         """Completes the file, and puts it in its place. Nothing can be added afterwards."""
@@ -260,6 +310,10 @@ def _place(path: Any) -> Any:
     if hasattr(path, "write") and hasattr(path, "seek"):
         return path
     raise TypeError(f"a file is written to a path, or an object with write and seek, not to {path!r}")
+
+
+def _is_directory(kind: str) -> bool:
+    return kind in ("TDirectory", "TDirectoryFile")
 
 
 def _declared(branches: Any) -> dict[str, ColumnType]:

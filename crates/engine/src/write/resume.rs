@@ -7,7 +7,11 @@ use sapwood_source::sink::{LocalUpdate, Sink};
 use sapwood_tfile::write::{Datime, FileWriter};
 
 /// The writer of the container of a local file, and the sink for what is added; errors name the file.
-pub(super) fn resume(url: &str, compression: Compression, time: Datime) -> Result<(FileWriter, Box<dyn Sink>)> {
+pub(super) fn resume(
+    url: &str,
+    compression: Compression,
+    time: Datime,
+) -> Result<(FileWriter, Box<dyn Sink>)> {
     let path = match url.split_once("://") {
         None => url,
         Some(("file", path)) => path,

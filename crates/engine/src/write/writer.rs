@@ -1,8 +1,8 @@
 //! The writer of a file.
 
 use super::resume::resume;
-use crate::pool::{compute, computing, interrupted};
 use crate::Interrupt;
+use crate::pool::{compute, computing, interrupted};
 use sapwood_codec::Compression;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_source::sink::Sink;
@@ -91,6 +91,14 @@ impl Writer {
         }
         self.hand_on()?;
         Ok(directory)
+    }
+
+    /// The paths of what is listed in the file so far, and the classes; trees that are being written come at the end.
+    ///
+    /// # Errors
+    /// `Corrupt` if the file was there, and one of its keys makes no sense.
+    pub fn paths(&self) -> Result<Vec<(String, String)>> {
+        Ok(self.file.paths()?.into_iter().map(|(path, key)| (path, key.class_name)).collect())
     }
 
     /// A new tree without entries. Its record is written at the end.

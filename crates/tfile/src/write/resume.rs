@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::{Key, TFile};
 use sapwood_codec::Compression;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The oldest ROOT whose directories leave room for larger offsets (root-io-spec Directory §7.1).
 const OLDEST: u32 = 40_000;
@@ -68,6 +68,27 @@ impl FileWriter {
             descriptions,
             waiting: Vec::new(),
         }))
+    }
+
+    /// The paths of what the directories list, without cycles, and its keys: of each directory before those in it.
+    ///
+    /// # Errors
+    /// `Corrupt` if a key of a resumed file makes no sense.
+    pub fn paths(&self) -> Result<Vec<(String, Key)>> {
+        let mut found = Vec::new();
+        let mut at = HashMap::from([(self.header.begin, String::new())]);
+        for directory in &self.directories {
+            let before = at.get(&directory.offset).cloned().unwrap_or_default();
+            for listed in &directory.keys {
+                let key = listed.key()?;
+                let path = format!("{before}{}", key.name);
+                if key.is_directory() {
+                    at.insert(key.offset, format!("{path}/"));
+                }
+                found.push((path, key));
+            }
+        }
+        Ok(found)
     }
 
     /// True if this is a file as it was found.

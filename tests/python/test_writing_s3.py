@@ -1,0 +1,108 @@
+"""Writing to s3://, to a real server: whole at the end, or not there at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood import errors
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import s3_server
+
+pytest.importorskip("awkward")
+
+pytestmark = pytest.mark.skipif(
+    s3_server.missing() is not None, reason=f"s3:// is not tested: {s3_server.missing()}"
+)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
+    """A server, and an environment that names it and a key for it."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with s3_server.s3_server() as server:
+        for name, value in server.variables.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def numbers(entries: int) -> dict[str, np.ndarray]:
+    """Columns that do not get smaller: 16 bytes an entry."""
+    random = np.random.default_rng(1)
+    return {name: random.integers(0, 2**63, entries) for name in ("x", "y")}
+
+
+def test_an_object_is_there_at_the_end(server: s3_server.Server, tmp_path: Path) -> None:
+    # 40 MB: several parts, and directories that are ended after they were sent.
+    data, local = numbers(1_250_000), tmp_path / "local.root"
+    for place in ("s3://data/out/file.root", str(local)):
+        with sapwood.recreate(place, compression="none") as file:
+            file["first/text"] = "hello"
+            tree = file.mktree("Events", {"x": "int64", "y": "int64"})
+            tree.extend({name: values[:600_000] for name, values in data.items()})
+            file["second/text"] = "again"
+            tree.extend({name: values[600_000:] for name, values in data.items()})
+    with sapwood.open("s3://data/out/file.root") as file:
+        assert file.keys() == sapwood.open(local).keys()
+        assert (file["first/text"], file["second/text"]) == ("hello", "again")
+        arrays = file["Events"].arrays(library="np")
+    assert all((arrays[name] == values).all() for name, values in data.items())
+
+
+def test_a_small_object(server: s3_server.Server) -> None:
+    with sapwood.recreate("s3://data/small.root") as file:
+        file["text"] = "hello"
+    with sapwood.open("s3://data/small.root") as found:
+        assert found["text"] == "hello"
+
+
+def test_what_is_given_up_is_not_there(server: s3_server.Server) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        sapwood.recreate("s3://data/gone.root", compression="none") as file,
+    ):
+        file["Events"] = numbers(1_000_000)
+        raise ZeroDivisionError
+    with pytest.raises(errors.FileNotFoundError):
+        sapwood.open("s3://data/gone.root")
+
+
+def test_the_old_object_stays_until_the_end(server: s3_server.Server) -> None:
+    url = "s3://data/kept.root"
+    with sapwood.recreate(url) as file:
+        file["text"] = "old"
+    with sapwood.recreate(url, compression="none") as file:
+        file["Events"] = numbers(1_000_000)
+        with sapwood.open(url) as old:
+            assert old["text"] == "old"
+    with sapwood.open(url) as new:
+        assert new["Events"].num_entries == 1_000_000
+
+
+def test_what_cannot_be_written_is_told_at_once(
+    server: s3_server.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(errors.FileNotFoundError, match="bucket"):
+        sapwood.recreate("s3://nowhere/file.root")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrongsecret")
+    with pytest.raises(errors.PermissionError) as caught:
+        sapwood.recreate("s3://data/file.root")
+    assert "wrongsecret" not in str(caught.value) + repr(caught.value.__cause__)
+
+
+def test_a_server_that_goes_away_is_an_error(server: s3_server.Server) -> None:
+    file = sapwood.recreate("s3://data/lost.root")
+    server.stop()
+    file["text"] = "hello"
+    with pytest.raises((errors.NetworkError, errors.ServerError)):
+        file.close()
