@@ -39,6 +39,13 @@ def test_chunks(tree: Any) -> None:
         chunks[len(chunks)]
 
 
+def test_a_tree_without_clusters_is_cut_by_its_bytes(tree: Any) -> None:
+    assert not tree.core.cluster_starts
+    chunks = tree.lazy(caching=Caching(memory="64 kB"))
+    assert len(chunks) > 3
+    assert ak.array_equal(ak.materialize(ak.concatenate(list(chunks))), tree.arrays())
+
+
 def test_only_what_is_touched_is_read(tree: Any) -> None:
     log: list[Any] = []
     chunk = tree.lazy(access_log=log)[0]

@@ -21,7 +21,8 @@ from sapwood.lazy_use import LazyUse
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 CLUSTERS, CLUSTER, COLUMNS = 12, 1000, 12
-SMALL: dict[str, Any] = {"memory": "16 MB"}  # and so are windows: of two clusters
+SMALL: dict[str, Any] = {"memory": "16 MB"}  # and so are windows: of one cluster
+SMALL_CACHING = Caching(**SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,19 @@ def test_random_access(url: str) -> None:
         assert [one.tolist() for one in found] == expected.tolist()
         use = use_of(tree)
         assert tree.file.report().requests - before <= 2 * len(use.windows)
+
+
+def test_random_access_of_few_guesses_little(url: str) -> None:
+    with sapwood.open(url) as tree:
+        events = tree.events(caching=SMALL_CACHING)[[11_111, 17, 5_005, 18]]
+        found = [(event.entry, event.x1, event.x2) for event in events]
+        use = use_of(tree)
+        expected = tree.arrays(["x1", "x2"])
+    for entry, x1, x2 in found:
+        assert (x1.tolist(), x2.tolist()) == (expected.x1[entry].tolist(), expected.x2[entry].tolist())
+    # What is touched in the first of the windows that hold them is asked for in the others, ahead of need.
+    assert use.windows_seen == 3 and {fetch.window for fetch in use.fetches} == {0, 5, 11}
+    assert use.misses <= 3 and use.wasted_bytes < 0.1 * use.fetched_bytes
 
 
 def test_reports(url: str, tmp_path: Path) -> None:
