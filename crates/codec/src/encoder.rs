@@ -75,8 +75,7 @@ impl Encoder {
             Algorithm::Zlib | Algorithm::OldZlib => self.deflate(level).zlib_compress(block, stream).ok(),
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
-            // ROOT's levels are half of the library's.
-            Algorithm::Zstd => self.zstd()?.compress(stream, block, 2 * i32::from(level)).ok(),
+            Algorithm::Zstd => self.zstd()?.compress(stream, block, zstd_level(level)).ok(),
         };
         let Some(written) = written.filter(|&written| written <= BLOCK_MAX) else { return Ok(None) };
         let [t0, t1] = algorithm.tag_bytes();
@@ -86,7 +85,9 @@ impl Encoder {
     }
 
     fn deflate(&mut self, level: u8) -> &mut Compressor {
-        let level = i32::from(level);
+        // The library's first level makes blocks 3 % longer than ROOT's zlib does with its own; the second 0.4 %, in half
+        // of zlib's time. Above, blocks are shorter than ROOT's.
+        let level = i32::from(level.max(2));
         let fits = self.deflate.take().filter(|(of, _)| *of == level);
         let compressor = fits.unwrap_or_else(|| {
             let level = CompressionLvl::new(level).unwrap_or_default();
@@ -102,6 +103,17 @@ impl Encoder {
         self.zstd
             .as_mut()
             .ok_or_else(|| Error::new(ErrorKind::Limit, "there is no memory left for Zstandard"))
+    }
+}
+
+/// The library's level for one of ROOT's.
+///
+/// ROOT takes twice its own. Of its levels 4 and 5, the library's 8 and 10, blocks become smaller by up to 0.6 % than by
+/// the library's 7, for half as much time again: physics data repeat themselves too little for longer searches.
+fn zstd_level(level: u8) -> i32 {
+    match level {
+        4 | 5 => 7,
+        _ => 2 * i32::from(level),
     }
 }
 

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod damage;
+mod encoded;
 mod golden;
 mod payloads;

@@ -1,0 +1,79 @@
+//! What is compressed comes back.
+
+use crate::golden;
+use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, blocks};
+
+const WRITTEN: [Algorithm; 4] = [Algorithm::Zlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
+
+/// Bytes that no algorithm makes smaller.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let step = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(step).collect()
+}
+
+/// Numbers that repeat themselves here and there, as those of events do.
+fn numbers(len: usize) -> Vec<u8> {
+    noise(len / 4).iter().flat_map(|byte| [0, 0x3f, byte & 0x1f, *byte]).collect()
+}
+
+#[test]
+fn every_algorithm_at_every_level() {
+    let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+    for object in [golden::object(), numbers(100_000), vec![0; 1000]] {
+        for algorithm in WRITTEN {
+            for level in 1..=9 {
+                let compression = Compression::new(algorithm, level).unwrap();
+                let mut payload = b"before".to_vec();
+                assert!(encoder.compress(&object, compression, &mut payload).unwrap(), "{compression}");
+                let payload = payload.strip_prefix(b"before").unwrap();
+                assert!(payload.len() < object.len(), "{compression}");
+                assert_eq!(decoder.decode_to_vec(payload, object.len()).unwrap(), object, "{compression}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_get_smaller_is_left_as_it_is() {
+    for object in [noise(5000), noise(1), Vec::new()] {
+        for algorithm in WRITTEN {
+            let mut payload = b"before".to_vec();
+            let compression = Compression::new(algorithm, 5).unwrap();
+            assert!(!Encoder::default().compress(&object, compression, &mut payload).unwrap());
+            assert_eq!(payload, b"before");
+        }
+    }
+    let mut payload = Vec::new();
+    assert!(!Encoder::default().compress(&[0; 1000], Compression::NONE, &mut payload).unwrap());
+}
+
+#[test]
+fn an_object_longer_than_a_block_becomes_several() {
+    let object = numbers((16 << 20) + 1000);
+    for algorithm in [Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd] {
+        let mut payload = Vec::new();
+        let compression = Compression::new(algorithm, 1).unwrap();
+        assert!(Encoder::default().compress(&object, compression, &mut payload).unwrap());
+        assert_eq!(blocks(&payload, object.len()).count(), 2);
+        assert!(Decoder::default().decode_to_vec(&payload, object.len()).unwrap() == object);
+    }
+}
+
+#[test]
+fn blocks_say_what_they_are_in_roots_words() {
+    let object = numbers(1000);
+    for (algorithm, head) in [
+        (Algorithm::Zlib, b"ZL\x08"),
+        (Algorithm::Lzma, b"XZ\0"),
+        (Algorithm::Lz4, b"L4\x01"),
+        (Algorithm::Zstd, b"ZS\x01"),
+    ] {
+        let mut payload = Vec::new();
+        Encoder::default().compress(&object, Compression::new(algorithm, 4).unwrap(), &mut payload).unwrap();
+        assert!(payload.starts_with(head), "{algorithm}: {:?}", &payload[..3]);
+    }
+}
