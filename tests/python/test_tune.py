@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,16 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
+import sapwood
+from sapwood.cli._app import app
 from sapwood.errors import UsageError
 from sapwood.tune.charts import Axis, Mark, Series, bars, chart, standalone
 from sapwood.tune.goals import GOALS, combined, recommend
+from sapwood.tune.harness import Harness
 from sapwood.tune.journal import Journal
-from sapwood.tune.points import ALL, Point, Workload, analysis_of, sweeps, workloads_by_point
+from sapwood.tune.points import ALL, Point, Sweep, Workload, analysis_of, sweeps, workloads_by_point
 from sapwood.tune.results import Measured, front, measured_points
 from sapwood.tune.studies import STUDIES, study_named
 from sapwood.tune.tuning import Tuning, chosen_goals
@@ -221,3 +226,43 @@ def test_studies_have_names() -> None:
     assert [one.name for one in STUDIES] == ["cms2015", "atlas2018"]
     with pytest.raises(UsageError, match="cms2015, atlas2018"):
         study_named("lhcb")
+
+
+SPLIT = Path(__file__).parents[1] / "data" / "trees" / "split.root"
+
+
+def test_layouts_are_written_and_read_in_processes_of_their_own(tmp_path: Path) -> None:
+    point = Point("zstd:1", basket_size=4096, cluster_entries=7)
+    sweep = Sweep("one", (point,), (ALL, Workload(branches=0.1)))
+    with sapwood.open(SPLIT) as file:
+        tree = next(iter(file.keys(filter_classname="TTree", cycle=False)))
+        entries = file[tree].num_entries
+    journal = Journal(tmp_path / "journal.jsonl", {})
+    harness = Harness({"": SPLIT}, tree, tmp_path / "layouts", journal)
+    assert harness.run([sweep], rounds=1)
+    found = measured_points(journal.records.values())[point]
+    assert not found.errors and found.is_whole
+    assert found.writes[0]["entries"] == entries and found.writes[0]["clusters"] == -(-entries // 7)
+    assert found.reads[ALL][0]["entries"] == entries and found.reads[ALL][0]["peak_bytes"] > 1e6
+    assert found.reads[Workload(branches=0.1)][0]["branches"] < found.reads[ALL][0]["branches"]
+    assert not list((tmp_path / "layouts").iterdir())
+    # What is measured already is not measured again.
+    assert harness.run([sweep], rounds=1) and harness._made == 3
+
+
+def test_the_command_that_is_recommended_can_be_run(tmp_path: Path) -> None:
+    target = tmp_path / "out.root"
+    for point in (Point("zstd:1", 4096, cluster_entries=7), Point("none", cluster_bytes=2_000_000)):
+        words = shlex.split(point.command(str(SPLIT), str(target)))
+        done = CliRunner().invoke(app, [*words[1:], "--force"])
+        assert done.exit_code == 0, done.output
+        assert target.exists()
+
+
+def test_a_failure_is_told_and_measured_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl", {})
+    harness = Harness({"": tmp_path / "gone.root"}, "tree", tmp_path / "layouts", journal)
+    harness.run([Sweep("one", (TODAY,), (ALL,))], rounds=1)
+    (found,) = measured_points(journal.records.values()).values()
+    assert "gone.root" in found.errors[0] and not found.is_whole
+    assert not Journal(tmp_path / "journal.jsonl", {}).records

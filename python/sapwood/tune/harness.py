@@ -73,6 +73,7 @@ class Harness:
         budget: seconds for all of it; None for no bound. Layouts that are begun are measured to their end.
         via: a URL, at which the folder ``work`` is served: reading goes there, over a real link.
         deadline: seconds that one measurement may take.
+        expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
         tell: called as it goes on.
     """
 
@@ -85,6 +86,7 @@ class Harness:
     budget: float | None = None
     via: str | None = None
     deadline: float = 3600.0
+    expansion: float = 1.0
     tell: Callable[[Progress], None] = lambda _: None
     _begin: float = field(default_factory=time.monotonic)
     _spent: float = 0.0
@@ -155,7 +157,8 @@ class Harness:
         wanted: dict[str, Any] = {"kind": task.kind, "tree": self.tree, "threads": self.threads}
         if task.workload is None:
             source = self.samples[task.point.variant]
-            wanted |= {"source": str(source), "target": str(target), "options": task.point.options()}
+            options = task.point.options(self.expansion)
+            wanted |= {"source": str(source), "target": str(target), "options": options}
         else:
             url = f"{self.via.rstrip('/')}/{target.name}" if self.via else str(target)
             # The same branches and entries of every layout, others in every round.

@@ -23,7 +23,8 @@ class Point:
         compression: algorithm and level, such as ``"zstd:5"``, or ``"none"``.
         basket_size: most bytes of a basket before compression.
         cluster_entries: entries of a cluster.
-        cluster_bytes: compressed bytes of a cluster; not together with ``cluster_entries``.
+        cluster_bytes: bytes of a cluster, as they are stored in that file; not together with
+            ``cluster_entries``.
         entries: number of events, from the first one.
         variant: which of several samples, if there are several: another way to split the same objects.
     """
@@ -68,13 +69,16 @@ class Point:
         """The algorithm of the compression."""
         return self.compression.partition(":")[0]
 
-    def options(self) -> dict[str, Any]:
-        """The arguments for :func:`sapwood.repack`."""
-        named = {
-            "basket_size": self.basket_size,
-            "cluster_entries": self.cluster_entries,
-            "cluster_size": self.cluster_bytes,
-        }
+    def options(self, expansion: float = 1.0) -> dict[str, Any]:
+        """The arguments for :func:`sapwood.repack`.
+
+        Args:
+            expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
+        """
+        cluster: int | str | None = self.cluster_entries
+        if self.cluster_bytes is not None:
+            cluster = f"{round(self.cluster_bytes * expansion)} B"
+        named = {"basket_size": self.basket_size, "cluster_size": cluster}
         chosen = {} if self.entries is None else {"entries": (0, self.entries)}
         return {
             "compression": self.compression,
@@ -86,13 +90,13 @@ class Point:
         """The command that gives a file this layout.
 
         >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).command("a.root", "b.root")
-        'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-entries 1000'
+        'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-size 1000'
         """
         parts = ["sapwood", "repack", source, target, "--compression", self.compression]
         if self.basket_size is not None:
             parts += ["--basket-size", str(self.basket_size)]
         if self.cluster_entries is not None:
-            parts += ["--cluster-entries", str(self.cluster_entries)]
+            parts += ["--cluster-size", str(self.cluster_entries)]
         if self.cluster_bytes is not None:
             parts += ["--cluster-size", f"{self.cluster_bytes / 1e6:g}MB"]
         return shlex.join(parts)

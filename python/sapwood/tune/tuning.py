@@ -160,6 +160,7 @@ def run(
         subject = _subject(tree, sample, threads, via, variants)
         base = planned_study.base if planned_study else Point(compression_of(tree))
         path = tree.file.file_path
+        expansion = tree.uncompressed_bytes / max(tree.compressed_bytes, 1)
     columns = tuple(columns)
     if planned_study:
         planned = planned_study.sweeps(variants)
@@ -174,6 +175,7 @@ def run(
             samples[variant] = folder / "samples" / f"{len(samples)}.root"
             _take_sample(os.fspath(file), name, samples[variant], subject["entries"], tell)
         harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
+        harness.expansion = expansion
         found = measure(path, subject, base, columns, chosen, planned, harness)
     if planned_study is None:
         return found
@@ -304,11 +306,9 @@ def _take_sample(
     """The first entries without compression: what layouts are made from, so that only writing takes time."""
     import sapwood
 
-    if not hasattr(sapwood, "repack"):
-        raise UsageError("this version of sapwood cannot write files in other layouts yet")
     tell(Progress(label=f"taking a sample of {entries:,} entries"))
     target.parent.mkdir(exist_ok=True)
-    sapwood.repack(source, target, compression="none", entries=(0, entries), tree=tree)
+    sapwood.repack(source, target, compression="none", entries=(0, entries), tree=tree, trees=[tree])
 
 
 @contextlib.contextmanager
