@@ -124,7 +124,7 @@ def _size_and_time(found: Tuning) -> str:
 
 
 def _clock_title(found: Tuning) -> str:
-    return "processor seconds to read all" if found.findings else "seconds to read all"
+    return "processor seconds to read all" if found.clock == "cpu_seconds" else "seconds to read all"
 
 
 def _flush(found: Tuning) -> str:
@@ -143,7 +143,11 @@ def _flush(found: Tuning) -> str:
         if len(marks) > 1:
             series.append(Series(name, sorted(marks), is_curve=True))
     x = Axis("entries of a cluster", is_log=True)
-    return chart(x, Axis("read per second", human_bytes, from_zero=True), series)
+    return chart(x, Axis(_rate_title(found), human_bytes, from_zero=True), series)
+
+
+def _rate_title(found: Tuning) -> str:
+    return "read per second" + (" of a processor" if found.clock == "cpu_seconds" else "")
 
 
 def _baskets(found: Tuning) -> str:

@@ -47,6 +47,8 @@ class Tuning:
         date: when it was done.
         title: what the report is called.
         findings: of a study, then and now.
+        clock: which time the charts show: ``"seconds"``, or ``"cpu_seconds"``, those of processors, as the
+            studies did.
     """
 
     source: str
@@ -62,11 +64,7 @@ class Tuning:
     date: str = field(default_factory=lambda: time.strftime("%Y-%m-%d"))
     title: str = ""
     findings: Sequence[Finding] = ()
-
-    @property
-    def clock(self) -> str:
-        """Which time the report shows: of a study that of processors, as it was then."""
-        return "cpu_seconds" if self.findings else "seconds"
+    clock: str = "seconds"
 
     @property
     def analysis_name(self) -> str:
@@ -179,7 +177,8 @@ def run(
         found = measure(path, subject, base, columns, chosen, planned, harness)
     if planned_study is None:
         return found
-    return replace(found, title=planned_study.title, findings=planned_study.findings(found))
+    findings = planned_study.findings(found)
+    return replace(found, title=planned_study.title, findings=findings, clock="cpu_seconds")
 
 
 def measure(
