@@ -45,7 +45,7 @@ pub struct Ahead {
 }
 
 /// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
-const WINDOWS_AHEAD: usize = 2;
+const WINDOWS_AHEAD: usize = 4;
 
 impl Ahead {
     /// For windows of at most so many bytes.
