@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Ranges in one request, until a server refuses that many. Apache's own limit is 200.
@@ -43,10 +43,37 @@ pub(super) struct Server {
     suffix: AtomicBool,
     /// The shortest that was seen, in microseconds; 0 if none was.
     round_trip: AtomicU64,
-    /// When connections were made ahead of need.
-    spares: Mutex<Option<Instant>>,
-    /// How many of them are not there yet.
-    making: watch::Sender<usize>,
+    /// Connections that were made ahead of need last.
+    spares: Mutex<Option<Spares>>,
+}
+
+/// Connections that are made ahead of need.
+#[derive(Debug, Clone)]
+struct Spares {
+    since: Instant,
+    /// A permit for each that is there and was not waited for; closed when no more will come.
+    there: Arc<Semaphore>,
+}
+
+/// Makes connections ahead of need; gone with the last of them.
+#[derive(Debug)]
+pub(super) struct Making(Arc<Semaphore>);
+
+impl Making {
+    /// Makes a connection by something that leaves one behind.
+    pub(super) fn make(self: Arc<Self>, knock: impl Future<Output = ()> + Send + 'static) {
+        // Whether or not somebody waits, it ends by itself, at the latest when the server was silent for too long.
+        drop(tokio::spawn(async move {
+            knock.await;
+            self.0.add_permits(1);
+        }));
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 impl Server {
@@ -59,7 +86,6 @@ impl Server {
             suffix: AtomicBool::new(true),
             round_trip: AtomicU64::new(0),
             spares: Mutex::new(None),
-            making: watch::Sender::new(0),
         }
     }
 
@@ -93,33 +119,25 @@ impl Server {
         Duration::from_micros(self.round_trip.load(Ordering::Relaxed))
     }
 
-    /// True if connections should be made ahead of need now; then not again for a minute.
-    pub(super) fn wants_spares(&self) -> bool {
-        let mut made = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        let wants = made.is_none_or(|made| made.elapsed() > SPARES_LAST);
-        if wants {
-            *made = Some(Instant::now());
+    /// What makes connections ahead of need, if that should be done now; then not again for a minute.
+    pub(super) fn wants_spares(&self) -> Option<Arc<Making>> {
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.as_ref().is_some_and(|spares| spares.since.elapsed() <= SPARES_LAST) {
+            return None;
         }
-        wants
+        let there = Arc::new(Semaphore::new(0));
+        *spares = Some(Spares { since: Instant::now(), there: Arc::clone(&there) });
+        Some(Arc::new(Making(there)))
     }
 
-    /// Makes a connection ahead of need, by something that leaves one behind.
-    pub(super) fn make_spare(self: Arc<Self>, knock: impl Future<Output = ()> + Send + 'static) {
-        self.making.send_modify(|making| *making += 1);
-        // Whether or not somebody waits, it ends by itself, at the latest when the server was silent for too long.
-        drop(tokio::spawn(async move {
-            knock.await;
-            self.making.send_modify(|making| *making = making.saturating_sub(1));
-        }));
-    }
-
-    /// Waits for the connections that were made ahead of need at first contact, at most until so long after that.
-    pub(super) async fn spares_made(&self, after: Duration) {
-        let begun = *self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = begun.and_then(|begun| after.checked_sub(begun.elapsed()));
-        if let Some(left) = left.filter(|_| *self.making.borrow() > 0) {
-            // Those that do not come in time are of no use, but do no harm.
-            let _ = timeout(left, self.making.subscribe().wait_for(|&making| making == 0)).await;
+    /// Waits for one of the connections that were made ahead of need at first contact, at most until so long after that.
+    pub(super) async fn spare_made(&self, after: Duration) {
+        let spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(Spares { since, there }) = spares else { return };
+        let Some(left) = after.checked_sub(since.elapsed()) else { return };
+        // Those that do not come in time are of no use, but do no harm.
+        if let Ok(Ok(permit)) = timeout(left, there.acquire()).await {
+            permit.forget();
         }
     }
 

@@ -1,11 +1,12 @@
 //! Connections made ahead of need: from afar, a new one costs a reader as much as an answer, or more.
 
-use super::remote::Remote;
 use super::CONCURRENCY;
+use super::remote::Remote;
+use super::server::Making;
 use futures::future::{Either, select};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -44,38 +45,39 @@ pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -
     if let Ok(answer) = timeout(far, &mut first).await {
         return answer;
     }
-    if *MOST == 0 || !remote.server().wants_spares() {
+    let Some(making) = Some(remote.server()).filter(|_| *MOST > 0).and_then(|server| server.wants_spares())
+    else {
         return first.await;
-    }
+    };
     // Together: to sign a request may have to wait for what the first one is about to find out.
-    match select(first, pin!(knock(remote, is_store))).await {
+    match select(first, pin!(knock(remote, is_store, making))).await {
         Either::Left((answer, _)) => answer,
         Either::Right(((), first)) => first.await,
     }
 }
 
-async fn knock(remote: &Remote, is_store: bool) {
-    make(remote, CONCURRENCY.min(*MOST)).await;
+async fn knock(remote: &Remote, is_store: bool, making: Arc<Making>) {
+    make(remote, CONCURRENCY.min(*MOST), &making).await;
     if is_store && *MOST > CONCURRENCY {
         sleep(FAR_AWAY_STORE - FAR_STORE).await;
-        make(remote, FURTHER.min(remote.concurrency / 2).min(*MOST - CONCURRENCY)).await;
+        make(remote, FURTHER.min(remote.concurrency / 2).min(*MOST - CONCURRENCY), &making).await;
     }
 }
 
-async fn make(remote: &Remote, connections: usize) {
+async fn make(remote: &Remote, connections: usize, making: &Arc<Making>) {
     for _ in 0..connections {
         let Some(knock) = remote.knock().await else { return };
-        remote.server().make_spare(knock);
+        Arc::clone(making).make(knock);
     }
 }
 
-/// Waits for the connections that are being made, where they come up sooner than others that would be made now: they were
-/// begun soon after the file was, and are there as soon after it.
+/// Waits for one of the connections that are being made, where they come up sooner than others that would be made now: they
+/// were begun soon after the file was, and are there as soon after it.
 pub(super) async fn made(remote: &Remote) {
     let server = remote.server();
     // It is at least half of the real one, and the first answer took three times as long.
     let round_trip = server.round_trip();
     if round_trip > FAR {
-        server.spares_made(4 * round_trip).await;
+        server.spare_made(4 * round_trip).await;
     }
 }
