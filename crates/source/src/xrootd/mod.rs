@@ -4,7 +4,7 @@
 //! - `call`: one operation of XrdCl as a future; `file`: the operations of an open file; `closing`: their end.
 //! - `contact`: what is done before XrdCl is called about a server. `opening`: head and tail in hand. `remote`: a file, here or on the server that it redirects to; `server`: what is
 //!   remembered about each server.
-//! - `reading`: from ranges to vector reads and back, with retries.
+//! - `reading`: from ranges to vector reads and back, with retries; `streams`: over further connections, where much is read.
 //! - `status`: XrdCl's failures as errors. `listing`: what is in a directory. `places`: where else a file is.
 
 mod call;
@@ -22,6 +22,7 @@ mod remote;
 mod server;
 mod settings;
 mod status;
+mod streams;
 
 pub(crate) use listing::list;
 pub(crate) use opening::open;
@@ -35,6 +36,7 @@ use remote::{Connected, Remote};
 use sapwood_core::{ByteRange, Deadline, Result};
 use std::sync::Arc;
 use std::time::Duration;
+use streams::Streams;
 use tokio::sync::Mutex;
 
 /// The schemes of URLs that libXrdCl understands.
@@ -60,12 +62,14 @@ pub(crate) fn is_scheme(scheme: Option<&str>) -> bool {
 /// - Ranges travel as vector reads, within the limits that the server states.
 /// - With every read the server is asked for size and modification time, on the way of the read itself; if they are
 ///   not those of the file that was opened, the error is of kind `Changed`.
+/// - Where much is read from afar, further connections to the same server share the work, four in all.
 /// - If the connection breaks, the file is opened again, at most three times, perhaps on another server.
 #[derive(Debug)]
 pub struct XrootdSource {
     identity: Identity,
-    remote: Remote,
+    remote: Arc<Remote>,
     current: Mutex<Arc<Connected>>,
+    streams: Arc<Streams>,
     ranges_per_request: usize,
 }
 

@@ -64,6 +64,7 @@ async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened
     let version = Some(format!("{}-{}", connected.modified, connected.size));
     let identity = Identity { url: remote.name.clone(), size: connected.size, version };
     let current = Mutex::new(Arc::new(connected));
-    let source = XrootdSource { identity, remote, current, ranges_per_request: limits.chunks };
+    let (remote, streams) = (Arc::new(remote), Arc::default());
+    let source = XrootdSource { identity, remote, current, streams, ranges_per_request: limits.chunks };
     Ok(Opened { source: Arc::new(source), known })
 }

@@ -23,8 +23,10 @@ impl XrootdSource {
     pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let mut reading = Reading::new(ranges)?;
         let mut retries = Retries::new(self.remote.accounting.counters(), &self.identity.url, deadline);
+        let _asked = self.streams.asked(ranges.iter().map(|range| range.len).sum());
+        let mut further = self.streams.pick();
         loop {
-            let attempt = match self.connected(deadline).await? {
+            let attempt = match self.connected(further.take(), deadline).await? {
                 Ok(connected) => {
                     let limits = Limits::known(&connected.server).unwrap_or_default();
                     let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
@@ -40,10 +42,19 @@ impl XrootdSource {
         }
     }
 
-    /// The open file; opened again if it was lost, and no other read did so.
-    async fn connected(&self, deadline: Deadline) -> Result<Result<Arc<Connected>, Status>> {
+    /// The open file, over one of the further connections if that is given; opened again if it was lost, and no other read
+    /// did so.
+    async fn connected(
+        &self,
+        further: Option<Arc<Connected>>,
+        deadline: Deadline,
+    ) -> Result<Result<Arc<Connected>, Status>> {
+        if let Some(further) = further {
+            return Ok(Ok(further));
+        }
         let mut current = self.current.lock().await;
         if !current.lost.load(Ordering::Relaxed) {
+            self.streams.grow(&self.remote, &current);
             return Ok(Ok(Arc::clone(&current)));
         }
         let found = match self.remote.connect(deadline).await? {
@@ -52,6 +63,7 @@ impl XrootdSource {
         };
         current.check(&found.server, found.size, found.modified)?;
         self.remote.limits(&found, deadline).await;
+        self.streams.clear();
         *current = Arc::new(found);
         Ok(Ok(Arc::clone(&current)))
     }

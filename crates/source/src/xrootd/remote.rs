@@ -105,10 +105,30 @@ impl Remote {
 
     /// Opens the file.
     pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connected, Status>> {
+        self.connect_to(self.asked.clone(), deadline).await
+    }
+
+    /// Opens the same file once more, where it is open, over a connection of its own; `None` if that does not work.
+    pub(super) async fn connect_beside(
+        &self,
+        first: &Connected,
+        number: usize,
+        deadline: Deadline,
+    ) -> Option<Connected> {
+        let url = first.file.property(c"LastURL");
+        let mark = if url.contains('?') { '&' } else { '?' };
+        // XrdCl keeps what it is asked for with different intents apart, and tells the server nothing of them.
+        let url = CString::new(format!("{url}{mark}xrdcl.intent={number}")).ok()?;
+        let found = self.connect_to(url, deadline).await.ok()?.ok()?;
+        first.check(&found.server, found.size, found.modified).ok()?;
+        Some(found)
+    }
+
+    async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connected, Status>> {
         let file = File::new(self.library)?;
         let wait = self.accounting.request(0);
         let begin = Instant::now();
-        let opened = file.open(self.asked.clone(), deadline).await;
+        let opened = file.open(url, deadline).await;
         let time = begin.elapsed();
         self.accounting.answered(wait);
         let stat = match opened {

@@ -1,0 +1,100 @@
+//! Further connections to the server of a file: from afar, one carries no more than its window in each round trip, and
+//! slows down with each packet that gets lost.
+
+use super::remote::{Connected, Remote};
+use sapwood_core::Deadline;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Connections that are made at most, with the first one.
+const MOST: usize = 4;
+
+/// So many bytes that are on their way are more than one connection may carry: the usual largest window has 6 MB.
+const MUCH: u64 = 16 << 20;
+
+/// Round trip from which on the window counts.
+const FAR: Duration = Duration::from_millis(5);
+
+/// How long one more connection may take to come up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The further connections of one file. What fails there is asked for again over the first one.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// Bytes that were asked for and did not come yet.
+    asked: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: Vec<Arc<Connected>>,
+    /// How many were begun, whatever became of them.
+    begun: usize,
+    making: bool,
+    /// How many reads were given a connection.
+    reads: usize,
+}
+
+/// Bytes that were asked for, until they have come.
+pub(super) struct Asked<'a> {
+    streams: &'a Streams,
+    bytes: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.streams.asked.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Streams {
+    /// A read asks for so many bytes.
+    pub(super) fn asked(&self, bytes: u64) -> Asked<'_> {
+        self.asked.fetch_add(bytes, Ordering::Relaxed);
+        Asked { streams: self, bytes }
+    }
+
+    /// The connection for the next read; `None` for the first one. They take turns.
+    pub(super) fn pick(&self) -> Option<Arc<Connected>> {
+        let mut state = self.lock();
+        state.open.retain(|connected| !connected.lost.load(Ordering::Relaxed));
+        state.reads = state.reads.wrapping_add(1);
+        let turn = state.reads % (state.open.len() + 1);
+        turn.checked_sub(1).and_then(|turn| state.open.get(turn)).cloned()
+    }
+
+    /// Begins one more connection like `first`, in the background, if so much is on its way that this pays.
+    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connected>) {
+        if self.asked.load(Ordering::Relaxed) < MUCH || first.round_trip < FAR {
+            return;
+        }
+        let number = {
+            let mut state = self.lock();
+            if state.making || state.begun + 1 >= MOST {
+                return;
+            }
+            state.making = true;
+            state.begun += 1;
+            state.begun
+        };
+        let (streams, remote, first) = (Arc::clone(self), Arc::clone(remote), Arc::clone(first));
+        // Nobody waits for it, and it ends by itself.
+        drop(tokio::spawn(async move {
+            let found = remote.connect_beside(&first, number, Deadline::after(PATIENCE)).await;
+            let mut state = streams.lock();
+            state.making = false;
+            state.open.extend(found.map(Arc::new));
+        }));
+    }
+
+    /// The file was opened anew, perhaps elsewhere.
+    pub(super) fn clear(&self) {
+        self.lock().open.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
