@@ -15,13 +15,12 @@ from ._filters import Filter, text_filter
 from ._memory import memory_size
 from ._paths import is_url, several_files, single_file
 from .compression import Compression
+from .directory import TREE_CLASSES
 from .errors import KeyInFileError, UsageError
 from .file import File
 from .opening import open_spec
 from .options import OpenOptions, open_options
 from .tree import Tree
-
-_TREES = frozenset({"TTree", "TNtuple", "TNtupleD"})
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,9 @@ def repack(
         _refuse_same([file.file_path], target)
         choices = []
         if any(option is not None for option in (keep, drop, cut, entries)):
-            main = _main_tree(file, tree, trees)
+            path, main = _main_tree(file, tree, trees)
             ranges = _ranges(main, cut, entries)
-            choices = [(main.object_path, _branches(main, keep, drop), ranges and [ranges])]
+            choices = [(path, _branches(main, keep, drop), None if ranges is None else [ranges])]
         layout = _layout(compression, basket_size, cluster_size)
         return _written([file._core], target, choices, layout, trees, opened)
 
@@ -207,7 +206,8 @@ class _opened:
         if not isinstance(self._file, File):
             self._file.file.close()
             raise UsageError(
-                f"{source!r} is not a file as a whole", hint="name the tree with tree=, or trees= for it alone"
+                f"{source!r} is not a file as a whole",
+                hint="name the tree with tree=, or trees= for it alone",
             )
 
     def __enter__(self) -> File:
@@ -228,16 +228,17 @@ def _refuse_same(sources: Iterable[str], target: Any) -> None:
             raise UsageError(f"{source!r} would be written over itself", hint="choose another target")
 
 
-def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> Tree:
+def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tuple[str, Tree]:
     """The tree of a path; by default, of those that are written, the one with the most bytes."""
     if name is not None:
-        return file.tree_at(name)
+        path = name.strip("/").partition(";")[0]
+        return path, file.tree_at(path)
     classes = file.classnames(recursive=True, cycle=False)
-    paths = [path for path, class_name in classes.items() if class_name in _TREES]
-    found = [file.tree_at(path) for path in paths if trees is None or path in trees]
+    paths = [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
+    found = [(path, file.tree_at(path)) for path in paths if trees is None or path in trees]
     if not found:
         raise KeyInFileError(f"there is no tree in {file.file_path}", url=file.file_path)
-    return max(found, key=lambda tree: tree.compressed_bytes)
+    return max(found, key=lambda pair: pair[1].compressed_bytes)
 
 
 def _branches(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:

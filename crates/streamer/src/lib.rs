@@ -12,6 +12,7 @@ mod node;
 mod number;
 mod program;
 mod run;
+mod sum;
 pub mod write;
 
 pub use builder::position;
@@ -21,3 +22,4 @@ pub use input::Input;
 pub use node::{Class, Collection, Node, Pointers};
 pub use number::{Number, basic};
 pub use program::{Part, Program, Run};
+pub use sum::{add_histogram, is_summable};

@@ -16,5 +16,5 @@ pub use basket::BasketHeader;
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
-pub use outline::{BranchChange, BranchOutline, ClusterChange, TreeChange, TreeOutline};
+pub use outline::{BranchChange, BranchOutline, ClusterChange, Maximum, TreeChange, TreeOutline};
 pub use recut::{Cut, Cutter, Entries};

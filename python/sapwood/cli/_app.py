@@ -59,7 +59,23 @@ def common(
     """What holds for all commands."""
 
 
-for _command in (ls, show, head, convert, repack, slim, skim, merge, layout, report, doctor, monitor, trace, replay, tune):
+for _command in (
+    ls,
+    show,
+    head,
+    convert,
+    repack,
+    slim,
+    skim,
+    merge,
+    layout,
+    report,
+    doctor,
+    monitor,
+    trace,
+    replay,
+    tune,
+):
     app.command()(_command)
 app.add_typer(cache, name="cache")
 app.add_typer(profile, name="profile")

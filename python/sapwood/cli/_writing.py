@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ..repacking import RepackReport
 
 Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL.")]
-Target: TypeAlias = Annotated[str, typer.Argument(metavar="OUT", help="The new file; never one that is read.")]
+Target: TypeAlias = Annotated[
+    str, typer.Argument(metavar="OUT", help="The new file; never one that is read.")
+]
 Compression: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -38,7 +40,8 @@ MainTree: TypeAlias = Annotated[
     typer.Option(metavar="PATH", help="The tree that is chosen from; by default the largest."),
 ]
 Trees: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--only-tree", metavar="PATH", help="Write only this tree; may be repeated.")
+    list[str] | None,
+    typer.Option("--only-tree", metavar="PATH", help="Write only this tree; may be repeated."),
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace the new file, if it exists.")]
 

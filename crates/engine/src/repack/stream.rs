@@ -20,12 +20,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Compressed bytes that are fetched and worked on together, of this machine and of others.
-const BATCH: u64 = 6 << 20;
+const BATCH: u64 = 4 << 20;
 const DISTANT_BATCH: u64 = 16 << 20;
 /// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
 const NARROW_END: u64 = 1 << 30;
 /// Baskets that wait until their cluster comes may take so many bytes.
-const WAITING: usize = 64 << 20;
+const WAITING: usize = 32 << 20;
 
 /// A basket that is to be read.
 #[derive(Debug, Clone, Copy)]

@@ -51,6 +51,8 @@ pub(super) struct Survey {
     pub(super) directories: Vec<(String, String)>,
     /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
     pub(super) objects: Vec<(KeyEntry, Vec<usize>)>,
+    /// Places in `objects`, by path.
+    of_path: HashMap<String, Vec<usize>>,
     pub(super) trees: Vec<SurveyedTree>,
     pub(super) descriptions: Descriptions,
 }
@@ -80,7 +82,8 @@ impl Survey {
             survey.add(index, &file, options, interrupt)?;
         }
         let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
-        if let Some(path) = options.trees.iter().flatten().find(|path| missing(path)) {
+        let chosen = options.choices.iter().map(|choice| &choice.tree);
+        if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
             return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
         }
         for tree in &mut survey.trees {
@@ -145,14 +148,20 @@ impl Survey {
     }
 
     fn add_object(&mut self, index: usize, entry: KeyEntry) {
-        let same = |(other, of): &&mut (KeyEntry, Vec<usize>)| {
+        let places = self.of_path.entry(entry.path.clone()).or_default();
+        let same = places.iter().copied().find(|&place| {
             // Within one file, cycles are kept apart; of other files, only what is not there yet is new.
-            other.path == entry.path && (of.first() != Some(&index) || other.key.cycle == entry.key.cycle)
-        };
-        match self.objects.iter_mut().find(same) {
+            self.objects
+                .get(place)
+                .is_some_and(|(other, of)| of.first() != Some(&index) || other.key.cycle == entry.key.cycle)
+        });
+        match same.and_then(|place| self.objects.get_mut(place)) {
             Some((_, inputs)) if inputs.last() != Some(&index) => inputs.push(index),
             Some(_) => {}
-            None => self.objects.push((entry, vec![index])),
+            None => {
+                places.push(self.objects.len());
+                self.objects.push((entry, vec![index]));
+            }
         }
     }
 }

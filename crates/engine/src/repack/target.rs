@@ -46,6 +46,7 @@ pub(super) struct TargetBranch {
     pub(super) key: NewKey,
     offset_len: i32,
     has_references: bool,
+    maxima: Vec<i64>,
     first_entry: u64,
     /// One past the last entry whose basket was placed, and what it is to be after this input.
     next_entry: u64,
@@ -58,18 +59,20 @@ pub(super) struct TargetBranch {
 }
 
 impl Target {
-    /// A tree like that of an input, with the `wanted` branches; its baskets are `cut` anew, or not.
+    /// A tree like that of an input, with the `wanted` branches. Where baskets keep all of their entries, it is not
+    /// looked into `apart` whether these refer to places.
     pub(super) fn new(
         input: &InputTree,
         directory: DirectoryId,
         wanted: &[bool],
-        cut: bool,
+        apart: bool,
         options: &RepackOptions,
     ) -> Target {
         let file_setting = input.file.header().compression;
         let branches: Vec<Option<TargetBranch>> = (input.outline.branches.iter().enumerate())
             .map(|(place, branch)| {
-                let references = cut && input.has_references(place);
+                let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
+                let references = !apart || input.has_references(place);
                 let new = || TargetBranch::new(branch, &input.meta.name, file_setting, references, options);
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
@@ -226,6 +229,7 @@ impl TargetBranch {
             key: NewKey::new("TBasket", &branch.name, tree, true),
             offset_len: branch.entry_offset_len,
             has_references,
+            maxima: branch.maxima.iter().map(|maximum| maximum.value).collect(),
             first_entry: 0,
             next_entry: 0,
             end: 0,
@@ -237,6 +241,10 @@ impl TargetBranch {
     }
 
     fn begin(&mut self, first: u64, end: u64, input: &BranchOutline, cut: bool) -> Result<()> {
+        // Readers take no more items than the largest number that any of the inputs says.
+        for (mine, maximum) in self.maxima.iter_mut().zip(&input.maxima) {
+            *mine = maximum.value.max(*mine);
+        }
         let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
         let fresh = self.baskets.is_empty() && self.cutting.is_none();
         if fresh && self.first_entry == reached {
@@ -268,8 +276,7 @@ impl TargetBranch {
 
     /// A cutter of one basket, however large.
     pub(super) fn single(&self) -> Cutter {
-        // Where a basket is shortened only, nobody asked whether its entries refer to places.
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, true)
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, self.has_references)
     }
 
     fn change(&self) -> BranchChange {
@@ -280,6 +287,7 @@ impl TargetBranch {
             entry_number: self.next_entry,
             total_bytes: self.total_bytes,
             zip_bytes: self.zip_bytes,
+            maxima: self.maxima.clone(),
             baskets: self.baskets.clone(),
         }
     }

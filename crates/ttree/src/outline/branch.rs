@@ -1,13 +1,13 @@
 //! Walking over `TBranch`, the classes derived from it, and their leaves (root-io-spec TBranch, TBranchElement, TLeaf).
 
 use super::described::Described;
-use super::{BranchPlaces, Node, Number, Slots, Tables, Walk, array, baskets};
+use super::{BranchPlaces, Maximum, Node, Number, Slots, Tables, Walk, array, baskets};
 use crate::BranchKind;
 use crate::meta::baskets::{Array, BasketTable};
 use crate::meta::leaf::leaf_kind;
 use crate::meta::objects::{count, io_features, skip_attributes};
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Marker, Slot, Target};
+use sapwood_tfile::{Cursor, Marker, Slot, Target};
 
 impl<'a> Walk<'a> {
     /// Walks over an array of branches: it, and their places in `nodes`.
@@ -94,7 +94,8 @@ impl<'a> Walk<'a> {
         cursor.skip(if has("fCheckSum", 8) { 4 } else { 0 })?;
         cursor.skip(if version < 10 { 4 } else { 2 })?;
         cursor.skip(3 * 4)?; // fID, fType, fStreamerType
-        cursor.skip(if has("fMaximum", 2) { 4 } else { 0 })?;
+        let maximum = has("fMaximum", 2).then(|| Maximum::read(cursor, 4)).transpose()?;
+        self.node(place)?.maximum = maximum;
         for there in [has("fBranchCount", 2), has("fBranchCount2", 7)] {
             if there {
                 let (_, at) = self.branch_pointer(marker)?;
@@ -280,15 +281,16 @@ impl<'a> Walk<'a> {
             Target::Null | Target::Own => Ok(None),
             Target::Reference(at) => Ok(Some(at)),
             Target::Object { .. } => {
-                let count = self.leaf(marker, class)?;
+                let (count, maximum) = self.leaf(marker, class)?;
                 self.leaves.insert(slot.at, count);
+                self.maxima.extend(maximum.map(|maximum| (slot.at, maximum)));
                 Ok(Some(slot.at))
             }
         }
     }
 
-    /// Walks over a leaf (TLeaf §2, §8): where the leaf stands that counts it.
-    fn leaf(&mut self, marker: &mut Marker<'a>, class: &str) -> Result<Option<usize>> {
+    /// Walks over a leaf (TLeaf §2, §8): where the leaf stands that counts it, and its `fMaximum`.
+    fn leaf(&mut self, marker: &mut Marker<'a>, class: &str) -> Result<(Option<usize>, Option<Maximum>)> {
         let own = if class == "TLeaf" { None } else { Some(marker.open()?) };
         let header = marker.open()?;
         marker.cursor.tnamed()?;
@@ -299,7 +301,13 @@ impl<'a> Walk<'a> {
             marker.leave(&slot, count_class)?;
         }
         marker.close(&header, "TLeaf")?;
+        let mut maximum = None;
         if let Some(own) = own {
+            if let Some(width) = maximum_width(class) {
+                let mut ahead = marker.cursor.clone();
+                ahead.skip(width)?; // fMinimum
+                maximum = Some(Maximum::read(&mut ahead, width)?);
+            }
             // What follows are numbers.
             match own.end {
                 Some(end) => marker.cursor.seek(end)?,
@@ -307,7 +315,31 @@ impl<'a> Walk<'a> {
             }
             marker.close(&own, class)?;
         }
-        Ok(count)
+        Ok((count, maximum))
+    }
+}
+
+/// Bytes of `fMinimum` and `fMaximum` in the leaves that can count (TLeaf §2).
+fn maximum_width(class: &str) -> Option<usize> {
+    match class {
+        "TLeafO" | "TLeafB" => Some(1),
+        "TLeafS" => Some(2),
+        "TLeafI" | "TLeafC" => Some(4),
+        "TLeafL" | "TLeafG" => Some(8),
+        _ => None,
+    }
+}
+
+impl Maximum {
+    fn read(cursor: &mut Cursor<'_>, width: usize) -> Result<Maximum> {
+        let at = cursor.position();
+        let value = match width {
+            1 => i64::from(cursor.i8()?),
+            2 => i64::from(cursor.i16()?),
+            4 => i64::from(cursor.i32()?),
+            _ => cursor.i64()?,
+        };
+        Ok(Maximum { at, width, value })
     }
 }
 

@@ -70,6 +70,8 @@ pub struct BranchChange {
     pub total_bytes: u64,
     /// `fZipBytes`: of all baskets, key and content as stored.
     pub zip_bytes: u64,
+    /// What is to stand for [`BranchOutline::maxima`]; nothing to leave them.
+    pub maxima: Vec<i64>,
     /// First entry, offset and length of each basket's record, in order.
     pub baskets: Vec<(u64, u64, u32)>,
 }
@@ -213,6 +215,12 @@ impl BranchOutline {
         }
         edits.replace(places.compression..places.compression + 4, change.compression.to_be_bytes());
         edits.replace(places.basket_size..places.basket_size + 4, change.basket_size.to_be_bytes());
+        for (maximum, value) in self.maxima.iter().zip(&change.maxima) {
+            // Big-endian: the last bytes are those of the value.
+            let bytes = value.to_be_bytes();
+            let bytes = bytes.get(8 - maximum.width..).unwrap_or_default();
+            edits.replace(maximum.at..maximum.at + maximum.width, bytes);
+        }
         if !self.holds_baskets() {
             return Ok(());
         }

@@ -55,7 +55,19 @@ pub struct BranchOutline {
     pub file_name: String,
     /// Number of leaves.
     pub leaf_count: usize,
+    /// `fMaximum` of the branch and of its leaves, where they have one: the most items that an entry can have by it, or
+    /// that one of those has that it counts.
+    pub maxima: Vec<Maximum>,
     places: BranchPlaces,
+}
+
+/// An `fMaximum`: readers take no more items than it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Maximum {
+    at: usize,
+    width: usize,
+    /// What it says.
+    pub value: i64,
 }
 
 /// Where a number stands.
@@ -139,6 +151,8 @@ struct Walk<'a> {
     node_of: HashMap<usize, usize>,
     /// By the position of a leaf's slot: that of the leaf that counts it.
     leaves: HashMap<usize, Option<usize>>,
+    /// By the position of a leaf's slot: its `fMaximum`.
+    maxima: HashMap<usize, Maximum>,
 }
 
 /// A branch that was met.
@@ -151,6 +165,7 @@ struct Node {
     leaves: Vec<usize>,
     /// Positions of the slots of the branches that count.
     counts: Vec<usize>,
+    maximum: Option<Maximum>,
     compression: i32,
     basket_size: i32,
     entry_offset_len: i32,

@@ -28,6 +28,7 @@ pub(super) fn parse(
         nodes: Vec::new(),
         node_of: HashMap::new(),
         leaves: HashMap::new(),
+        maxima: HashMap::new(),
     };
     let mut marker = Marker::new(payload, key_len);
     let derived = derived_headers(&mut marker, class_name)?;
@@ -188,6 +189,8 @@ impl<'a> Walk<'a> {
             let counts = node.counts.iter().filter_map(|at| self.node_of.get(at));
             needs.extend(counts.filter_map(|node| place_of.get(node).copied()));
             needs.retain(|&other| other != place);
+            let leaves = node.leaves.iter().filter_map(|leaf| self.maxima.get(leaf).copied());
+            let maxima = node.maximum.into_iter().chain(leaves).collect();
             let children = node.children.iter().filter_map(|child| place_of.get(child).copied());
             branches.push(BranchOutline {
                 name: node.name,
@@ -202,6 +205,7 @@ impl<'a> Walk<'a> {
                 baskets: node.baskets,
                 file_name: node.file_name,
                 leaf_count: node.leaves.len(),
+                maxima,
                 places: node.places,
             });
         }

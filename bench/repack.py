@@ -1,0 +1,214 @@
+"""Repacks and merges NanoAOD-like files with sapwood and with ROOT's hadd, each in a process of its own, in turns.
+
+    python bench/repack.py --data DIR [--repeats 3] [--markdown FILE] [--json FILE]
+
+Files are in the page cache. Reports medians of wall and processor seconds, and the peak of memory; and compares what
+was written with the input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from report import table
+
+RUN_SECONDS = 1200
+SAPWOOD = """
+import json, sys, sapwood
+work, target, sources, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+if work == "merge":
+    report = sapwood.merge(sources, target, **options)
+else:
+    report = sapwood.repack(sources[0], target, **options)
+print(report.decompress_seconds + report.compress_seconds)
+"""
+
+Call = tuple[str, list[str], dict[str, Any]]
+"""Who, with which arguments, and for sapwood with which options."""
+
+
+def hadd() -> Path:
+    """ROOT's own tool, in the package of ROOT."""
+    found = importlib.util.find_spec("ROOT")
+    if found is None or found.origin is None:
+        raise SystemExit("there is no ROOT: see bench/README.md")
+    return Path(found.origin).parent / "bin" / "hadd"
+
+
+def run(
+    work: str, who: str, arguments: list[str], options: dict[str, Any], sources: list[str], target: Path
+) -> dict[str, float]:
+    """Seconds, bytes of memory, and for sapwood the seconds in the libraries of compression."""
+    target.unlink(missing_ok=True)
+    environment = dict(os.environ)
+    if who == "hadd":
+        library = hadd().parents[1] / "lib"
+        environment["LD_LIBRARY_PATH"] = f"{library}:{environment.get('LD_LIBRARY_PATH', '')}"
+        call = [str(hadd()), "-v", "0", *arguments, str(target), *sources]
+    elif who == "cp":
+        call = ["cp", *sources, str(target)]
+    else:
+        call = [sys.executable, "-c", SAPWOOD, work, str(target), json.dumps(sources), json.dumps(options)]
+    os.sync()
+    begin = time.monotonic()
+    child = subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True)
+    told = child.stdout.read() if child.stdout else ""
+    _, status, usage = os.wait4(child.pid, 0)
+    wall = time.monotonic() - begin
+    if status:
+        raise SystemExit(f"{who} failed: {call}")
+    result = {
+        "wall": wall,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "memory": usage.ru_maxrss * 1024.0,
+        "size": float(target.stat().st_size),
+    }
+    return result | ({"libraries": float(told)} if who.startswith("sapwood") else {})
+
+
+def cases() -> list[tuple[str, str, dict[str, Call]]]:
+    """What is done, how many inputs it takes, and who does it."""
+    found: list[tuple[str, str, dict[str, Call]]] = [
+        (
+            "copy",
+            "one",
+            {"cp": ("cp", [], {}), "sapwood": ("sapwood", [], {}), "hadd": ("hadd", ["-fk"], {})},
+        ),
+        ("merge", "four", {"sapwood": ("sapwood", [], {}), "hadd": ("hadd", ["-fk"], {})}),
+    ]
+    for name, number in (("zlib:1", 101), ("zstd:5", 505), ("lz4:4", 404)):
+        options = {"compression": name}
+        calls: dict[str, Call] = {
+            "sapwood": ("sapwood", [], options),
+            "sapwood, 1 thread": ("sapwood", [], options | {"threads": 1}),
+            "hadd": ("hadd", [f"-f{number}"], {}),
+        }
+        found.append((f"recompress to {name}", "part", calls))
+    options = {"basket_size": "256 KiB", "cluster_size": "20 MB"}
+    found.append(("cut anew", "part", {"sapwood": ("sapwood", [], options)}))
+    return found
+
+
+def parts(data: Path) -> list[str]:
+    """The two halves of the input."""
+    import sapwood
+
+    found = []
+    for number in range(2):
+        path = data / f"nano_half{number}.root"
+        if not path.exists():
+            entries = (50_000 * number, 50_000 * (number + 1))
+            sapwood.repack(data / "nano_zstd5.root", path, entries=entries)
+        found.append(str(path))
+    return found
+
+
+def compare(sources: list[str], target: Path) -> None:
+    """Fails if the new file holds anything else than the inputs, one after the other."""
+    import sapwood
+
+    with sapwood.open(f"{target}:Events") as written:
+        start = 0
+        for source in sources:
+            with sapwood.open(f"{source}:Events") as tree:
+                stop = start + tree.num_entries
+                for name in ("nMuon", "Jet_pt", "event", "MET_pt"):
+                    if name not in tree:
+                        continue
+                    before, after = (
+                        tree[name].array(),
+                        written[name].array(entry_start=start, entry_stop=stop),
+                    )
+                    if before.tolist() != after.tolist():
+                        raise SystemExit(f"{name} is not what it was")
+                start = stop
+        if written.num_entries != start:
+            raise SystemExit(f"there are {written.num_entries} entries, not {start}")
+
+
+def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
+    """The tables: what is asked for, and what everybody needed."""
+
+    def value(work: str, who: str, quantity: str) -> float:
+        return median(each[quantity] for each in runs[work, who])
+
+    speed = value("copy", "cp", "wall") / value("copy", "sapwood", "wall")
+    asked = [("cp / sapwood, wall, one file copied", speed, "at least 0.80", speed >= 0.8)]
+    ratio = value("merge", "hadd", "wall") / value("merge", "sapwood", "wall")
+    asked.append(("hadd -fk / sapwood, wall, 4 files merged", ratio, "at least 1.00", ratio >= 1))
+    memory = value("merge", "sapwood", "memory") / 1e6
+    asked.append(("MB of memory, 4 files merged", memory, "at most 200", memory <= 200))
+    for work, who in runs:
+        if who != "sapwood, 1 thread":
+            continue
+        ratio = value(work, who, "cpu") / value(work, who, "libraries")
+        asked.append((f"CPU / decompress + compress, {work}", ratio, "at most 1.15", ratio <= 1.15))
+        ratio = value(work, "hadd", "wall") / value(work, "sapwood", "wall")
+        asked.append((f"hadd / sapwood, wall, {work}", ratio, "at least 1.50", ratio >= 1.5))
+    checks = [[what, f"{x:.2f}", limit, "yes" if holds else "no"] for what, x, limit, holds in asked]
+    rows = []
+    for (work, who), found in runs.items():
+        wall, cpu, memory, size = (
+            value(work, who, quantity) for quantity in ("wall", "cpu", "memory", "size")
+        )
+        cells = [f"{wall:.2f}", f"{cpu:.2f}", f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
+        rows.append([work, who, *cells])
+    made = [
+        table(["asked for", "measured", "required", "holds"], checks),
+        table(["work", "by", "wall s", "CPU s", "memory MB", "file MB", "runs"], rows),
+    ]
+    return "\n\n".join("\n".join(part) for part in made) + "\n"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    data = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="only work whose name contains this")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    halves = parts(options.data)
+    sources = {"one": [str(options.data / "nano_zstd5.root")], "four": halves * 2, "part": halves[:1]}
+    runs: dict[tuple[str, str], list[dict[str, float]]] = {}
+    chosen = [case for case in cases() if options.only in case[0]]
+    with tempfile.TemporaryDirectory(dir=options.data) as scratch:
+        target = Path(scratch) / "written.root"
+        for repeat in range(options.repeats):
+            for work, inputs, calls in chosen:
+                for name, (who, extra, chosen_options) in calls.items():
+                    result = run(work, who, extra, chosen_options, sources[inputs], target)
+                    runs.setdefault((work, name), []).append(result)
+                    told = {quantity: round(amount, 2) for quantity, amount in result.items()}
+                    print(f"{work}, {name}: {told}", file=sys.stderr, flush=True)
+                    if who == "sapwood" and repeat == 0:
+                        compare(sources[inputs], target)
+    records = [{"work": work, "by": who, "runs": found} for (work, who), found in runs.items()]
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if not options.only:
+        text = markdown(runs)
+        print(text)
+        if options.markdown:
+            options.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
