@@ -160,6 +160,25 @@ def test_opening_and_three_columns_take_six_turnarounds(far: Callable[..., Link]
     assert int(told) == 3  # open, head and tail, columns
 
 
+def test_much_from_afar_comes_over_several_connections(far: Callable[..., Link], folder: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    values = np.arange(8 << 20, dtype="f8")
+    with uproot.recreate(folder / "much.root", compression=None) as file:
+        tree = file.mktree("t", {"x": "f8"})
+        for part in np.split(values, 8):
+            tree.extend({"x": part})
+    link = far("--rtt-ms", "20", "--mbit", "2000")
+    with sapwood.open(f"{link.url}/much.root:t") as tree:
+        tree.arrays(["x"], library="np", entry_stop=1 << 20)
+        assert link.counts()["connections"] == 1, "8 MB are little"
+        # Connections come up while others carry what was asked for.
+        for _ in range(4):
+            assert_array_equal(tree.arrays(["x"], library="np")["x"], values)
+        assert 2 <= link.counts()["connections"] <= 4
+        assert tree.file.report().retries == 0
+    (folder / "much.root").unlink()
+
+
 def test_limits_of_vector_reads_are_the_server_s(own_server: Callable[..., xrootd_server.Server]) -> None:
     def ranges(server: xrootd_server.Server) -> int:
         with sapwood.open(f"{server.url}//large.root:t", deadline=30) as tree:
