@@ -5,10 +5,13 @@ use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
 use multiversion::multiversion;
 use sapwood_codec::{Compression, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
 const BYTE_COUNT: u32 = 0x4000_0000;
+/// Memory that each thread keeps for the next basket.
+const LARGEST_ROOM: usize = 1 << 24;
 /// The version that ROOT writes before a collection that is a branch's whole entry.
 const COLLECTION_VERSION: u16 = 10;
 
@@ -56,10 +59,17 @@ pub(super) struct Packed {
 impl Full {
     /// Compresses it.
     pub(super) fn pack(self, compression: Compression) -> Result<Packed> {
+        // Payloads wait for the end of their cluster: they take the room that they need, not what the encoder asks for.
+        thread_local! {
+            static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
         let object_len = self.content.len();
-        let mut payload = Vec::new();
-        if !with_encoder(|encoder| encoder.compress(&self.content, compression, &mut payload))? {
-            payload = self.content;
+        let mut room = ROOM.take();
+        room.clear();
+        let smaller = with_encoder(|encoder| encoder.compress(&self.content, compression, &mut room));
+        let payload = if smaller? { room.to_vec() } else { self.content };
+        if room.capacity() <= LARGEST_ROOM {
+            ROOM.set(room);
         }
         let Full { first_entry, entries, per_entry, data_len, .. } = self;
         Ok(Packed { first_entry, entries, per_entry, data_len, object_len, payload })
@@ -81,6 +91,12 @@ impl Filler {
             maximum: 0,
             counts,
         }
+    }
+
+    /// Goes on behind entries that lie in the file.
+    pub(super) fn go_on(&mut self, first_entry: u64, maximum: u64) {
+        self.first_entry = first_entry;
+        self.maximum = maximum;
     }
 
     pub(super) fn compression(&self) -> Compression {
@@ -107,11 +123,9 @@ impl Filler {
             Storage::Text => {
                 for range in entries.map(|entry| column.offsets(0).range(entry)) {
                     self.maximum = self.maximum.max(range.len() as u64 + 1);
-                    // An empty string has no bytes at all (WritingTrees §4.5).
-                    let write = |data: &mut Vec<u8>| {
-                        if range.is_empty() { Ok(()) } else { put_text(data, column, 0, range) }
-                    };
-                    self.entry(full, write)?;
+                    // ROOT writes no bytes at all for an empty string (WritingTrees §4.5), and reads one of
+                    // length 0 as well; uproot only reads the latter.
+                    self.entry(full, |data| put_text(data, column, 0, range))?;
                 }
             }
             Storage::StdString => {
