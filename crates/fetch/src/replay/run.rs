@@ -195,7 +195,7 @@ impl World {
             Box::pin(async move { world.open_model(&file, way, Some(server)).await })
         });
         let places = Places::new([vec![first], further].concat(), open);
-        let settings = Settings { sources, ..Settings::default() };
+        let settings = Settings { sources, logged: false, ..Settings::default() };
         let (counters, trace) = (Arc::clone(&self.counters), Trace::new(Instant::now().into_std()));
         let deadline = Deadline::at((Instant::now() + Deadline::LONGEST).into_std());
         Replicas::open(places, settings, counters, trace, deadline).await

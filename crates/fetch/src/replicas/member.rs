@@ -17,6 +17,9 @@ const PATIENCE: (f64, f64) = (1.5, 4.0);
 /// Seconds of transfer in one request, so that there are several to choose from and none is large.
 const PIECE: f64 = 0.25;
 
+/// Bytes of a request to a source of which nothing is known, of which there are two at most: the first answer tells more.
+const FIRST_BYTES: u64 = 512 << 10;
+
 /// Seconds of transfer that are in flight, beside two round trips.
 const IN_FLIGHT: f64 = 0.5;
 
@@ -133,12 +136,16 @@ impl Member {
 
     /// Bytes of the requests that work for it is cut into.
     pub(crate) fn piece_bytes(&self) -> u64 {
-        (self.quality.bandwidth() * PIECE).clamp(PIECE_BYTES.0, PIECE_BYTES.1) as u64
+        match self.quality.measured() {
+            Some(bandwidth) => (bandwidth * PIECE).clamp(PIECE_BYTES.0, PIECE_BYTES.1) as u64,
+            None => FIRST_BYTES,
+        }
     }
 
     /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest can go elsewhere.
     pub(crate) fn has_room(&self, physics: &Physics) -> bool {
-        let useful = self.quality.bandwidth() * (2.0 * self.quality.latency() + IN_FLIGHT);
+        let known = self.quality.measured().unwrap_or_default();
+        let useful = known * (2.0 * self.quality.latency() + IN_FLIGHT);
         let useful = (useful as u64).max(2 * self.piece_bytes());
         self.flights.is_empty() || (self.flights.len() < physics.concurrency && self.queued() < useful)
     }

@@ -21,6 +21,8 @@ pub struct Settings {
     pub longest_rest: Duration,
     /// Part of the bytes that are read to keep knowing what sources can do that are not used. Default: 0.01.
     pub probes: f64,
+    /// Whether what happens is logged; it is in the story anyway. Default: true.
+    pub logged: bool,
 }
 
 impl Default for Settings {
@@ -33,6 +35,7 @@ impl Default for Settings {
             rest: Duration::from_secs(1),
             longest_rest: Duration::from_secs(120),
             probes: 0.01,
+            logged: true,
         }
     }
 }

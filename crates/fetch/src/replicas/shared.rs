@@ -142,6 +142,7 @@ impl Shared {
             match event {
                 // As usual, and often: of no interest while it happens.
                 Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
+                _ if !self.settings.logged => self.counters.story.tell(name.as_deref(), event, text),
                 _ => tell(&self.counters, &self.identity.url, name.as_deref(), event, &text),
             }
         }

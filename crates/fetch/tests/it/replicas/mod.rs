@@ -41,6 +41,25 @@ async fn a_slow_source_does_not_harm_a_fast_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_learned_of_a_slow_source_that_is_named_first_costs_little() {
+    let servers = [Server::new("b", 20, 2.5), Server::new("a", 20, 25.0)];
+    let (source, _) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+    let seconds = read_all(&source, within(1000)).await.unwrap();
+    let fast = SIZE as f64 / 25e6;
+    // A twentieth of a read of 400 MB.
+    assert!(seconds < fast + 0.8, "{seconds} s, of the fast one alone {fast} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sources_that_are_very_slow_are_read_together() {
+    let servers = [Server::new("a", 20, 0.5), Server::new("b", 20, 0.5)];
+    let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
+    let seconds = read_all(&source, within(1000)).await.unwrap();
+    let alone = SIZE as f64 / 0.5e6;
+    assert!(seconds < 0.6 * alone, "{seconds} s, alone {alone} s: {:?}", counters.story.told());
+}
+
+#[tokio::test(start_paused = true)]
 async fn shares_follow_bandwidth() {
     let servers = [Server::new("a", 10, 30.0), Server::new("b", 10, 10.0)];
     let (source, counters) = open(&servers, Settings::default(), within(100)).await.unwrap();
