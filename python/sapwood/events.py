@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import keyword
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -20,7 +19,6 @@ from ._numpy import column_to_numpy
 from .errors import KeyInFileError
 
 Getter = Callable[[int], Any]
-Visit = tuple[int, Sequence[int]]
 
 
 class Event:
@@ -120,8 +118,8 @@ class Events(LazyView, Sequence[Event]):
         return Events(self._reader, np.asarray(self._entries, dtype=np.int64)[positions])
 
     def __iter__(self) -> Iterator[Event]:
-        visits = self._visits()
-        with self._reader.going_over(self._shares(visits)):
+        shares, visits = self._path()
+        with self._reader.going_over(shares):
             for index, positions in visits:
                 window = self._window(index)
                 for position in positions:
@@ -134,34 +132,37 @@ class Events(LazyView, Sequence[Event]):
     def _window(self, index: int) -> _Window:
         return _Window(self._reader.hold(index))
 
-    def _visits(self) -> list[Visit]:
-        """Windows, and the positions of the entries in them, in the order of the entries."""
+    def _path(self) -> tuple[dict[int, float], Iterable[tuple[int, Sequence[int]]]]:
+        """By window, in order of first visits, what share of its entries are looked at; and all visits.
+
+        A visit is a window, and positions in it.
+
+        Of entries that lie side by side it is said to be all, also where only the first of a window are.
+        """
         entries = self._entries
         if isinstance(entries, range) and entries.step == 1:
             inside = [(max(start, entries.start), min(stop, entries.stop)) for start, stop in self.windows]
-            return [
-                (index, range(first - start, last - start))
+            visits = {
+                index: range(first - start, last - start)
                 for index, ((first, last), (start, _)) in enumerate(zip(inside, self.windows, strict=True))
                 if first < last
-            ]
-        starts = np.array([start for start, _ in self._reader.windows], dtype=np.int64)
+            }
+            return dict.fromkeys(visits, 1.0), visits.items()
         numbers = np.asarray(entries, dtype=np.int64)
+        starts, stops = np.array(self.windows, dtype=np.int64).reshape(-1, 2).T
         windows = np.searchsorted(starts, numbers, side="right") - 1
-        positions = (numbers - starts[windows]).tolist() if len(numbers) else []
-        groups = groupby(zip(windows.tolist(), positions, strict=True), key=lambda pair: pair[0])
-        return [(index, [position for _, position in group]) for index, group in groups]
+        found, first_visits, counts = np.unique(windows, return_index=True, return_counts=True)
+        looked_at = np.minimum(1.0, counts / (stops[found] - starts[found]))
+        order = np.argsort(first_visits)
+        shares = dict(zip(found[order].tolist(), looked_at[order].tolist(), strict=True))
+        return shares, _groups(windows, numbers - starts[windows])
 
 
-    def _shares(self, visits: list[Visit]) -> dict[int, float]:
-        """By window, in the order of the first visits, what share of its entries are looked at."""
-        shares = dict.fromkeys((index for index, _ in visits), 1.0)
-        if not (isinstance(self._entries, range) and self._entries.step == 1):
-            counts = Counter[int]()
-            for index, positions in visits:
-                counts[index] += len(positions)
-            for index, (start, stop) in ((index, self.windows[index]) for index in shares):
-                shares[index] = min(1.0, counts[index] / (stop - start))
-        return shares
+def _groups(windows: NDArray[Any], positions: NDArray[Any]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Positions that follow each other in the same window, and that window."""
+    ends = [*(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(windows)]
+    for start, end in pairwise([0, *ends] if len(windows) else []):
+        yield int(windows[start]), positions[start:end].tolist()
 
 
 class _Window(dict[str, Getter]):
