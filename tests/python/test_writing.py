@@ -181,8 +181,11 @@ def test_tables_of_others(tmp_path: Path) -> None:
         ({"x": None}, UsageError, "'x' is no array"),
         ({"x": np.array([1j, 2j])}, UnsupportedTypeError, "'x': no branch can hold complex128"),
         ({"x": np.array(["a", "b"])}, UsageError, "'x': string was given, and the branch holds float32"),
-        ({"x": np.zeros(2, "f8")}, UsageError, "'x': float64 was given, and the branch holds float32"),
-        ({"n": np.array([1, 2**31])}, UsageError, "'n': 2147483648 was given, which int32 cannot hold"),
+        ({"x": np.array([1, 1e39])}, UsageError, "'x': number 1 of what was given is 1e+39"),
+        ({"x": np.array([1, 2**24 + 1])}, UsageError, "'x': number 1 of what was given is 16777217"),
+        ({"n": np.array([1, 2**31])}, UsageError, "'n': number 1 of what was given is 2147483648"),
+        ({"n": np.array([1, 2**64 - 1], "u8")}, UsageError, "which int32 cannot hold"),
+        ({"n": np.array([1.0, 2.0])}, UsageError, "'n': float64 was given, and the branch holds int32"),
         ({"j": ak.Array([[1.5], None])}, UnsupportedTypeError, "'j' has missing values"),
         ({"j": ak.Array([[[1.5]], []])}, UsageError, "'j': var * var * float64 was given"),
         ({"z": np.zeros(2)}, KeyInFileError, "no column 'z' in the tree"),
@@ -204,6 +207,21 @@ def test_what_does_not_fit_adds_nothing(
     with sapwood.open(f"{tmp_path}/out.root:t") as read:
         assert read.num_entries == 4
         assert read["j"].array().tolist() == [[1.5], [], [1.5], []]
+
+
+def test_numbers_are_converted_where_they_fit(tmp_path: Path) -> None:
+    types = {"f": "float32", "d": "float64", "u": "uint64", "i": "int8"}
+    with sapwood.recreate(tmp_path / "out.root") as file:
+        tree = file.mktree("t", types)
+        tree.extend({"f": [0.1, np.inf], "d": [1, 2], "u": [True, False], "i": [-128, 127]})
+        tree.extend({"f": ak.Array([1, 2]), "d": np.array([1.5], "f4").repeat(2), "u": [3, 4], "i": [0, 1]})
+        for wrong in ({"u": [-1, 0]}, {"d": np.array([1, 2**63 - 1])}, {"i": [128, 0]}):
+            with pytest.raises(UsageError, match="cannot hold"):
+                tree.extend({"f": [0, 0], "d": [0, 0], "u": [0, 0], "i": [0, 0], **wrong})
+    with sapwood.open(f"{tmp_path}/out.root:t") as read:
+        assert read["f"].array(library="np").tolist() == [float(np.float32(0.1)), np.inf, 1, 2]
+        assert read["d"].array(library="np").tolist() == [1, 2, 1.5, 1.5]
+        assert read["u"].array(library="np").tolist() == [1, 0, 3, 4]
 
 
 @pytest.mark.parametrize(

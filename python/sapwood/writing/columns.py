@@ -54,7 +54,7 @@ def is_table(data: Any) -> bool:
 def column_of(name: str, data: Any) -> BuiltColumn:
     """Data of any kind as a column.
 
-    Numbers in Python lists are ``int64`` or ``float64``; see :func:`is_loose`.
+    Numbers in Python lists are ``int64`` or ``float64``.
 
     Raises:
         UsageError: if it is no array at all.
@@ -84,11 +84,6 @@ def _simple_list(layout: Any) -> BuiltColumn | None:
     return BuiltColumn(("list", ("primitive", values.dtype.name)), len(layout), [offsets, values])
 
 
-def is_loose(data: Any) -> bool:
-    """Whether nobody chose the types of these numbers: they come from Python's own."""
-    return isinstance(data, (list, tuple))
-
-
 def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
     """The columns of the members of records, by their paths; lists of records become records of lists.
 
@@ -102,26 +97,27 @@ def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
     return {path: BuiltColumn(form, column.length, buffers) for path, form, buffers in parts}
 
 
-def fit(name: str, column: BuiltColumn, wanted: Form, *, loose: bool) -> list[NDArray[Any]]:
-    """The buffers of a column in the form that is wanted; numbers may become wider, and nothing else changes.
+def fit(name: str, column: BuiltColumn, wanted: Form) -> list[NDArray[Any]]:
+    """The buffers of a column in the form that is wanted.
+
+    Floating point numbers may be rounded to others; whole ones become whatever holds them exactly.
 
     Args:
         name: what errors call it.
         column: the data.
         wanted: numbers, text, and lists of these.
-        loose: whether numbers that nobody chose the type of may be rounded to ``float32``.
 
     Raises:
-        UsageError: if the data are of another type.
+        UsageError: if the data are of another type, or a number does not fit.
         UnsupportedTypeError: if some are missing.
     """
-    buffers = list(_Fitting(name, column.form, wanted, loose).fit(column))
+    buffers = list(_Fitting(name, column.form, wanted).fit(column))
     return [np.ascontiguousarray(buffer) for buffer in buffers]
 
 
 class _Fitting:
-    def __init__(self, name: str, given: Form, wanted: Form, loose: bool) -> None:
-        self.name, self.given, self.wanted, self.loose = name, given, wanted, loose
+    def __init__(self, name: str, given: Form, wanted: Form) -> None:
+        self.name, self.given, self.wanted = name, given, wanted
 
     def fit(self, column: BuiltColumn) -> Iterator[NDArray[Any]]:
         return self._fit(column.form, iter(column.buffers), column.length, self.wanted)
@@ -169,17 +165,17 @@ class _Fitting:
         have = numbers.dtype
         if have == wanted:
             return numbers
-        whole = have.kind in "iu" and wanted.kind in "iu"
-        if self.loose and have.kind in "iuf" and wanted.kind == "f":
-            return numbers.astype(wanted)
-        if not whole and not np.can_cast(have, wanted, "safe"):
+        floating = have.kind == "f" and wanted.kind == "f"
+        if not floating and (have.kind not in "biu" or wanted.kind == "b"):
             raise self._unfit(f"convert it: .astype({wanted.name!r})")
-        converted = numbers.astype(wanted)
-        # Whole numbers may be too large for the branch, and for a double.
-        if have.kind in "iu" and not np.array_equal(converted, numbers):
-            place = int(np.flatnonzero(converted != numbers)[0])
+        with np.errstate(over="ignore"):
+            converted = numbers.astype(wanted)
+        lost = np.isinf(converted) & ~np.isinf(numbers) if floating else _differ(converted, numbers)
+        if lost.any():
+            place = int(np.flatnonzero(lost)[0])
             raise UsageError(
-                f"{self.name!r}: {numbers[place]} was given, which {wanted.name} cannot hold",
+                f"{self.name!r}: number {place} of what was given is {numbers[place]}, "
+                f"which {wanted.name} cannot hold",
                 branch=self.name,
             )
         return converted
@@ -189,6 +185,19 @@ class _Fitting:
         return UsageError(
             f"{self.name!r}: {given} was given, and the branch holds {wanted}", branch=self.name, hint=hint
         )
+
+
+def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where whole numbers became others: 64 bits do not fit in a double, nor negative ones without a sign."""
+    with np.errstate(invalid="ignore"):
+        exact = converted.astype(numbers.dtype) == numbers
+    if converted.dtype.kind == "f":
+        # The nearest double of the largest integers is one that no integer is.
+        exact &= np.abs(converted) < 2.0**63 if numbers.dtype.kind == "i" else converted < 2.0**64
+        exact |= numbers == np.iinfo(np.int64).min if numbers.dtype == np.int64 else False
+    else:
+        exact &= (converted < 0) == (numbers < 0)
+    return ~exact
 
 
 def storable(name: str, form: Form) -> Form:

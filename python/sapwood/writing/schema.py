@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
-from .columns import Path, as_vector, column_of, fit, is_block, is_loose, leaves, storable
+from .columns import Path, as_vector, column_of, fit, is_block, leaves, storable
 from .types import ColumnType
 
 FieldName = Callable[[str, str], str]
@@ -63,6 +63,23 @@ class Schema:
             if name not in self._places:
                 self._plan(name, kind)
 
+    @classmethod
+    def of_branches(cls, stored: Sequence[tuple[str, tuple[Any, ...]]]) -> Schema:
+        """That of a tree that was written before: a column for each branch, but for those that count."""
+        schema = cls({})
+        counts: dict[int, str] = {}
+        for name, storage in stored:
+            if storage[0] == "counted":
+                counts.setdefault(storage[3], name)
+        for place, (name, storage) in enumerate(stored):
+            form = _form(storage)
+            if place in counts:
+                schema._add(Planned(name, storage, form, None, counts=counts[place]))
+            else:
+                schema.columns[name] = ColumnType(form, stored=_stored(storage))
+                schema._add(Planned(name, storage, form, name))
+        return schema
+
     def buffers(self, data: Mapping[str, Any]) -> tuple[int, list[list[NDArray[Any]]]]:
         """The number of entries, and the buffers of each branch as bytes.
 
@@ -86,8 +103,7 @@ class Schema:
         for branch in self.branches:
             if branch.column is not None:
                 part = parts[branch.column][branch.path]
-                loose = is_loose(data[branch.column])
-                made[branch.name] = fit(branch.name, part, branch.form, loose=loose)
+                made[branch.name] = fit(branch.name, part, branch.form)
         for branch in self.branches:
             if branch.counts is not None:
                 counts = np.diff(made[branch.counts][0])
@@ -222,6 +238,27 @@ def _numbers(form: Form) -> tuple[str, list[int]]:
         dims.append(form[1])
         form = form[2]
     return form[1], dims
+
+
+def _form(storage: tuple[Any, ...]) -> Form:
+    """The form of what a branch holds that is stored so: the way back from :func:`_storage`."""
+    kind = storage[0]
+    if kind in ("text", "string"):
+        return ("string",)
+    if kind == "vector":
+        return ("list", _form_of_item(storage[1]))
+    form: Form = ("primitive", storage[1])
+    for length in reversed(storage[2]):
+        form = ("fixed", length, form)
+    return ("list", form) if kind == "counted" else form
+
+
+def _form_of_item(item: Any) -> Form:
+    return ("primitive", item) if isinstance(item, str) else _form(item)
+
+
+def _stored(storage: tuple[Any, ...]) -> str | None:
+    return storage[0] if storage[0] in ("text", "vector") else None
 
 
 def _item(form: Form) -> Any:

@@ -49,7 +49,7 @@ class TreeLayout:
 
 
 class WritableTree:
-    """A tree that is written; it comes from :meth:`WritableFile.mktree`.
+    """A tree that is written; it comes from :meth:`WritableFile.mktree`, or was in the file before.
 
     Attributes:
         path: its path in the file.
@@ -73,6 +73,16 @@ class WritableTree:
         self._entries = 0
         if columns is not None:
             self._begin(columns)
+
+    @classmethod
+    def again(cls, core: _core.Writer, path: str, compression: Compression) -> WritableTree:
+        """A tree that was in the file before."""
+        layout = TreeLayout("", None, DEFAULT_BASKET, DEFAULT_CLUSTER, None, {})
+        tree = cls(core, path, None, layout, compression)
+        with core_errors():
+            tree._number, tree._entries, stored = core.tree_again(path)
+        tree._schema = Schema.of_branches(stored)
+        return tree
 
     @property
     def name(self) -> str:
@@ -111,8 +121,8 @@ class WritableTree:
         Args:
             arrays: a column for each that was declared, and as many entries in all: a dict of NumPy or
                 Awkward arrays, Arrow arrays, Series or lists; an Awkward Array of records, a structured
-                array, a DataFrame, or an Arrow table. Integers of another size are accepted if all of them
-                fit, other numbers if nothing is lost; Python's own numbers may be rounded to ``float32``.
+                array, a DataFrame, or an Arrow table. Whole numbers may come in another type if all of
+                them fit, floating point numbers are rounded where the branch is narrower.
 
         Raises:
             UsageError: if columns are missing, differ in length, or have another type; nothing was added.
