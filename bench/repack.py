@@ -1,9 +1,9 @@
-"""Repacks and merges NanoAOD-like files with sapwood and with ROOT's hadd, each in a process of its own, in turns.
+"""Repacks and merges NanoAOD-like files with sapwood and ROOT's hadd, each in its own process, in turns.
 
     python bench/repack.py --data DIR [--repeats 3] [--markdown FILE] [--json FILE]
 
-Files are in the page cache. Reports medians of wall and processor seconds, and the peak of memory; and compares what
-was written with the input.
+Files are in the page cache. Reports medians of wall and processor seconds, and the peak of memory; and
+compares what was written with the input.
 """
 
 from __future__ import annotations

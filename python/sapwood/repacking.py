@@ -68,7 +68,7 @@ def repack(
     deadline: float | None = None,
     **options: Any,
 ) -> RepackReport:
-    """Writes a file anew: in another layout, with fewer branches or entries; any file with trees of any class.
+    """Writes a file anew: in another layout, with fewer branches or entries; with trees of any class.
 
     Entries are carried as bytes, so that no branch needs to be understood. Everything else in the file comes
     along. What is not asked for stays as it is: without options, baskets are copied as they are.
@@ -80,7 +80,7 @@ def repack(
         basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
         cluster_size: entries of a cluster or, as a text with a unit such as ``"20 MB"``, its bytes as they
             are stored in the source.
-        keep, drop: names, globs or ``"/regex/"`` of branches to write, and not to write, of ``tree``. Branches
+        keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to write, and not to write. Branches
             come with those in them and those that count them.
         cut: an expression; entries of ``tree`` are written for which it is true.
         entries: the range of entries of ``tree`` that is written: start and stop, as in a slice.
@@ -121,14 +121,16 @@ def merge(
 ) -> RepackReport:
     """Writes several files into one: trees of the same path are joined, in the order of the files.
 
-    Compression and baskets stay as they are unless something else is asked for. Of other objects that are in
-    several files, the first is kept, and the report says so. Few files are open at the same time.
+    Compression and baskets stay as they are unless something else is asked for. Histograms and profiles of
+    the same path and binning are added; of other objects that are in several files, the first is
+    kept, and the report says so. Few files are open at the same time.
 
     Args:
         sources: paths or URLs, or globs of them.
         schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
             ``"intersection"`` writes those that all have, of the same type, and notes the others.
-        target, compression, basket_size, cluster_size, trees, threads, deadline, options: as in :func:`repack`.
+        target, compression, basket_size, cluster_size: as in :func:`repack`.
+        trees, threads, deadline, options: as in :func:`repack`.
 
     Raises:
         UsageError: if the target is one of the sources.

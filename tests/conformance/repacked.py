@@ -1,11 +1,11 @@
 """Files of the corpus, written anew in several layouts: every branch must stay as it was.
 
-python tests/conformance/repacked.py [NAME ...] compares all files of the corpus, or those that are named; with
-SAPWOOD_BENCH_PYTHON, ROOT opens them, too.
+python tests/conformance/repacked.py [NAME ...] compares all files of the corpus, or those that are named.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -111,7 +111,7 @@ def _bytes(path: Path, tree: str, branch: str) -> Iterator[bytes]:
             if offsets is None:
                 yield from (bytes(row) for row in data.reshape(basket.num_entries, -1))
             else:
-                yield from (bytes(data[a:b]) for a, b in zip(offsets, offsets[1:], strict=False))
+                yield from (bytes(data[a:b]) for a, b in itertools.pairwise(offsets))
 
 
 def check(path: Path, layout: str, folder: Path) -> list[str]:

@@ -1,4 +1,7 @@
-"""Files of the corpus, written anew: every branch stays as it was. `repacked.py` compares all files in all layouts."""
+"""Files of the corpus, written anew: every branch stays as it was.
+
+`repacked.py`, run by itself, compares all files in all layouts.
+"""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
 import sapwood
 from sapwood.errors import CorruptFileError, KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
 
@@ -153,7 +153,7 @@ def test_a_type_that_differs(tmp_path: Path) -> None:
             file.mktree("t", {"x": dtype, "y": "i4"})
             file["t"].extend({"x": np.ones(3, dtype), "y": np.ones(3, "i4")})
     sources = [tmp_path / "a.root", tmp_path / "b.root"]
-    with pytest.raises(UnsupportedTypeError, match="x is .*F64.*, not .*F32"):
+    with pytest.raises(UnsupportedTypeError, match=r"x is .*F64.*, not .*F32"):
         sapwood.merge(sources, tmp_path / "out.root")
     sapwood.merge(sources, tmp_path / "out.root", schema="intersection")
     assert arrays(tmp_path / "out.root", "t").fields == ["y"]
@@ -172,7 +172,7 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
 
 def test_names_that_are_not_there(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
-    with pytest.raises(UsageError, match="no branch of .* is left"):
+    with pytest.raises(UsageError, match=r"no branch of .* is left"):
         sapwood.repack(events_file, target, keep="Photon_*")
     with pytest.raises(KeyInFileError):
         sapwood.repack(events_file, target, trees=["Nothing"])
@@ -255,9 +255,10 @@ def test_many_inputs_few_open_files(events_file: Path, tmp_path: Path) -> None:
 def test_commands(events_file: Path, tmp_path: Path, arguments: list[str]) -> None:
     target = tmp_path / "out.root"
     command = [text.format(source=events_file, target=target) for text in arguments]
-    run: Callable[[list[str]], Any] = lambda more: subprocess.run(
-        [COMMAND, *command, *more], capture_output=True, text=True, check=False
-    )
+
+    def run(more: list[str]) -> Any:
+        return subprocess.run([COMMAND, *command, *more], capture_output=True, text=True, check=False)
+
     done = run(["--json"])
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
