@@ -10,6 +10,7 @@ versitygw.
 from __future__ import annotations
 
 import argparse
+import base64
 import datetime
 import hashlib
 import hmac
@@ -21,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +79,9 @@ class Server:
         }
 
     def put(self, key: str, content: bytes) -> None:
-        """Writes an object."""
-        self._ask("PUT", f"/{self.bucket}/{quote(key)}", content)
+        """Writes an object, with a checksum, as the clients of S3 do."""
+        checksum = base64.b64encode(zlib.crc32(content).to_bytes(4, "big")).decode()
+        self._ask("PUT", f"/{self.bucket}/{quote(key)}", content, headers={"x-amz-checksum-crc32": checksum})
 
     def stop(self) -> None:
         """Ends the server."""
@@ -107,11 +110,13 @@ class Server:
         policy = {"Version": "2012-10-17", "Statement": [statement]}
         self._ask("PUT", f"/{self.bucket}", json.dumps(policy).encode(), "policy=")
 
-    def _ask(self, method: str, path: str, body: bytes, query: str = "") -> None:
+    def _ask(
+        self, method: str, path: str, body: bytes, query: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         connection = http.client.HTTPConnection(self.address, timeout=30)
         try:
-            headers = _signature(self, method, path, query, body)
-            connection.request(method, f"{path}?{query}" if query else path, body, headers)
+            signed = _signature(self, method, path, query, body, headers or {})
+            connection.request(method, f"{path}?{query}" if query else path, body, signed)
             answer = connection.getresponse()
             text = answer.read()
             if answer.status not in (200, 204):
@@ -120,12 +125,16 @@ class Server:
             connection.close()
 
 
-def _signature(server: Server, method: str, path: str, query: str, body: bytes) -> dict[str, str]:
+def _signature(
+    server: Server, method: str, path: str, query: str, body: bytes, further: Mapping[str, str]
+) -> dict[str, str]:
     """The headers that sign a request (AWS Signature Version 4)."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     digest = hashlib.sha256(body).hexdigest()
-    names = "host;x-amz-content-sha256;x-amz-date"
-    lines = f"host:{server.address}\nx-amz-content-sha256:{digest}\nx-amz-date:{now}\n"
+    headers = {"x-amz-date": now, "x-amz-content-sha256": digest, **further}
+    signed = sorted({"host": server.address, **headers}.items())
+    names = ";".join(name for name, _ in signed)
+    lines = "".join(f"{name}:{value}\n" for name, value in signed)
     request = "\n".join([method, path, query, lines, names, digest])
     scope = f"{now[:8]}/{REGION}/s3/aws4_request"
     text = "\n".join(["AWS4-HMAC-SHA256", now, scope, hashlib.sha256(request.encode()).hexdigest()])
@@ -135,8 +144,7 @@ def _signature(server: Server, method: str, path: str, query: str, body: bytes) 
     signature = hmac.digest(key, text.encode(), "sha256").hex()
     credential = f"Credential={server.access_key_id}/{scope}"
     return {
-        "x-amz-date": now,
-        "x-amz-content-sha256": digest,
+        **headers,
         "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={names}, Signature={signature}",
     }
 

@@ -546,6 +546,20 @@ def test_a_checksum_of_xrootd_that_differs_keeps_a_place_out(content: bytes) -> 
                 read_until_told(file, f":{second.port} refused: another file: its adler32")
 
 
+@needs_s3
+def test_a_checksum_of_an_object_store_that_differs_keeps_a_place_out(
+    content: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server.s3_server() as s3:
+        for name, value in s3.variables.items():
+            monkeypatch.setenv(name, value)
+        s3.put("a/x.root", content)
+        s3.put("b/x.root", damaged(content))
+        places = [f"s3://{s3.bucket}/a/x.root", f"s3://{s3.bucket}/b/x.root"]
+        with sapwood.open("/x.root", replicas=places) as file:
+            read_until_told(file, "refused: another file: its crc32")
+
+
 @needs_xrootd
 @needs_s3
 def test_protocols_mix(folder: Path, content: bytes, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
