@@ -23,7 +23,7 @@ use crate::pool::computing;
 use baskets::Times;
 use chosen::Chosen;
 use input::InputTree;
-use objects::copy_objects;
+use objects::{copy_objects, copy_process_ids};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::Result;
 use sapwood_source::sink::Sink;
@@ -61,6 +61,7 @@ pub fn repack(
     for (path, title) in &survey.directories {
         output.directory(path, Some(title))?;
     }
+    copy_process_ids(&survey.process_ids, &mut inputs, &mut output, options, interrupt)?;
     copy_objects(&survey.objects, &mut inputs, &mut output, options, &mut report, interrupt)?;
     copy_trees(&survey, &mut inputs, &mut output, options, &mut report, interrupt)?;
     report.bytes = output.commit()?;
@@ -110,6 +111,7 @@ fn copy_trees(
                 borders: target.borders(&input, &chosen),
                 base: target.entries,
                 cut: tree.cut,
+                pid_shift: survey.shifts.get(index).copied().unwrap_or(0),
                 pool: &pool,
                 times: &times,
             };

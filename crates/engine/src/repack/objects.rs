@@ -10,6 +10,7 @@ use sapwood_codec::with_encoder;
 use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_streamer::{add_histogram, is_summable};
+use sapwood_tfile::write::NewKey;
 use sapwood_tfile::{Key, Record};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -92,6 +93,28 @@ pub(super) fn copy_objects(
         let smaller = with_encoder(|encoder| encoder.compress(&sum.payload, compression, &mut payload))?;
         let payload = if smaller { payload } else { sum.payload };
         put(sum.entry, &sum.key, payload.into(), output)?;
+    }
+    Ok(())
+}
+
+/// Copies the process ids, under the numbers that they have in the new file.
+pub(super) fn copy_process_ids(
+    process_ids: &[(usize, KeyEntry)],
+    inputs: &mut Inputs<'_>,
+    output: &mut Output,
+    options: &RepackOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
+    for (number, (input, entry)) in process_ids.iter().enumerate() {
+        let file = inputs.get(*input, interrupt)?;
+        each_record(&file, &[entry], options, interrupt, |entry, record| {
+            let (_, payload) = parts(entry, &record)?;
+            let (class, title) = (&entry.key.class_name, &entry.key.title);
+            let key = NewKey::new(class, &format!("ProcessID{number}"), title, output.file.wide());
+            let top = output.file.top();
+            output.file.record(top, &key, payload, entry.key.object_len as usize)?;
+            output.hand_on()
+        })?;
     }
     Ok(())
 }

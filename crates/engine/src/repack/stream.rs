@@ -5,7 +5,7 @@ use super::baskets::{Body, Borders, Branchwise, Ready, Times, entries, made, pla
 use super::chosen::Chosen;
 use super::input::InputTree;
 use super::options::RepackReport;
-use super::target::Target;
+use super::target::{Target, TargetBranch};
 use super::writing::Output;
 use crate::Interrupt;
 use crate::pool::{compute, interrupted, runtime};
@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_tfile::write::is_wide;
+use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +48,8 @@ pub(super) struct Stream<'a> {
     /// First entry of the input in the new tree.
     pub(super) base: u64,
     pub(super) cut: bool,
+    /// What is to be added to the numbers of process ids.
+    pub(super) pid_shift: u16,
     pub(super) pool: &'a ThreadPool,
     pub(super) times: &'a Times,
 }
@@ -84,11 +86,11 @@ impl Stream<'_> {
                 let ready = self.batch(batch, bytes, target, narrow, interrupt);
                 let ready = ready.map_err(|error| error.url(self.input.file.url()))?;
                 waiting.add(ready, &self.borders, self.cut);
-                waiting.place(next, target, output, report)?;
+                waiting.place(next, target, output, self.pid_shift, report)?;
             }
             from = to;
         }
-        waiting.place(u64::MAX, target, output, report)
+        waiting.place(u64::MAX, target, output, self.pid_shift, report)
     }
 
     /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
@@ -192,10 +194,11 @@ impl Stream<'_> {
             let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
             let fits = basket.embedded.is_none() && kept == basket.entries;
             // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
-            if fits && (narrow || is_wide(bytes)) {
+            if fits && ((narrow && self.pid_shift == 0) || is_wide(bytes)) {
                 let compression = branch.recompress.then_some(branch.compression);
                 return Ok(vec![(part.target, whole(basket, first, bytes, compression, self.times)?)]);
             }
+            self.check_process_ids(bytes, branch)?;
             let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
             let mut cuts = Vec::new();
             let entries = entries(basket, bytes, self.times)?;
@@ -228,6 +231,9 @@ impl Stream<'_> {
         let mut branches = Vec::with_capacity(of_branch.len());
         for (place, items) in of_branch {
             let branch = target.branches.get_mut(place).and_then(Option::as_mut);
+            if let Some(branch) = &branch {
+                items.iter().try_for_each(|item| self.check_process_ids(&item.2, branch))?;
+            }
             let cutting = branch.and_then(|branch| branch.cutting.take().map(|c| (c, branch.compression)));
             let (cutting, compression) = cutting.ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
             branches.push((place, items, cutting, compression));
@@ -261,6 +267,19 @@ impl Stream<'_> {
         Ok(cuts?.into_iter().flatten().collect())
     }
 
+    /// Entries that may hold references by number of a process id must stay in a basket that says from where these
+    /// numbers count.
+    fn check_process_ids(&self, basket: &[u8], branch: &TargetBranch) -> Result<()> {
+        if !branch.has_references || (pid_offset(basket) == 0 && self.pid_shift == 0) {
+            return Ok(());
+        }
+        Err(Error::unsupported(
+            "the objects of a branch may refer to others by the process ids of a merged file",
+        )
+        .branch(&branch.key.name)
+        .hint("such baskets can be copied whole: give no basket or cluster size and no entries"))
+    }
+
     fn locate(&self, error: Error, part: &Part, basket: &BasketRef) -> Error {
         let error = if basket.embedded.is_none() { error.inside(basket.offset) } else { error };
         error.branch(self.input.path(part.branch))
@@ -290,6 +309,7 @@ impl Waiting {
         next: u64,
         target: &mut Target,
         output: &mut Output,
+        pid_shift: u16,
         report: &mut RepackReport,
     ) -> Result<()> {
         let next = if self.bytes > WAITING { u64::MAX } else { next };
@@ -302,7 +322,7 @@ impl Waiting {
                 Body::Copied(_, false) => report.recompressed_baskets += 1,
                 Body::Made(_) => report.cut_baskets += 1,
             }
-            target.place(place, ready, &mut output.file)?;
+            target.place(place, ready, pid_shift, &mut output.file)?;
             output.hand_on()?;
         }
         Ok(())
@@ -331,7 +351,7 @@ pub(super) fn flush(
     for (place, ready) in ready.into_iter().enumerate() {
         if let Some(ready) = ready {
             report.cut_baskets += 1;
-            target.place(place, ready, &mut output.file)?;
+            target.place(place, ready, 0, &mut output.file)?;
             output.hand_on()?;
         }
     }

@@ -51,6 +51,10 @@ pub(super) struct Survey {
     pub(super) directories: Vec<(String, String)>,
     /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
     pub(super) objects: Vec<(KeyEntry, Vec<usize>)>,
+    /// The process ids of the new file: the input that has each, and its key there; where several inputs are joined.
+    pub(super) process_ids: Vec<(usize, KeyEntry)>,
+    /// For each input, what is to be added to the numbers of its process ids.
+    pub(super) shifts: Vec<u16>,
     /// Places in `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
     pub(super) trees: Vec<SurveyedTree>,
@@ -79,7 +83,8 @@ impl Survey {
         let mut survey = Survey::default();
         for index in 0..inputs.len() {
             let file = inputs.get(index, interrupt)?;
-            survey.add(index, &file, options, interrupt)?;
+            let process_ids = survey.add(index, &file, options, interrupt)?;
+            survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
         }
         let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
         let chosen = options.choices.iter().map(|choice| &choice.tree);
@@ -98,14 +103,14 @@ impl Survey {
         file: &File,
         options: &RepackOptions,
         interrupt: Interrupt<'_>,
-    ) -> Result<()> {
+    ) -> Result<Vec<KeyEntry>> {
         let streamers = file.streamers(options.deadline, interrupt)?;
         let record =
             file.0.parse(options.deadline, interrupt, |tfile, known| tfile.streamers_record(known))?;
         if let Some(record) = record {
             self.descriptions.add_record(&record, file.header().version)?;
         }
-        let mut seen = HashSet::new();
+        let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
         for entry in file.keys(options.deadline, interrupt)? {
             let class = entry.key.class_name.as_str();
             let tree = is_tree(class, &streamers);
@@ -121,10 +126,35 @@ impl Survey {
                 return Err(Error::unsupported(message)
                     .url(file.url())
                     .hint("name the trees that are to be written, and it is left out"));
+            } else if class == "TProcessID" {
+                process_ids.push(entry);
             } else if !tree && !RNTUPLES.contains(&class) {
                 self.add_object(index, entry);
             }
         }
+        Ok(process_ids)
+    }
+
+    /// Finds the place of the process ids of an input among those of the new file. References name them by number:
+    /// those of each input stay together, and the keys of its baskets say from where they count.
+    fn add_process_ids(&mut self, index: usize, mut own: Vec<KeyEntry>) -> Result<()> {
+        let number =
+            |entry: &KeyEntry| entry.path.strip_prefix("ProcessID").and_then(|n| n.parse::<usize>().ok());
+        own.sort_by_key(number);
+        if own.iter().enumerate().any(|(place, entry)| number(entry) != Some(place)) {
+            return Err(Error::unsupported("the process ids of the file are not numbered from 0 on"));
+        }
+        let titles =
+            |entries: &[(usize, KeyEntry)]| entries.iter().map(|(_, e)| e.key.title.clone()).collect();
+        let (all, mine): (Vec<String>, Vec<_>) =
+            (titles(&self.process_ids), own.iter().map(|entry| entry.key.title.clone()).collect());
+        let known = all.windows(mine.len().max(1)).position(|some| *some == *mine);
+        let shift = if mine.is_empty() { 0 } else { known.unwrap_or(all.len()) };
+        if !mine.is_empty() && known.is_none() {
+            self.process_ids.extend(own.into_iter().map(|entry| (index, entry)));
+        }
+        let too_many = || Error::unsupported("there are more process ids than ROOT can count");
+        self.shifts.push(u16::try_from(shift).map_err(|_| too_many())?);
         Ok(())
     }
 

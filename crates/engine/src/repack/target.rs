@@ -45,7 +45,7 @@ pub(super) struct TargetBranch {
     basket_size: i32,
     pub(super) key: NewKey,
     offset_len: i32,
-    has_references: bool,
+    pub(super) has_references: bool,
     maxima: Vec<i64>,
     first_entry: u64,
     /// One past the last entry whose basket was placed, and what it is to be after this input.
@@ -161,7 +161,13 @@ impl Target {
     }
 
     /// Places a basket in the file.
-    pub(super) fn place(&mut self, place: usize, ready: Ready, file: &mut FileWriter) -> Result<()> {
+    pub(super) fn place(
+        &mut self,
+        place: usize,
+        ready: Ready,
+        pid_shift: u16,
+        file: &mut FileWriter,
+    ) -> Result<()> {
         let Some(Some(branch)) = self.branches.get_mut(place) else {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
@@ -173,7 +179,7 @@ impl Target {
         }
         let (payload, object_len) = (ready.payload, ready.object_len);
         let placed = match &ready.body {
-            Body::Copied(key, _) => file.copied(self.directory, key, payload, 0)?,
+            Body::Copied(key, _) => file.copied(self.directory, key, payload, pid_shift)?,
             Body::Made(fields) => file.unlisted(self.directory, &branch.key, fields, payload, object_len)?,
         };
         branch.next_entry += ready.entries;

@@ -106,6 +106,12 @@ impl FileWriter {
     }
 }
 
+/// `fPidOffset` of a key: what is added to the numbers by which references in its object name process ids.
+pub fn pid_offset(key: &[u8]) -> u16 {
+    let parent = key.get(SEEK_AT + 8..).and_then(|rest| rest.first_chunk()).filter(|_| is_wide(key));
+    parent.map_or(0, |parent| u16::from_be_bytes(*parent))
+}
+
 /// True if a key, or the record that begins with it, has offsets of 8 bytes.
 pub fn is_wide(key: &[u8]) -> bool {
     key.get(VERSION_AT..)

@@ -16,7 +16,7 @@ mod origin;
 mod resume;
 
 pub use buffer::Buffer;
-pub use copied::is_wide;
+pub use copied::{is_wide, pid_offset};
 pub use descriptions::Descriptions;
 pub use file::{DirectoryId, FileWriter, Placed};
 pub use key::NewKey;
