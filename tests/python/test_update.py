@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ import sapwood
 from sapwood.errors import FileNotFoundError, PermissionError, UnsupportedTypeError, UsageError
 
 sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
+from root_peer import python_with_root, read_by_root
 
-pytest.importorskip("awkward")
+ak = pytest.importorskip("awkward")
 
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
 
@@ -58,6 +59,55 @@ def test_root_reads_what_was_added(path: Path) -> None:
     assert found["Events"]["met"] == [[float(x)] for x in range(1000)]
     assert found["Tree2"]["x"] == [[2]] * 100 and found["Tree0"]["names"] == ["text"] * 100
     assert "notes/round1" in found
+
+
+def columns(first: int, last: int) -> dict[str, Any]:
+    """A column of each kind, of numbered entries."""
+    numbers = np.arange(first, last)
+    return {
+        "x": numbers,
+        "good": numbers % 2 == 0,
+        "p4": np.repeat(numbers, 6).reshape(-1, 2, 3).astype("f4"),
+        "Jet_pt": ak.Array([[float(n)] * (n % 4) for n in numbers]),
+        "Jet_id": ak.Array([[n] * (n % 4) for n in numbers]),
+        "name": [f"entry {n}" for n in numbers],
+        "deep": ak.Array([[[float(n)], []] for n in numbers]),
+        "texts": ak.Array([[str(n)] * (n % 3) for n in numbers]),
+    }
+
+
+@pytest.mark.parametrize("cluster_entries", [70, 100, 10_000])
+def test_entries_are_added_to_a_tree(tmp_path: Path, cluster_entries: int) -> None:
+    path = tmp_path / "file.root"
+    with sapwood.recreate(path) as file:
+        file.mktree("dir/Events", cluster_entries=cluster_entries).extend(columns(0, 230))
+    for first, last in ((230, 231), (231, 231), (231, 800)):
+        with sapwood.update(path) as file:
+            tree = file["dir/Events"]
+            assert tree.num_entries == first
+            if last > first:
+                tree.extend(columns(first, last))
+    expected = columns(0, 800)
+    with uproot.open(path) as file:
+        found = file["dir/Events"]
+        assert file.keys(cycle=True) == ["dir;1", "dir/Events;3"]
+        for name, values in expected.items():
+            assert found[name].array().to_list() == ak.to_list(values), name
+    with sapwood.open(f"{path}:dir/Events") as ours:
+        for name, values in expected.items():
+            assert ours[name].array().to_list() == ak.to_list(values), name
+    if python_with_root():
+        (by_root,) = read_by_root(path)
+        assert by_root["dir/Events"]["Jet_id"] == ak.to_list(expected["Jet_id"])
+        assert by_root["dir/Events"]["name"] == expected["name"]
+
+
+def test_trees_of_others_are_not_extended(tmp_path: Path) -> None:
+    path = tmp_path / "uproot.root"
+    with uproot.recreate(path) as theirs:
+        theirs["Events"] = {"x": np.arange(100)}
+    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="trees that sapwood wrote"):
+        file["Events"]
 
 
 def test_a_second_object_of_a_name_is_its_next_cycle(path: Path) -> None:
@@ -141,8 +191,8 @@ def test_what_cannot_be_added_to(path: Path, tmp_path: Path) -> None:
         sapwood.update(tmp_path)
     with pytest.raises(UnsupportedTypeError, match="s3://"):
         sapwood.update("s3://bucket/file.root")
-    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="before"):
-        file["Events"]
+    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="only be added to trees"):
+        file["notes/first"]
     if os.geteuid():
         path.chmod(0o400)
         with pytest.raises(PermissionError):

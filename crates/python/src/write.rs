@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    BranchSpec, ClusterSize, ColumnView, Compression, Item, Storage, TreeId, Value, WriterOptions, create_sink,
+    BranchSpec, ClusterSize, ColumnView, Compression, Item, Storage, TreeId, Value, WriterOptions,
+    create_sink,
 };
 use sapwood::{Error, Primitive, Result};
 use std::sync::{Mutex, PoisonError};
@@ -38,7 +39,8 @@ impl Writer {
         threads: Option<usize>,
     ) -> PyResult<Writer> {
         let compression = Compression::from_number(compression).map_err(|error| exception(&error))?;
-        let options = WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
+        let options =
+            WriterOptions { compression, title: title.to_owned(), threads, ..WriterOptions::default() };
         let url: Option<String> = target.extract().ok();
         let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
         let writer = detached(py, |_| {
@@ -92,6 +94,22 @@ impl Writer {
             open.trees.push(open.writer.tree(directory, name, title, branches, cluster)?);
             Ok(open.trees.len() - 1)
         })
+    }
+
+    /// A tree that was there before: its number, its entries, and name and storage of its branches.
+    fn tree_again<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+    ) -> PyResult<(usize, u64, Vec<(String, Bound<'py, PyTuple>)>)> {
+        let (number, entries, branches) = self.with(py, |open| {
+            let tree = open.writer.tree_again(path)?;
+            open.trees.push(tree);
+            let branches = open.writer.branches(tree).to_vec();
+            Ok((open.trees.len() - 1, open.writer.entries(tree), branches))
+        })?;
+        let branches = branches.into_iter().map(|branch| Ok((branch.name, described(py, &branch.storage)?)));
+        Ok((number, entries, branches.collect::<PyResult<_>>()?))
     }
 
     /// Adds entries to a tree: the buffers of a column for each branch, as bytes.
@@ -162,7 +180,8 @@ fn closed() -> Error {
 }
 
 fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult<BranchSpec> {
-    let compression = Compression::from_number(compression).map_err(|error| exception(&error.branch(&name)))?;
+    let compression =
+        Compression::from_number(compression).map_err(|error| exception(&error.branch(&name)))?;
     Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
 }
 
@@ -170,7 +189,9 @@ fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult
 fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
     let kind: String = form.get_item(0)?.extract()?;
     Ok(match kind.as_str() {
-        "numbers" => Storage::Numbers { primitive: dtype(&form.get_item(1)?)?, dims: form.get_item(2)?.extract()? },
+        "numbers" => {
+            Storage::Numbers { primitive: dtype(&form.get_item(1)?)?, dims: form.get_item(2)?.extract()? }
+        }
         "counted" => Storage::Counted {
             primitive: dtype(&form.get_item(1)?)?,
             dims: form.get_item(2)?.extract()?,
@@ -180,6 +201,27 @@ fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
         "string" => Storage::StdString,
         "vector" => Storage::Vector(item(&form.get_item(1)?)?),
         _ => return Err(PyValueError::new_err(format!("no branch holds a '{kind}'"))),
+    })
+}
+
+/// The tuple that [`storage`] takes.
+fn described<'py>(py: Python<'py>, storage: &Storage) -> PyResult<Bound<'py, PyTuple>> {
+    match storage {
+        Storage::Numbers { primitive, dims } => ("numbers", primitive.numpy_name(), dims).into_pyobject(py),
+        Storage::Counted { primitive, dims, counter } => {
+            ("counted", primitive.numpy_name(), dims, counter).into_pyobject(py)
+        }
+        Storage::Text => ("text",).into_pyobject(py),
+        Storage::StdString => ("string",).into_pyobject(py),
+        Storage::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py),
+    }
+}
+
+fn described_item<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match item {
+        Item::Number(primitive) => primitive.numpy_name().into_pyobject(py)?.into_any(),
+        Item::String => ("string",).into_pyobject(py)?.into_any(),
+        Item::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py)?.into_any(),
     })
 }
 
@@ -241,7 +283,11 @@ fn array(object: &Bound<'_, PyAny>) -> Option<PyResult<Value>> {
             return None;
         }
         let values = array.as_slice().map_err(PyErr::from);
-        Some(values.map(|values| Value::Numbers(primitive, values.iter().flat_map(|value| bytes(*value)).collect())))
+        Some(
+            values.map(|values| {
+                Value::Numbers(primitive, values.iter().flat_map(|value| bytes(*value)).collect())
+            }),
+        )
     }
     numbers::<f64>(object, Primitive::F64, |value| value.to_ne_bytes().to_vec())
         .or_else(|| numbers::<f32>(object, Primitive::F32, |value| value.to_ne_bytes().to_vec()))

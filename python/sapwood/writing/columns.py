@@ -197,7 +197,7 @@ def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]
         exact |= numbers == np.iinfo(np.int64).min if numbers.dtype == np.int64 else False
     else:
         exact &= (converted < 0) == (numbers < 0)
-    return ~exact
+    return np.logical_not(exact)
 
 
 def storable(name: str, form: Form) -> Form:

@@ -11,7 +11,7 @@ from .. import _core
 from .._border import core_errors
 from .._paths import is_url
 from ..compression import Compression
-from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors import KeyInFileError, UsageError
 from .columns import fields_of_table, is_table
 from .schema import CounterName, FieldName, join_names
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
@@ -82,7 +82,8 @@ def update(
 
     What is in the file stays as it is, and can be read meanwhile. What is added is there at the end of the
     ``with`` block; if that ends with an exception, or the process is killed, the file holds what it held
-    before. A second object of a name becomes its next cycle. Entries cannot be added to trees that are there.
+    before. A second object of a name becomes its next cycle. To trees that sapwood wrote, entries can be
+    added: ``file["Events"].extend({"met": …})``, with a column for each branch that does not count others.
 
     Args:
         path: a path; nobody else may be adding to the file.
@@ -227,20 +228,18 @@ class WritableFile:
             )
 
     def __getitem__(self, path: str) -> WritableTree:
-        """A tree that was made before.
+        """A tree that was made before; in a file that is updated, also one that was in it.
 
         Raises:
             KeyInFileError: if there is none of that path.
+            UnsupportedTypeError: if it was in the file, and sapwood did not write it.
         """
-        found = self._items.get(path.strip("/"))
+        path = path.strip("/")
+        if path in self._before and path not in self._items:
+            self._items[path] = WritableTree.again(self._core, path, self.compression)
+        found = self._items.get(path)
         if isinstance(found, WritableTree):
             return found
-        if path.strip("/") in self._before:
-            raise UnsupportedTypeError(
-                f"{path!r} was in the file before, and nothing can be added to it",
-                url=self.url,
-                hint="write another tree, and merge the two",
-            )
         trees = [name for name, item in self._items.items() if isinstance(item, WritableTree)]
         raise KeyInFileError.not_found("tree", path, trees, self.url)
 

@@ -1,6 +1,6 @@
 //! The writer of a file.
 
-use super::resume::resume;
+use super::resume::{Before, resume};
 use crate::Interrupt;
 use crate::pool::{compute, computing, interrupted};
 use sapwood_codec::Compression;
@@ -34,6 +34,8 @@ pub struct Writer {
     sink: Box<dyn Sink>,
     trees: Vec<Tree>,
     threads: Option<usize>,
+    /// The file as it was, if it was there.
+    before: Option<Before>,
     /// Why no more can be written.
     broken: Option<Error>,
 }
@@ -48,6 +50,8 @@ struct Tree {
     directory: DirectoryId,
     name: String,
     title: String,
+    /// Cycle and entries of the record that it takes the place of.
+    replaces: Option<(u16, u64)>,
 }
 
 impl Writer {
@@ -58,7 +62,8 @@ impl Writer {
     pub fn new(sink: Box<dyn Sink>, name: &str, options: &WriterOptions) -> Result<Writer> {
         let origin = options.origin.unwrap_or_else(Origin::now);
         let file = FileWriter::new(name, &options.title, options.compression, origin)?;
-        let mut writer = Writer { file, sink, trees: Vec::new(), threads: options.threads, broken: None };
+        let (trees, threads) = (Vec::new(), options.threads);
+        let mut writer = Writer { file, sink, trees, threads, before: None, broken: None };
         writer.hand_on()?;
         Ok(writer)
     }
@@ -72,8 +77,9 @@ impl Writer {
     /// not sound; `Unsupported` for other URLs, and for files of a ROOT older than 4.
     pub fn update(url: &str, options: &WriterOptions) -> Result<Writer> {
         let time = options.origin.unwrap_or_else(Origin::now).time;
-        let (file, sink) = resume(url, options.compression, time)?;
-        Ok(Writer { file, sink, trees: Vec::new(), threads: options.threads, broken: None })
+        let (file, sink, before) = resume(url, options.compression, time)?;
+        let (trees, threads) = (Vec::new(), options.threads);
+        Ok(Writer { file, sink, trees, threads, before: Some(before), broken: None })
     }
 
     /// The directory of a path, made if it is not there; `""` is the top directory.
@@ -115,8 +121,35 @@ impl Writer {
     ) -> Result<TreeId> {
         self.usable()?;
         let builder = TreeBuilder::new(name, title, branches, cluster)?;
-        self.trees.push(Tree { builder, directory, name: name.to_owned(), title: title.to_owned() });
+        let (name, title) = (name.to_owned(), title.to_owned());
+        self.trees.push(Tree { builder, directory, name, title, replaces: None });
         Ok(TreeId(self.trees.len() - 1))
+    }
+
+    /// A tree that was in the file before, to add entries to. Its record is written anew at the end, and the old one
+    /// becomes a free segment.
+    ///
+    /// # Errors
+    /// `Missing` if there is none; `Unsupported` for trees that sapwood did not write.
+    pub fn tree_again(&mut self, path: &str) -> Result<TreeId> {
+        self.usable()?;
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut directory = self.file.top();
+        let missing = || Error::new(ErrorKind::Missing, format!("there was no tree '{path}'"));
+        for part in above.split('/').filter(|part| !part.is_empty()) {
+            directory = self.file.find_directory(directory, part).ok_or_else(missing)?;
+        }
+        let key = self.file.key(directory, name)?.ok_or_else(missing)?;
+        let before = self.before.as_ref().ok_or_else(missing)?;
+        let builder = before.tree(&key).map_err(|error| error.url(self.sink.url()))?;
+        let replaces = Some((key.cycle, builder.entries()));
+        self.trees.push(Tree { builder, directory, name: key.name, title: key.title, replaces });
+        Ok(TreeId(self.trees.len() - 1))
+    }
+
+    /// The branches of a tree.
+    pub fn branches(&self, tree: TreeId) -> &[BranchSpec] {
+        self.trees.get(tree.0).map_or(&[], |tree| tree.builder.branches())
     }
 
     /// Entries of a tree so far.
@@ -254,10 +287,16 @@ fn end_cluster(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> R
 
 /// Writes what is left of a tree, and its record.
 fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Result<()> {
+    if tree.replaces.is_some_and(|(_, entries)| entries == tree.builder.entries()) {
+        return Ok(());
+    }
     end_cluster(tree, file, sink)?;
     for info in descriptions_for(tree.builder.classes())? {
         file.descriptions().add(&info)?;
     }
     file.object(tree.directory, "TTree", &tree.name, &tree.title, |buffer| tree.builder.record(buffer))?;
+    if let Some((cycle, _)) = tree.replaces {
+        file.remove(tree.directory, &tree.name, cycle)?;
+    }
     hand_on(file, sink)
 }

@@ -88,6 +88,27 @@ impl TreeBuilder {
         })
     }
 
+    /// Goes on behind so many entries, of which `open` are in the open cluster; `ended` if another has ended before.
+    pub(super) fn go_on(&mut self, entries: u64, open: u64, ended: bool) {
+        self.entries = entries;
+        self.ended = ended;
+        self.clusters.go_on(open);
+    }
+
+    /// Goes on with a branch that has baskets in the file, and the bytes of these before compression and after.
+    pub(super) fn go_on_with(
+        &mut self,
+        place: usize,
+        placed: Vec<PlacedBasket>,
+        maximum: u64,
+        (total_bytes, zip_bytes): (u64, u64),
+    ) {
+        if let Some(branch) = self.branches.get_mut(place) {
+            branch.filler.go_on(self.entries, maximum);
+            (branch.placed, branch.total_bytes, branch.zip_bytes) = (placed, total_bytes, zip_bytes);
+        }
+    }
+
     /// The branches.
     pub fn branches(&self) -> &[BranchSpec] {
         &self.specs

@@ -33,6 +33,11 @@ impl Clusters {
         Clusters { size, entries, open: 0 }
     }
 
+    /// Goes on in a cluster that has entries already.
+    pub(super) fn go_on(&mut self, open: u64) {
+        self.open = open;
+    }
+
     /// Entries of a cluster, once known.
     pub(super) fn entries(&self) -> Option<u64> {
         self.entries

@@ -9,6 +9,7 @@ mod clusters;
 mod columns;
 mod fill;
 mod record;
+mod resume;
 mod schema;
 
 pub use builder::{Basket, TreeBuilder};

@@ -124,7 +124,7 @@ fn vector_of(name: &str) -> String {
 }
 
 /// The name that ROOT gives a type in the names of collections.
-fn cpp_name(primitive: Primitive) -> &'static str {
+pub(super) fn cpp_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::Bool => "bool",
         Primitive::I8 => "char",
