@@ -94,6 +94,16 @@ def tables(name: str, found: tune.Tuning) -> Iterator[tuple[str, str]]:
     if found.recommendations:
         yield f"{name}_goals", "\n".join(goals(found))
     yield f"{name}_layouts", "\n".join(layouts(found))
+    yield f"{name}_subject", subject(found)
+
+
+def subject(found: tune.Tuning) -> str:
+    """On what and where it was measured."""
+    told, machine = found.subject, found.machine
+    size = human_bytes(told["uncompressed_bytes"])
+    parts = f"{told['entries']:,} entries ({size} before compression), {len(found.points)} layouts"
+    threads = "1 thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
+    return f"Measured on {parts}; {threads}, {machine['processor']}, {machine['cores']} cores."
 
 
 def findings(found: tune.Tuning) -> Iterator[str]:

@@ -127,8 +127,9 @@ def _by(found: Tuning, sweep: str, name: str) -> dict[Any, Measured]:
 
 
 def _cpu(one: Measured, workload: Workload) -> float:
+    """Seconds of processors, the least that were measured: other work on the machine only adds."""
     used = one.read("cpu_seconds", workload)
-    return used.median if used else float("nan")
+    return used.least if used else float("nan")
 
 
 def percent(new: float, old: float) -> str:
