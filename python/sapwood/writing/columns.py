@@ -190,14 +190,11 @@ class _Fitting:
 def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]:
     """Where whole numbers became others: 64 bits do not fit in a double, nor negative ones without a sign."""
     with np.errstate(invalid="ignore"):
-        exact = converted.astype(numbers.dtype) == numbers
-    if converted.dtype.kind == "f":
-        # The nearest double of the largest integers is one that no integer is.
-        exact &= np.abs(converted) < 2.0**63 if numbers.dtype.kind == "i" else converted < 2.0**64
-        exact |= numbers == np.iinfo(np.int64).min if numbers.dtype == np.int64 else False
-    else:
-        exact &= (converted < 0) == (numbers < 0)
-    return np.logical_not(exact)
+        differ: NDArray[np.bool_] = converted.astype(numbers.dtype) != numbers
+    if converted.dtype.kind != "f":
+        return np.logical_or(differ, (converted < 0) != (numbers < 0))
+    # The nearest double of the largest integers is one that no integer is.
+    return np.logical_or(differ, converted >= 2.0 ** (63 if numbers.dtype.kind == "i" else 64))
 
 
 def storable(name: str, form: Form) -> Form:

@@ -62,6 +62,10 @@ class Schema:
         for name, kind in self.columns.items():
             if name not in self._places:
                 self._plan(name, kind)
+        self._paths: dict[str, list[Path]] = {}
+        for branch in self.branches:
+            if branch.column is not None:
+                self._paths.setdefault(branch.column, []).append(branch.path)
 
     @classmethod
     def of_branches(cls, stored: Sequence[tuple[str, tuple[Any, ...]]]) -> Schema:
@@ -121,7 +125,7 @@ class Schema:
                 raise KeyInFileError.not_found("column", name, self.columns, "the tree")
 
     def _parts(self, name: str, column: BuiltColumn) -> dict[Path, BuiltColumn]:
-        wanted = [branch.path for branch in self.branches if branch.column == name]
+        wanted = self._paths[name]
         parts = leaves(column)
         if set(parts) == {()} and _is_unknown(column.form):
             # No item, and so no member.
