@@ -191,10 +191,12 @@ def _differ(converted: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.bool_]
     """Where whole numbers became others: 64 bits do not fit in a double, nor negative ones without a sign."""
     with np.errstate(invalid="ignore"):
         differ: NDArray[np.bool_] = converted.astype(numbers.dtype) != numbers
-    if converted.dtype.kind != "f":
-        return np.logical_or(differ, (converted < 0) != (numbers < 0))
-    # The nearest double of the largest integers is one that no integer is.
-    return np.logical_or(differ, converted >= 2.0 ** (63 if numbers.dtype.kind == "i" else 64))
+    if converted.dtype.kind == "f":
+        # The nearest double of the largest integers is one that no integer is.
+        differ |= converted >= 2.0 ** (63 if numbers.dtype.kind == "i" else 64)
+    else:
+        differ |= (converted < 0) != (numbers < 0)
+    return differ
 
 
 def storable(name: str, form: Form) -> Form:
