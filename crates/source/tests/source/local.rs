@@ -2,7 +2,7 @@
 
 use super::error_of;
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_source::{LocalSource, OpenOptions, Source, open};
+use sapwood_source::{HEAD, LocalSource, OpenOptions, Source, TAIL, open};
 use sapwood_testkit::sample;
 use std::fs;
 use std::path::PathBuf;
