@@ -262,10 +262,12 @@ def profile(one: Measured, threads: int = 1) -> list[float]:
     Waiting is for the operating system, which copies the bytes of the file; decoding is the swapping of
     bytes and the copy into the arrays; the rest is opening, planning and merging, and Python.
     """
-    total = one.read("seconds")
-    if total is None:
+    total, wall = one.read("seconds"), one.read("wall_seconds")
+    if total is None or wall is None:
         return []
     figures = [one.read(f"{name}_seconds") for name in ("wait", "decompress", "decode")]
     wait, *computed = [each.median for each in figures if each is not None]
-    named = [wait, *(seconds / threads for seconds in computed)]
+    # The parts are taken by the clock, which goes on while other processes are at work.
+    share = total.median / wall.median if wall.median else 1.0
+    named = [share * seconds for seconds in (wait, *(each / threads for each in computed))]
     return [*named, max(0.0, total.median - sum(named))]

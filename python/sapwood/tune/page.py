@@ -81,7 +81,8 @@ def _introduction(found: Tuning) -> Iterator[str]:
         f'<p class="small">sapwood {escape(machine["sapwood"])}, {machine["threads"]} thread'
         f"{'s' if machine['threads'] != 1 else ''}, {escape(machine['processor'])} "
         f"({machine['cores']} cores), {escape(found.date)}. Files lie in the memory of the machine when they "
-        "are read: times are those of processors; disks and links are modelled, "
+        "are read, and what other processes take is left out: times are those of processors; disks and "
+        "links are modelled, "
         f"{escape(_lines())}. Points are medians, bars reach from the least to the most.</p>"
     )
     if not found.is_whole:
