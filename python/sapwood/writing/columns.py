@@ -14,6 +14,8 @@ from .._numpy import take_apart
 from ..errors import UnsupportedTypeError, UsageError
 
 Path = tuple[str, ...]
+Offsets = dict[tuple[int, int], tuple[NDArray[Any], NDArray[Any]]]
+"""Offsets by their place in memory, and the same from 0 on."""
 
 NUMBERS = frozenset(
     ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
@@ -51,10 +53,11 @@ def is_table(data: Any) -> bool:
         return False
 
 
-def column_of(name: str, data: Any) -> BuiltColumn:
+def column_of(name: str, data: Any, shared: Offsets | None = None) -> BuiltColumn:
     """Data of any kind as a column.
 
-    Numbers in Python lists are ``int64`` or ``float64``.
+    Numbers in Python lists are ``int64`` or ``float64``. Columns that have their offsets in common keep
+    that, if they are handed the same ``shared``.
 
     Raises:
         UsageError: if it is no array at all.
@@ -63,7 +66,7 @@ def column_of(name: str, data: Any) -> BuiltColumn:
     if array is not None:
         return _numpy_column(name, array)
     layout = _as_awkward(name, data)
-    column = _simple_list(layout)
+    column = _simple_list(layout, {} if shared is None else shared)
     if column is not None:
         return column
     buffers: list[NDArray[Any]] = []
@@ -71,7 +74,7 @@ def column_of(name: str, data: Any) -> BuiltColumn:
     return BuiltColumn(form, len(layout), buffers)
 
 
-def _simple_list(layout: Any) -> BuiltColumn | None:
+def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
     """What :func:`take_apart` makes of lists of numbers, but faster; None if it is anything else."""
     if not (layout.is_list and hasattr(layout, "offsets") and layout.parameter("__array__") is None):
         return None
@@ -80,7 +83,11 @@ def _simple_list(layout: Any) -> BuiltColumn | None:
         return None
     start, values = int(offsets[0]), content.data
     if start:
-        offsets, values = offsets - start, values[start:]
+        key = (offsets.ctypes.data, len(offsets))
+        if key not in shared:
+            # What is at an address stays there as long as it is held.
+            shared[key] = (offsets, offsets - start)
+        offsets, values = shared[key][1], values[start:]
     return BuiltColumn(("list", ("primitive", values.dtype.name)), len(layout), [offsets, values])
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
-from .columns import Path, as_vector, column_of, fit, is_block, leaves, storable
+from .columns import Offsets, Path, as_vector, column_of, fit, is_block, leaves, storable
 from .types import ColumnType
 
 FieldName = Callable[[str, str], str]
@@ -95,8 +95,9 @@ class Schema:
         self._check_names(data)
         length, first = 0, None
         parts: dict[str, dict[Path, BuiltColumn]] = {}
+        shared: Offsets = {}
         for name in self.columns:
-            column = column_of(name, data[name])
+            column = column_of(name, data[name], shared)
             if first is not None and column.length != length:
                 raise UsageError(
                     f"{name!r} has {column.length} entries, and {first!r} has {length}", branch=name
