@@ -47,6 +47,9 @@ pub struct Ahead {
 /// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
 const WINDOWS_AHEAD: usize = 4;
 
+/// Jobs that are fetched ahead at most until the first one has come, which shares the link with them.
+const AT_FIRST: usize = 2;
+
 impl Ahead {
     /// For windows of at most so many bytes.
     pub fn of_windows(bytes: u64) -> Ahead {
@@ -69,6 +72,8 @@ pub struct ReadAhead<T> {
     started_bytes: u64,
     /// Whether anybody asked for a job yet.
     asked: bool,
+    /// Whether one has come.
+    came: bool,
     /// Whether the depth is that of `ahead`, whatever the link.
     fixed: bool,
 }
@@ -101,8 +106,17 @@ impl<T: 'static> ReadAhead<T> {
         let jobs: Jobs<T> = Box::new(jobs.into_iter());
         let started = VecDeque::new();
         let jobs = jobs.peekable();
-        let mut this =
-            ReadAhead { jobs, fetcher, handle, ahead, started, started_bytes: 0, asked: false, fixed: false };
+        let mut this = ReadAhead {
+            jobs,
+            fetcher,
+            handle,
+            ahead,
+            started,
+            started_bytes: 0,
+            asked: false,
+            came: false,
+            fixed: false,
+        };
         this.start_jobs();
         this
     }
@@ -149,6 +163,7 @@ impl<T: 'static> ReadAhead<T> {
     fn end_next(&mut self, tag: T, result: Result<Vec<Bytes>>) -> Result<(T, Vec<Bytes>)> {
         match result {
             Ok(answers) => {
+                self.came = true;
                 self.start_jobs();
                 Ok((tag, answers))
             }
@@ -176,11 +191,12 @@ impl<T: 'static> ReadAhead<T> {
     fn share(&self, bytes: u64, in_flight: u64) -> Option<Share> {
         let (jobs, ahead) = (self.started.len(), self.started_bytes.saturating_add(bytes));
         let budget = self.fetcher.budget();
+        let most = if self.came { self.ahead.jobs } else { self.ahead.jobs.min(AT_FIRST) };
         match jobs {
             0 if self.asked => Some(budget.take_anyway(bytes)),
             0 => budget.take(bytes),
             _ if !self.asked || jobs >= MOST_JOBS => None,
-            _ if jobs < self.ahead.jobs && ahead <= self.ahead.bytes => budget.take(bytes),
+            _ if jobs < most && ahead <= self.ahead.bytes => budget.take(bytes),
             _ if ahead <= in_flight.saturating_mul(2).max(LITTLE) => budget.take(bytes),
             _ => None,
         }
