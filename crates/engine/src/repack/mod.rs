@@ -51,7 +51,7 @@ pub fn repack(
 ) -> Result<RepackReport> {
     let mut inputs = Inputs::new(inputs);
     let mut report = RepackReport::default();
-    let survey = Survey::new(&mut inputs, options, &mut report.notes, interrupt)?;
+    let mut survey = Survey::new(&mut inputs, options, &mut report.notes, interrupt)?;
     let first = inputs.get(0, interrupt)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
@@ -63,14 +63,14 @@ pub fn repack(
     }
     copy_process_ids(&survey.process_ids, &mut inputs, &mut output, options, interrupt)?;
     copy_objects(&survey.objects, &mut inputs, &mut output, options, &mut report, interrupt)?;
-    copy_trees(&survey, &mut inputs, &mut output, options, &mut report, interrupt)?;
+    copy_trees(&mut survey, &mut inputs, &mut output, options, &mut report, interrupt)?;
     report.bytes = output.commit()?;
     Ok(report)
 }
 
 /// Writes the trees: input by input, so that each is open once.
 fn copy_trees(
-    survey: &Survey,
+    survey: &mut Survey,
     inputs: &mut Inputs<'_>,
     output: &mut Output,
     options: &RepackOptions,
@@ -80,14 +80,19 @@ fn copy_trees(
     let (pool, times) = (computing(options.threads)?, Times::default());
     let mut targets: Vec<Option<Target>> = survey.trees.iter().map(|_| None).collect();
     for index in 0..inputs.len() {
-        for (tree, slot) in survey.trees.iter().zip(&mut targets) {
+        for (tree, slot) in survey.trees.iter_mut().zip(&mut targets) {
             let Some((position, &(_, cycle))) =
                 tree.inputs.iter().enumerate().find(|(_, (input, _))| *input == index)
             else {
                 continue;
             };
-            let file = inputs.get(index, interrupt)?;
-            let mut input = InputTree::open(&file, &tree.path, cycle, options.deadline, interrupt)?;
+            let mut input = match tree.only.take() {
+                Some(input) => input,
+                None => {
+                    let file = inputs.get(index, interrupt)?;
+                    InputTree::open(&file, &tree.path, cycle, options.deadline, interrupt)?
+                }
+            };
             let choice = options.choices.iter().find(|choice| choice.tree == tree.path);
             let ranges = choice.and_then(|choice| choice.entries.as_ref());
             if slot.is_none() {

@@ -71,6 +71,8 @@ pub(super) struct SurveyedTree {
     pub(super) wanted: Vec<bool>,
     /// True if baskets are cut anew.
     pub(super) cut: bool,
+    /// The tree, if one input has it.
+    pub(super) only: Option<InputTree>,
 }
 
 impl Survey {
@@ -172,7 +174,13 @@ impl Survey {
             None => {
                 seen.insert(entry.path.clone());
                 let inputs = vec![(index, cycle)];
-                self.trees.push(SurveyedTree { path: entry.path, inputs, wanted: Vec::new(), cut: false });
+                self.trees.push(SurveyedTree {
+                    path: entry.path,
+                    inputs,
+                    wanted: Vec::new(),
+                    cut: false,
+                    only: None,
+                });
             }
         }
     }
@@ -213,6 +221,10 @@ impl SurveyedTree {
         let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
         self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
         self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
+        if self.inputs.len() == 1 {
+            self.only = Some(tree);
+            return Ok(());
+        }
         let others: Vec<_> = self.inputs.iter().skip(1).copied().collect();
         for (index, cycle) in others {
             let file = inputs.get(index, interrupt)?;
