@@ -2,7 +2,7 @@
 
 use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
-use sapwood_fetch::reach::Reach;
+use sapwood_fetch::places::Places;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
     Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
@@ -33,11 +33,11 @@ impl Reached {
     }
 
     /// A file with several sources.
-    async fn several(reach: Reach, options: &OpenOptions, trace: Trace) -> Result<Reached> {
+    async fn several(places: Places, options: &OpenOptions, trace: Trace) -> Result<Reached> {
         let settings = Settings { sources: options.replicas.sources.max(1), ..Settings::default() };
         let counters = Arc::clone(&options.counters);
         let opened =
-            Replicas::open(Arc::new(reach), settings, counters, trace.clone(), options.deadline).await?;
+            Replicas::open(Arc::new(places), settings, counters, trace.clone(), options.deadline).await?;
         Ok(Reached { source: opened.source, known: opened.known, trace })
     }
 }
@@ -53,9 +53,9 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
         if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
             return Ok(Reached::alone(opened, begin, trace));
         }
-        let reach = Reach::new(options.clone());
-        reach.add_opened(url, opened);
-        return Reached::several(reach, options, trace).await;
+        let places = Places::new(options.clone());
+        places.add_opened(url, opened);
+        return Reached::several(places, options, trace).await;
     }
     Reached::several(places(url, options).await?, options, trace).await
 }
@@ -81,18 +81,18 @@ async fn open_one(url: &str, options: &OpenOptions) -> Result<Opened> {
 }
 
 /// All places of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
-async fn places(url: &str, options: &OpenOptions) -> Result<Reach> {
+async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
     let replicas = &options.replicas;
-    let reach = Reach::new(options.clone());
+    let places = Places::new(options.clone());
     let mut failure = None;
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
         if !is_document(place) {
-            reach.add(Place::of(place));
+            places.add(Place::of(place));
             continue;
         }
         match read_document(place, options).await.and_then(|found| described(found, url, place)) {
-            Ok(described) => reach.add_described(described),
+            Ok(described) => places.add_described(described),
             Err(error) => {
                 tell(&options.counters, place, server_of(place).as_deref(), Event::Failed, error.message());
                 failure = Some(error);
@@ -100,10 +100,10 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Reach> {
         }
     }
     for document in &replicas.documents {
-        reach.add_described(described(parse_document(document.as_bytes())?, url, "")?);
+        places.add_described(described(parse_document(document.as_bytes())?, url, "")?);
     }
-    match (reach.is_empty(), failure) {
-        (false, _) => Ok(reach),
+    match (places.is_empty(), failure) {
+        (false, _) => Ok(places),
         (true, Some(failure)) => Err(failure),
         (true, None) => Err(Error::new(ErrorKind::NotFound, "no place of the file is known")
             .url(redact(url))

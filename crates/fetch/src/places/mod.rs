@@ -17,7 +17,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(60);
 /// The places where a file may be. As a [`Finder`], it opens the file at one after the other: those of sites that are
 /// not read from first. A place of which a redirector is in charge gives more than one source.
 #[derive(Debug)]
-pub struct Reach {
+pub struct Places {
     options: OpenOptions,
     state: Mutex<State>,
 }
@@ -41,10 +41,10 @@ struct Asked {
     is_of_caches: bool,
 }
 
-impl Reach {
+impl Places {
     /// No place yet.
-    pub fn new(options: OpenOptions) -> Reach {
-        Reach { options, state: Mutex::default() }
+    pub fn new(options: OpenOptions) -> Places {
+        Places { options, state: Mutex::default() }
     }
 
     /// Adds a place.
@@ -119,7 +119,7 @@ impl Reach {
         spot.outcome = Outcome::BeingTried;
         let Spot { place, size, checksums, is_named, is_guess, .. } = spot;
         let trying = Trying {
-            reach: self,
+            places: self,
             index,
             url: place.url.clone(),
             size: *size,
@@ -235,7 +235,7 @@ fn is_read(known: &[Known]) -> bool {
 
 /// A place that is being tried; what became of it is written down when this is dropped.
 struct Trying<'a> {
-    reach: &'a Reach,
+    places: &'a Places,
     index: usize,
     url: String,
     size: Option<u64>,
@@ -247,7 +247,7 @@ struct Trying<'a> {
 
 impl Drop for Trying<'_> {
     fn drop(&mut self) {
-        if let Some(spot) = self.reach.lock().spots.get_mut(self.index) {
+        if let Some(spot) = self.places.lock().spots.get_mut(self.index) {
             spot.outcome = self.outcome;
         }
     }
@@ -256,7 +256,7 @@ impl Drop for Trying<'_> {
 impl Trying<'_> {
     /// Opens the file there. `None` if it is read from that server already, or it was only a guess.
     async fn open(mut self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
-        let mut options = OpenOptions { deadline, ..self.reach.options.clone() };
+        let mut options = OpenOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
         }
@@ -269,7 +269,7 @@ impl Trying<'_> {
         };
         self.outcome = Outcome::Done;
         self.check(&opened)?;
-        let is_redirected = self.reach.learn_redirector(&self.url, &opened);
+        let is_redirected = self.places.learn_redirector(&self.url, &opened);
         let is_read = || opened.source.server().is_some_and(|server| is_known(&server, known));
         Ok(if is_redirected && is_read() { None } else { Some(opened) })
     }
@@ -296,7 +296,7 @@ impl Trying<'_> {
     }
 }
 
-impl Finder for Reach {
+impl Finder for Places {
     fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
         Box::pin(self.find(known, deadline))
     }
@@ -332,7 +332,7 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir().join(format!("sapwood-reach-{name}-{}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("sapwood-places-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&path).unwrap();
             Folder(path)
         }
@@ -350,25 +350,25 @@ mod tests {
         }
     }
 
-    fn find(reach: &Reach) -> Result<Option<u64>> {
-        let opened = reach.next(&[], Deadline::default()).now_or_never().unwrap()?;
+    fn find(places: &Places) -> Result<Option<u64>> {
+        let opened = places.next(&[], Deadline::default()).now_or_never().unwrap()?;
         Ok(opened.map(|opened| opened.source.identity().size))
     }
 
     #[test]
     fn places_are_tried_in_order_and_those_that_failed_again() {
         let folder = Folder::new("order");
-        let reach = Reach::new(OpenOptions::default());
-        reach.add(Place::of(folder.file("a", "a")));
-        reach.add(Place::of(folder.0.join("missing").to_str().unwrap()));
-        reach.add(Place::of(folder.file("b", "bc")));
-        assert_eq!(find(&reach).unwrap(), Some(1));
-        assert_eq!(find(&reach).unwrap_err().kind(), ErrorKind::NotFound);
-        assert_eq!(find(&reach).unwrap(), Some(2));
-        assert_eq!(find(&reach).unwrap(), None);
+        let places = Places::new(OpenOptions::default());
+        places.add(Place::of(folder.file("a", "a")));
+        places.add(Place::of(folder.0.join("missing").to_str().unwrap()));
+        places.add(Place::of(folder.file("b", "bc")));
+        assert_eq!(find(&places).unwrap(), Some(1));
+        assert_eq!(find(&places).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(find(&places).unwrap(), Some(2));
+        assert_eq!(find(&places).unwrap(), None);
         folder.file("missing", "def");
-        assert_eq!(find(&reach).unwrap(), Some(3));
-        assert_eq!(find(&reach).unwrap(), None);
+        assert_eq!(find(&places).unwrap(), Some(3));
+        assert_eq!(find(&places).unwrap(), None);
     }
 
     #[test]
@@ -381,16 +381,16 @@ mod tests {
             ..Described::default()
         };
         folder.file("a", "Wikipedia");
-        let reach = Reach::new(OpenOptions::default());
-        reach.add_described(described("a", 8, "11e60398"));
-        reach.add_described(described("a", 9, "11e60399"));
-        reach.add_described(described("a", 9, "11E60398"));
+        let places = Places::new(OpenOptions::default());
+        places.add_described(described("a", 8, "11e60398"));
+        places.add_described(described("a", 9, "11e60399"));
+        places.add_described(described("a", 9, "11E60398"));
         for what in ["9 bytes, not 8", "11e60398, not 11e60399"] {
-            let error = find(&reach).unwrap_err();
+            let error = find(&places).unwrap_err();
             assert!(error.kind() == ErrorKind::Changed && error.to_string().contains(what), "{error}");
         }
-        assert_eq!(find(&reach).unwrap(), Some(9));
-        assert_eq!(find(&reach).unwrap(), None);
-        assert_eq!(find(&reach).unwrap(), None);
+        assert_eq!(find(&places).unwrap(), Some(9));
+        assert_eq!(find(&places).unwrap(), None);
+        assert_eq!(find(&places).unwrap(), None);
     }
 }
