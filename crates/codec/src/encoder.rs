@@ -108,7 +108,7 @@ impl Encoder {
 
 /// The library's level for one of ROOT's.
 ///
-/// ROOT takes twice its own. Of its levels 4 and 5, the library's 8 and 10, blocks become smaller by up to 0.6 % than by
+/// ROOT takes twice its own. Of its levels 4 and 5, the library's 8 and 10, blocks become smaller by up to 0.8 % than by
 /// the library's 7, for half as much time again: physics data repeat themselves too little for longer searches.
 fn zstd_level(level: u8) -> i32 {
     match level {

@@ -225,6 +225,7 @@ impl Filler {
         full: &mut Vec<Full>,
     ) -> Result<()> {
         let (offsets, size) = (column.offsets(0), item_size(primitive, dims));
+        self.starts.reserve_exact(entries.len().min(self.basket_size / 8));
         let mut entry = entries.start;
         while entry < entries.end {
             let first = offsets.get(entry);
