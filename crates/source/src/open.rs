@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const HEAD: u64 = 4 << 10;
 
 /// Default of [`OpenOptions::tail`].
-pub const TAIL: u64 = 128 << 10;
+pub const TAIL: u64 = 256 << 10;
 
 /// The same where the server is far: the record of a large tree comes along, which would cost a turnaround more.
 pub const FAR_TAIL: u64 = 1 << 20;
