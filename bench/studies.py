@@ -43,7 +43,7 @@ class Run:
 RUNS = {
     "nano": Run("nano_zstd5", "Events", sample=10_000),
     "cms2015": Run("edm_zlib5", "Events", "cms2015", (("split", "edm_split"),)),
-    "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018", repeats=1),
+    "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
 FIGURES = {
     "nano": {

@@ -184,7 +184,14 @@ def study_run(name: str, cost: Callable[[Point, Workload], float]) -> Tuning:
         figures = {"peak_bytes": 1e8, "cpu_seconds": 1.0, "seconds": 1.0, "wall_seconds": 1.0, "baskets": 9}
         figures |= {f"{part}_seconds": 0.1 for part in ("wait", "decompress", "decode", "compress")}
         reads = {
-            one: ({**figures, "cpu_seconds": cost(point, one), "decompressed_bytes": 1e6},)
+            one: (
+                {
+                    **figures,
+                    "cpu_seconds": cost(point, one),
+                    "baskets": cost(point, one),
+                    "decompressed_bytes": 1e6,
+                },
+            )
             for one in workloads
         }
         points.append(Measured(point, ({**figures, **wrote},), reads))
