@@ -152,8 +152,10 @@ class LazyReader:
 
     @contextmanager
     def going_over(self, windows: Mapping[int, float]) -> Iterator[None]:
-        """A context in which these windows will be opened, in that order, to look at a share of the entries of each;
-        then the profile is saved."""
+        """A context in which these windows are opened, in that order; then the profile is saved.
+
+        Of each window, so large a share of its entries will be looked at.
+        """
         expected = self._core.expect(list(windows.items()))
         try:
             yield
