@@ -7,7 +7,7 @@ pairs: a NanoAOD-like file of 450 MB; from one place, from two as fast, from a f
     times slower.
 faults: the same file from three places, two at once; in the middle, the one that sends most dies, hangs,
     sends 1 kB/s from then on, or fewer bytes than were asked for. Compared with a read that nothing disturbs.
-lapses: three places, of which the one that sends most is silent for three seconds, and then as good as
+lapses: three places, of which the one that sends most is silent for six seconds, and then as good as
     before: it is no longer needed, and is looked after by probes.
 peers: the same faults with ROOT and uproot, which know one place, or the redirector, and read half of the
     file. They are stopped after a minute in which less than 30 MB came.

@@ -22,8 +22,8 @@ import xrootd_server
 
 # Data servers behind the redirector.
 DATA_SERVERS = 3
-# How long a place is silent that has a lapse.
-LAPSE_SECONDS = 3.0
+# How long a place is silent that has a lapse: longer than it takes until it is left.
+LAPSE_SECONDS = 6.0
 NOTHING = {"connections": 0, "turnarounds": 0, "bytes_sent": 0}
 
 

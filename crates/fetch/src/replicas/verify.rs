@@ -10,8 +10,8 @@ use sapwood_source::{Checksum, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a further source is kept out for its checksum.
-const SOON: Duration = Duration::from_millis(500);
+/// How long a further source is kept out for checksums, which come behind what is being read.
+const SOON: Duration = Duration::from_millis(200);
 
 /// How long servers may take to state checksums.
 const LATEST: Duration = Duration::from_secs(120);
