@@ -50,8 +50,6 @@ FIGURES = {
         "Size and time to read all": "layout-compression",
         "Reading rate and size of clusters": "layout-clusters",
         "Memory of reader and writer by clusters": "layout-memory",
-        "Over a link, by compression": "layout-links",
-        "Where the time of reading goes": "layout-profile",
     },
     "cms2015": {
         "Size and time to read all": "layout-miniaod",
