@@ -38,9 +38,9 @@ class Compression:
         code = setting if isinstance(setting, int) else getattr(setting, "code", None)
         if isinstance(setting, str):
             name, _, level = setting.strip().lower().replace("-", ":").partition(":")
-            number, usual = _WRITTEN.get(name, (0, 0))
+            number, usual = _WRITTEN.get(name, (-1, 0))
+            level = level or str(usual)
             code = number * 100 + int(level) if level.isdecimal() and level.isascii() else None
-            code = number * 100 + usual if not level else code
         if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
             raise UsageError(
                 f"{setting!r} is no compression that files are written with",
