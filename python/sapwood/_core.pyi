@@ -352,12 +352,12 @@ class Writer:
         branches: Sequence[tuple[str, str | None, tuple[Any, ...], int, int]],
         cluster: tuple[str, int],
     ) -> int:
-        """A new tree; its number. Branches: (name, title, storage, ROOT's number of the compression, bytes of a
-        basket), where storage is ("numbers", dtype, dims), ("counted", dtype, dims, place of the counter),
+        """A new tree; its number. Branches: (name, title, storage, ROOT's number of the compression, bytes of
+        a basket), where storage is ("numbers", dtype, dims), ("counted", dtype, dims, place of the counter),
         ("text",), ("string",) or ("vector", item); an item is a dtype, ("string",) or ("vector", item).
         cluster: ("entries", number) or ("bytes", after compression)."""
     def tree_again(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
-        """A tree that was in the file before: its number, its entries, and name and storage of its branches."""
+        """A tree that was in the file before: its number, its entries, name and storage of each branch."""
     def extend(self, tree: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
         """Add entries: the buffers of a column for each branch, as bytes; see `sapwood._column.Column`."""
     def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
