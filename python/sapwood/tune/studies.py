@@ -174,7 +174,7 @@ def _cms_memory(found: Tuning, workload: Workload) -> Finding | None:
         "memory hardly grows with them",
         f"reader {reader[0]:.0f} → {reader[1]:.0f} MB, writer {writer[0]:.0f} → {writer[1]:.0f} MB",
         reader[1] < 1.2 * reader[0] and writer[1] < 1.2 * writer[0],
-        "clusters, not baskets, say how much is held at a time",
+        "readers hold clusters, whatever their baskets; writers hold the baskets that are being filled",
     )
 
 
