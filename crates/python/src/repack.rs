@@ -80,7 +80,7 @@ fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<Input> {
         return Ok(Input::Open(file.get().get()?));
     }
     let (url, options): (String, Bound<'_, PyDict>) = one.extract()?;
-    Ok(Input::At(url, open_options(deadline, Some(&options))?))
+    Ok(Input::At(url, Box::new(open_options(deadline, Some(&options))?)))
 }
 
 fn choice((tree, branches, entries): Chosen) -> Choice {

@@ -12,9 +12,9 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Those of `ranges` that lie before `entries`; all, if there are none.
     pub(super) fn new(ranges: Option<&[Range<u64>]>, entries: u64) -> Chosen {
-        let all = [0..entries];
+        let all = 0..entries;
         let mut kept: Vec<Range<u64>> = Vec::new();
-        for range in ranges.unwrap_or(&all) {
+        for range in ranges.unwrap_or(std::slice::from_ref(&all)) {
             let start = range.start.max(kept.last().map_or(0, |last| last.end));
             let range = start..range.end.min(entries);
             match kept.last_mut() {

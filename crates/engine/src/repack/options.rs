@@ -12,7 +12,7 @@ pub enum Input {
     /// One that is open.
     Open(File),
     /// One that is opened when its turn comes, and closed after it.
-    At(String, OpenOptions),
+    At(String, Box<OpenOptions>),
 }
 
 impl Input {

@@ -114,7 +114,7 @@ impl Stream<'_> {
                 ));
             }
         }
-        keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        keyed.sort_by_key(|(order, _)| *order);
         keyed.into_iter().map(|(_, part)| part).collect()
     }
 

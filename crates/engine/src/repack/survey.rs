@@ -34,7 +34,7 @@ impl<'a> Inputs<'a> {
         }
         let file = match self.inputs.get(index) {
             Some(Input::Open(file)) => file.clone(),
-            Some(Input::At(url, options)) => File::open(url, options.clone(), interrupt)?,
+            Some(Input::At(url, options)) => File::open(url, (**options).clone(), interrupt)?,
             None => return Err(Error::usage("there is no such input")),
         };
         if self.open.len() < MOST_OPEN {
