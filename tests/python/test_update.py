@@ -105,7 +105,7 @@ def test_entries_are_added_to_a_tree(tmp_path: Path, cluster_entries: int) -> No
 def test_trees_of_others_are_not_extended(tmp_path: Path) -> None:
     path = tmp_path / "uproot.root"
     with uproot.recreate(path) as theirs:
-        theirs["Events"] = {"x": np.arange(100)}
+        theirs.mktree("Events", {"x": "int64"}).extend({"x": np.arange(100)})
     with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="trees that sapwood wrote"):
         file["Events"]
 

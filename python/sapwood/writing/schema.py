@@ -58,14 +58,11 @@ class Schema:
         self._counter_name = counter_name
         self.branches: list[Planned] = []
         self._places: dict[str, int] = {}
+        self._paths: dict[str, list[Path]] = {}
         self._given_counters = set(self._counters_among_columns())
         for name, kind in self.columns.items():
             if name not in self._places:
                 self._plan(name, kind)
-        self._paths: dict[str, list[Path]] = {}
-        for branch in self.branches:
-            if branch.column is not None:
-                self._paths.setdefault(branch.column, []).append(branch.path)
 
     @classmethod
     def of_branches(cls, stored: Sequence[tuple[str, tuple[Any, ...]]]) -> Schema:
@@ -198,6 +195,8 @@ class Schema:
 
     def _add(self, branch: Planned) -> None:
         self._places.setdefault(branch.name, len(self.branches))
+        if branch.column is not None:
+            self._paths.setdefault(branch.column, []).append(branch.path)
         self.branches.append(branch)
 
 
