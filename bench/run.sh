@@ -33,7 +33,7 @@ for part in $parts; do
         install s3fs s3fs
         install matplotlib matplotlib
         ;;
-    write) inputs=$inputs,nano_zstd5 ;;
+    write | repack) inputs=$inputs,nano_zstd5 ;;
     studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
     sources)
         inputs=$inputs,nano_zstd5
