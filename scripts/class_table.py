@@ -1,6 +1,8 @@
 """Write the table of class descriptions that new files carry, from ROOT's own descriptions of its classes.
 
-Run with a Python that has ROOT and uproot: ``python scripts/class_table.py > crates/streamer/src/write/classes.txt``.
+With a Python that has ROOT and uproot:
+
+    python scripts/class_table.py > crates/streamer/src/write/classes.txt
 """
 
 from __future__ import annotations

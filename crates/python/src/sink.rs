@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use sapwood::{Error, ErrorKind, Result};
 use sapwood::write::{Piece, Sink};
+use sapwood::{Error, ErrorKind, Result};
 
 /// Writes through `seek` and `write` of a Python object, under the GIL.
 #[derive(Debug)]
