@@ -316,7 +316,7 @@ def repack(
     threads: int | None = None,
     deadline: float | None = None,
 ) -> dict[str, Any]:
-    """Write what is in some files, which are open, or opened by URL and options, to a new one; ROOT shows `name`.
+    """Write what is in some files, open or opened by URL and options, to a new one; ROOT shows `name`.
 
     cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: of a tree, the paths of its
     branches and, for each input that has it, the ranges of its entries; None for all. Gives the fields of
