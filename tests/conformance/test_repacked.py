@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 # Large ones take long to compare; what is peculiar is in small ones.
-SMALL = [path for path in files() if path.stat().st_size < 40_000] if (CORPUS / "files").is_dir() else []
+SMALL = [path for path in files() if path.stat().st_size < 100_000] if (CORPUS / "files").is_dir() else []
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,7 +1,7 @@
 //! Sums of histograms: which numbers in a histogram's record add up, so that records are added as bytes
 //! (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT describes them).
 
-use sapwood_core::{Error, Result};
+use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::Cursor;
 use std::ops::Range;
 
@@ -64,8 +64,11 @@ fn bins(class_name: &str) -> Option<(u8, Kind)> {
 /// # Errors
 /// `Corrupt` or `Truncated` if one of them is broken.
 pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<Option<String>> {
-    let (Some(mine), Some(theirs)) = (Walk::over(class_name, sum)?, Walk::over(class_name, other)?) else {
-        return Ok(Some(format!("this version of {class_name}, or its state, is not known")));
+    let walks = Walk::over(class_name, sum).and_then(|mine| Ok((mine, Walk::over(class_name, other)?)));
+    let (mine, theirs) = match walks {
+        Ok((Some(mine), Some(theirs))) => (mine, theirs),
+        Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+        _ => return Ok(Some(format!("this version of {class_name}, or its state, is not known"))),
     };
     if mine.shape != theirs.shape {
         return Ok(Some("bins or errors differ".to_owned()));
