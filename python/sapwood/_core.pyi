@@ -309,9 +309,7 @@ def repack(
     basket_size: int | None = None,
     cluster: tuple[str, int] | None = None,
     trees: Sequence[str] | None = None,
-    choices: Sequence[
-        tuple[str, Sequence[str] | None, Sequence[Sequence[tuple[int, int]]] | None]
-    ] = (),
+    choices: Sequence[tuple[str, Sequence[str] | None, Sequence[Sequence[tuple[int, int]]] | None]] = (),
     intersection: bool = False,
     threads: int | None = None,
     deadline: float | None = None,

@@ -27,7 +27,9 @@ pub enum Value {
 impl Value {
     fn member(&self, name: &str) -> Option<&Value> {
         match self {
-            Value::Members(members) => members.iter().find(|(member, _)| member == name).map(|(_, value)| value),
+            Value::Members(members) => {
+                members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -98,7 +100,9 @@ fn put_element(buffer: &mut Buffer, element: &StreamerElement, object: &Value) -
     let value = given(element, object.member(&element.name))?;
     let class_name = element.type_name.trim_end_matches('*');
     match (&element.kind, element.type_code) {
-        (ElementKind::BasicType, code) => put_number(buffer, code, value).ok_or_else(|| unfit(element, value)),
+        (ElementKind::BasicType, code) => {
+            put_number(buffer, code, value).ok_or_else(|| unfit(element, value))
+        }
         (ElementKind::String, _) => match value {
             Value::Text(text) => {
                 buffer.tstring(text);
@@ -134,7 +138,10 @@ fn given<'a>(element: &StreamerElement, value: Option<&'a Value>) -> Result<&'a 
 }
 
 fn unfit(element: &StreamerElement, value: &Value) -> Error {
-    Error::usage(format!("{value:?} is no value for the member {} of type {}", element.name, element.type_name))
+    Error::usage(format!(
+        "{value:?} is no value for the member {} of type {}",
+        element.name, element.type_name
+    ))
 }
 
 fn put_slot(buffer: &mut Buffer, class_name: &str, value: &Value) -> Result<()> {
@@ -190,11 +197,20 @@ fn check_type(wanted: Primitive, found: Primitive) -> Result<()> {
     if wanted == found {
         return Ok(());
     }
-    Err(Error::usage(format!("an array of {} was given for one of {}", found.numpy_name(), wanted.numpy_name())))
+    Err(Error::usage(format!(
+        "an array of {} was given for one of {}",
+        found.numpy_name(),
+        wanted.numpy_name()
+    )))
 }
 
 /// A flag, and as many numbers as another member says.
-fn put_counted(buffer: &mut Buffer, element: &StreamerElement, count: Option<i64>, value: &Value) -> Result<()> {
+fn put_counted(
+    buffer: &mut Buffer,
+    element: &StreamerElement,
+    count: Option<i64>,
+    value: &Value,
+) -> Result<()> {
     let primitive = match element.type_code - POINTER {
         5 => Primitive::F32,
         8 => Primitive::F64,
