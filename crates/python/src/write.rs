@@ -22,6 +22,9 @@ struct Open {
     trees: Vec<TreeId>,
 }
 
+/// A tree that was there before: its number, its entries, and name and storage of its branches.
+type TreeAgain<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
+
 /// Name, title, storage, ROOT's number of the compression, basket size.
 type Branch<'py> = (String, Option<String>, Bound<'py, PyTuple>, i32, u32);
 
@@ -97,11 +100,7 @@ impl Writer {
     }
 
     /// A tree that was there before: its number, its entries, and name and storage of its branches.
-    fn tree_again<'py>(
-        &self,
-        py: Python<'py>,
-        path: &str,
-    ) -> PyResult<(usize, u64, Vec<(String, Bound<'py, PyTuple>)>)> {
+    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<TreeAgain<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
             let tree = open.writer.tree_again(path)?;
             open.trees.push(tree);
