@@ -110,11 +110,14 @@ def _bytes(path: Path, tree: str, branch: str) -> Iterator[bytes]:
         found = file[tree][branch]
         for number in range(found.num_baskets):
             basket = found.basket(number)
-            data, offsets = np.asarray(basket.data), basket.byte_offsets
-            if offsets is None:
-                yield from (bytes(row) for row in data.reshape(basket.num_entries, -1))
-            else:
-                yield from (bytes(data[a:b]) for a, b in itertools.pairwise(offsets))
+            if basket.byte_offsets is None:
+                yield from (bytes(row) for row in np.asarray(basket.data).reshape(basket.num_entries, -1))
+                continue
+            # Offsets as the basket states them: uproot looks for them at its end, where displacements may follow.
+            raw, key_bytes = np.asarray(basket.raw_data), basket.member("fKeylen")
+            border = basket.member("fLast") - key_bytes
+            starts = raw[border + 4 :][: 4 * basket.num_entries].view(">i4") - key_bytes
+            yield from (bytes(raw[a:b]) for a, b in itertools.pairwise([*starts, border]))
 
 
 def check(path: Path, layout: str, folder: Path) -> list[str]:

@@ -7,6 +7,8 @@ use sapwood_source::OpenOptions;
 use sapwood_source::sink::{Sink, create};
 use sapwood_testkit::Request;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 const URL: &str = "s3://bucket/dir/f.root";
@@ -67,8 +69,18 @@ fn aborts(server: &Scripted) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_go_while_they_come_and_the_first_goes_last() {
-    let (server, options) = store(|_| None).await;
-    with(&options, |mut sink| write(sink.as_mut()).and_then(|()| sink.commit())).await.unwrap().unwrap();
+    let (gone, second) = mpsc::channel();
+    let (server, options) = store(move |request| {
+        let _ = request.path.contains("partNumber=2").then(|| gone.send(()));
+        None
+    })
+    .await;
+    let work = move |mut sink: Box<dyn Sink>| {
+        write(sink.as_mut())?;
+        second.recv_timeout(Duration::from_secs(20)).expect("the second part goes before the end");
+        sink.commit()
+    };
+    with(&options, work).await.unwrap().unwrap();
     let asked = asked(&server);
     assert!(asked[0].starts_with("POST /bucket/dir/f.root?uploads"), "{asked:?}");
     assert!(asked[asked.len() - 1].starts_with("POST /bucket/dir/f.root?uploadId=upload-1"), "{asked:?}");
