@@ -113,7 +113,7 @@ def _bytes(path: Path, tree: str, branch: str) -> Iterator[bytes]:
             if basket.byte_offsets is None:
                 yield from (bytes(row) for row in np.asarray(basket.data).reshape(basket.num_entries, -1))
                 continue
-            # Offsets as the basket states them: uproot looks for them at its end, where displacements may follow.
+            # Offsets as the basket states them: uproot looks for them at the end, where displacements may be.
             raw, key_bytes = np.asarray(basket.raw_data), basket.member("fKeylen")
             border = basket.member("fLast") - key_bytes
             starts = raw[border + 4 :][: 4 * basket.num_entries].view(">i4") - key_bytes

@@ -18,6 +18,10 @@ use tokio::task::JoinHandle;
 /// Places that are tried at the same time, while those tried first are silent.
 const TOGETHER: usize = 3;
 
+/// From this part of what is wanted before further sources are looked for, requests are cut into pieces: the first of many
+/// large ones would else be left to a source of which nothing is known.
+const EARLY: u64 = 8;
+
 /// How long a search for a further source may take.
 const SEARCH: Duration = Duration::from_secs(60);
 
@@ -206,8 +210,8 @@ impl Shared {
     /// Whether more than one source is there, or may soon be.
     pub(crate) fn is_shared(&self, state: &State) -> bool {
         let several = state.roster.at_hand().nth(1).is_some();
-        let more =
-            self.may_have_more() && state.wanted >= self.settings.large && !state.search.is_exhausted();
+        let soon = state.wanted >= self.settings.large / EARLY;
+        let more = self.may_have_more() && soon && !state.search.is_exhausted();
         several || more || state.roster.active().next().is_none()
     }
 
