@@ -58,6 +58,7 @@ def repack(
     compression: Compression | str | int | None = None,
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
+    cluster_entries: int | None = None,
     keep: Filter = None,
     drop: Filter = None,
     cut: str | None = None,
@@ -78,8 +79,8 @@ def repack(
         target: a local path, or an object with ``write`` and ``seek``. The file is there when it is complete.
         compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
         basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
-        cluster_size: entries of a cluster or, as a text with a unit such as ``"20 MB"``, its bytes as they
-            are stored in the source.
+        cluster_size: bytes of a cluster as they are stored in the source, such as ``"20 MB"``.
+        cluster_entries: entries of a cluster, instead.
         keep, drop: names, globs or ``"/regex/"`` of branches of ``tree`` to write, and not to write. Branches
             come with those in them and those that count them.
         cut: an expression; entries of ``tree`` are written for which it is true.
@@ -102,7 +103,7 @@ def repack(
             path, main = _main_tree(file, tree, trees)
             ranges = _ranges(main, cut, entries)
             choices = [(path, _branches(main, keep, drop), None if ranges is None else [ranges])]
-        layout = _layout(compression, basket_size, cluster_size)
+        layout = _layout(compression, basket_size, cluster_size, cluster_entries)
         return _written([file._core], target, choices, layout, trees, opened)
 
 
@@ -113,6 +114,7 @@ def merge(
     compression: Compression | str | int | None = None,
     basket_size: int | str | None = None,
     cluster_size: int | str | None = None,
+    cluster_entries: int | None = None,
     schema: Literal["strict", "intersection"] = "strict",
     trees: Sequence[str] | None = None,
     threads: int | None = None,
@@ -129,7 +131,7 @@ def merge(
         sources: paths or URLs, or globs of them.
         schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
             ``"intersection"`` writes those that all have, of the same type, and notes the others.
-        target, compression, basket_size, cluster_size: as in :func:`repack`.
+        target, compression, basket_size, cluster_size, cluster_entries: as in :func:`repack`.
         trees, threads, deadline, options: as in :func:`repack`.
 
     Raises:
@@ -146,7 +148,7 @@ def merge(
         where = name if is_url(name) else os.path.expanduser(name)
         places = opened.places_of(where)
         inputs.append((where, opened.for_core() | places.for_core()))
-    layout = _layout(compression, basket_size, cluster_size)
+    layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     return _written(inputs, target, [], layout | {"intersection": schema == "intersection"}, trees, opened)
 
 
@@ -179,7 +181,10 @@ def _written(
 
 
 def _layout(
-    compression: Compression | str | int | None, basket_size: int | str | None, cluster_size: int | str | None
+    compression: Compression | str | int | None,
+    basket_size: int | str | None,
+    cluster_size: int | str | None,
+    cluster_entries: int | None,
 ) -> dict[str, Any]:
     """What is asked for, in the words of the core."""
     layout: dict[str, Any] = {}
@@ -190,11 +195,13 @@ def _layout(
         if not 0 < size < 1 << 30:
             raise UsageError(f"a basket of {basket_size} bytes makes no sense: ROOT allows up to 1 GiB")
         layout["basket_size"] = size
-    if cluster_size is not None:
-        unit = "entries" if isinstance(cluster_size, int) else "bytes"
-        size = memory_size(cluster_size)
+    if cluster_size is not None and cluster_entries is not None:
+        raise UsageError("give cluster_size or cluster_entries, not both")
+    unit, asked = ("bytes", cluster_size) if cluster_entries is None else ("entries", cluster_entries)
+    if asked is not None:
+        size = memory_size(asked)
         if size < 1:
-            raise UsageError(f"a cluster of {cluster_size} makes no sense")
+            raise UsageError(f"a cluster of {asked} {unit} makes no sense")
         layout["cluster"] = (unit, size)
     return layout
 

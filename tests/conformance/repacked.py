@@ -25,7 +25,7 @@ from sapwood.errors import SapwoodError
 LAYOUTS: dict[str, dict[str, Any]] = {
     "copy": {},
     "zstd": {"compression": "zstd:5"},
-    "cut": {"compression": "lz4:4", "basket_size": 5_000, "cluster_size": 7},
+    "cut": {"compression": "lz4:4", "basket_size": 5_000, "cluster_entries": 7},
     "bytes": {"basket_size": "1 MiB", "cluster_size": "10 kB"},
 }
 

@@ -25,7 +25,7 @@ LAYOUTS: list[dict[str, Any]] = [
     {},
     {"compression": "lzma:1"},
     {"compression": "none", "basket_size": 1000},
-    {"basket_size": "64 KiB", "cluster_size": 100},
+    {"basket_size": "64 KiB", "cluster_entries": 100},
     {"compression": "zstd:5", "cluster_size": "5 kB"},
 ]
 
@@ -53,7 +53,7 @@ def test_values_stay_in_any_layout(events_file: Path, tmp_path: Path, layout: di
 
 def test_what_was_asked_for_is_in_the_file(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
-    report = sapwood.repack(events_file, target, compression="lz4:4", basket_size=2000, cluster_size=64)
+    report = sapwood.repack(events_file, target, compression="lz4:4", basket_size=2000, cluster_entries=64)
     assert (report.copied_baskets, report.recompressed_baskets) == (0, 0)
     with sapwood.open(f"{target}:Events") as tree:
         assert tree.cluster_starts == [*range(0, 1000, 64), 1000]
@@ -68,7 +68,7 @@ def test_a_plain_copy_decompresses_nothing(events_file: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 250), (100, 600), (999, 1000), (5, 5), (-10, None)])
-@pytest.mark.parametrize("layout", [{}, {"compression": "lz4"}, {"basket_size": 3000, "cluster_size": 70}])
+@pytest.mark.parametrize("layout", [{}, {"compression": "lz4"}, {"basket_size": 3000, "cluster_entries": 70}])
 def test_a_range_of_entries(
     events_file: Path, tmp_path: Path, start: int, stop: int | None, layout: dict[str, Any]
 ) -> None:
@@ -241,10 +241,16 @@ def test_many_inputs_few_open_files(events_file: Path, tmp_path: Path) -> None:
     assert "60000" in done.stdout
 
 
+@pytest.mark.parametrize("layout", [{"cluster_size": "1 MB", "cluster_entries": 10}, {"cluster_entries": 0}])
+def test_a_cluster_has_one_size(events_file: Path, tmp_path: Path, layout: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="cluster"):
+        sapwood.repack(events_file, tmp_path / "out.root", **layout)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["repack", "{source}", "{target}", "--compression", "zstd:3", "--cluster-size", "100"],
+        ["repack", "{source}", "{target}", "--compression", "zstd:3", "--cluster-entries", "100"],
         ["repack", "{source}", "{target}", "--basket-size", "2k", "--keep", "Muon_*", "--entries", "0:100"],
         ["slim", "{source}", "{target}", "--drop", "Muon_*"],
         ["skim", "{source}", "{target}", "--cut", "nMuon == 1", "-j", "1"],

@@ -27,7 +27,10 @@ BasketSize: TypeAlias = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Bytes of a basket before compression, such as 256k.")
 ]
 ClusterSize: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Entries of a cluster, or its stored bytes, such as 20MB.")
+    str | None, typer.Option(metavar="SIZE", help="Stored bytes of a cluster, such as 20MB.")
+]
+ClusterEntries: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Entries of a cluster, instead.")
 ]
 Keep: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="GLOB", help="Only branches of these names; may be repeated.")

@@ -9,7 +9,18 @@ import typer
 
 from ._options import Deadline, Json, Threads
 from ._run import command
-from ._writing import BasketSize, ClusterSize, Compression, Force, Target, Trees, check_target, size, tell
+from ._writing import (
+    BasketSize,
+    ClusterEntries,
+    ClusterSize,
+    Compression,
+    Force,
+    Target,
+    Trees,
+    check_target,
+    size,
+    tell,
+)
 
 
 class Schema(str, Enum):
@@ -26,6 +37,7 @@ def merge(
     compression: Compression = None,
     basket_size: BasketSize = None,
     cluster_size: ClusterSize = None,
+    cluster_entries: ClusterEntries = None,
     schema: Annotated[
         Schema, typer.Option(help="Where branches differ: fail, or write those that all have.")
     ] = Schema.STRICT,
@@ -52,6 +64,7 @@ def merge(
             compression=compression,
             basket_size=size(basket_size),
             cluster_size=size(cluster_size),
+            cluster_entries=cluster_entries,
             schema=schema.value,
             trees=only_tree or None,
             deadline=deadline,

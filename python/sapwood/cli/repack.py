@@ -10,6 +10,7 @@ from ._options import Deadline, Entries, Json, Threads, entry_range
 from ._run import command
 from ._writing import (
     BasketSize,
+    ClusterEntries,
     ClusterSize,
     Compression,
     Drop,
@@ -32,6 +33,7 @@ def repack(
     compression: Compression = None,
     basket_size: BasketSize = None,
     cluster_size: ClusterSize = None,
+    cluster_entries: ClusterEntries = None,
     keep: Keep = None,
     drop: Drop = None,
     entries: Entries = None,
@@ -57,6 +59,7 @@ def repack(
         compression=compression,
         basket_size=size(basket_size),
         cluster_size=size(cluster_size),
+        cluster_entries=cluster_entries,
         keep=keep or None,
         drop=drop or None,
         entries=None if entries is None else entry_range(entries),

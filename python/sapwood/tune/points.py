@@ -75,10 +75,12 @@ class Point:
         Args:
             expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
         """
-        cluster: int | str | None = self.cluster_entries
-        if self.cluster_bytes is not None:
-            cluster = f"{round(self.cluster_bytes * expansion)} B"
-        named = {"basket_size": self.basket_size, "cluster_size": cluster}
+        size = None if self.cluster_bytes is None else round(self.cluster_bytes * expansion)
+        named = {
+            "basket_size": self.basket_size,
+            "cluster_size": size,
+            "cluster_entries": self.cluster_entries,
+        }
         chosen = {} if self.entries is None else {"entries": (0, self.entries)}
         return {
             "compression": self.compression,
@@ -90,13 +92,13 @@ class Point:
         """The command that gives a file this layout.
 
         >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).command("a.root", "b.root")
-        'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-size 1000'
+        'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-entries 1000'
         """
         parts = ["sapwood", "repack", source, target, "--compression", self.compression]
         if self.basket_size is not None:
             parts += ["--basket-size", str(self.basket_size)]
         if self.cluster_entries is not None:
-            parts += ["--cluster-size", str(self.cluster_entries)]
+            parts += ["--cluster-entries", str(self.cluster_entries)]
         if self.cluster_bytes is not None:
             parts += ["--cluster-size", f"{self.cluster_bytes / 1e6:g}MB"]
         return shlex.join(parts)
