@@ -32,7 +32,7 @@ Exit codes:
   5  the server or the network failed, or the deadline passed"""
 
 app = typer.Typer(
-    help="Look into ROOT files, and get arrays out of them, from disk or from a URL.",
+    help="Look into ROOT files, get arrays out of them, and write them anew, from disk or from a URL.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     # Help that Rich formats would double the time it takes to appear.
