@@ -30,8 +30,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_help_takes_little_more_than_typer() -> None:
-    # Relative to Typer alone: machines differ, and may be busy.
-    assert cpu_seconds(HELP) < 2 * cpu_seconds("import typer") + 0.01
+    # Relative to Typer alone: machines differ, and may be busy. Each of two dozen commands has its options made.
+    assert cpu_seconds(HELP) < 2.5 * cpu_seconds("import typer") + 0.02
 
 
 def test_without_typer_the_entry_point_says_what_to_install() -> None:
