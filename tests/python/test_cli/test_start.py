@@ -30,7 +30,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_help_takes_little_more_than_typer() -> None:
-    # Relative to Typer alone: machines differ, and may be busy. Each of two dozen commands has its options made.
+    # Relative to Typer alone: machines differ, and may be busy. Each command has its options made.
     assert cpu_seconds(HELP) < 2.5 * cpu_seconds("import typer") + 0.02
 
 
