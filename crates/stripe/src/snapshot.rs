@@ -1,0 +1,112 @@
+//! A version of a dataset: what it holds, and where that lies.
+
+use crate::Id;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A version of a dataset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name.
+    pub id: Id,
+    /// That of the snapshot it was made from.
+    pub parent: Option<Id>,
+    /// Path of the tree, such as `Events`.
+    pub tree: String,
+    /// What the branches of the products are; stored behind this description, not in it.
+    pub schemas: Vec<Schema>,
+    /// Columns that are read, added and replaced together.
+    pub products: Vec<Product>,
+    /// Entries that were added together, in order.
+    pub segments: Vec<Segment>,
+    /// Where objects lie, if not below the dataset itself, which is number 0: URLs.
+    pub bases: Vec<String>,
+    /// How it came to be.
+    pub made: Made,
+}
+
+/// A ROOT file with the record of a tree that has no baskets, and the descriptions of its classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Number, never used again in the dataset.
+    pub id: u32,
+    /// The file.
+    #[serde(skip)]
+    pub file: Bytes,
+}
+
+/// Columns that are read, added and replaced together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Product {
+    /// Number, never used again in the dataset.
+    pub id: u32,
+    /// Name: that of the top branch, or what names of branches begin with.
+    pub name: String,
+    /// [`Schema::id`] of the tree that its branches are in.
+    pub schema: u32,
+    /// Places of its branches among all of that tree, depth first.
+    pub branches: Vec<u32>,
+    /// Number of the version that wrote it.
+    pub version: u64,
+}
+
+/// Entries that were added together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Number, never used again in the dataset.
+    pub id: u32,
+    /// Number of entries.
+    pub entries: u64,
+    /// Entries of a batch, at whose borders all products begin a new stripe; the last batch may be shorter.
+    pub batch: u64,
+    /// Where it says which stripes hold a product, by [`Product::id`].
+    pub lists: BTreeMap<u32, StripeListRef>,
+    /// Run, luminosity block and event number of each entry, where they are known.
+    pub events: Option<ObjectRef>,
+    /// A ROOT file with all else that came with these entries: other trees, histograms, provenance.
+    pub auxiliary: Option<ObjectRef>,
+}
+
+/// A whole object, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectRef {
+    /// Which of [`Snapshot::bases`].
+    #[serde(default)]
+    pub base: u32,
+    /// The object.
+    pub id: Id,
+    /// Where it begins in the object.
+    #[serde(default)]
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// XXH64 (seed 0) of these bytes.
+    pub checksum: u64,
+}
+
+/// A stripe list: a part of an object that holds those of several products.
+pub type StripeListRef = ObjectRef;
+
+/// How a version came to be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// Milliseconds since 1970, by the clock of who wrote it.
+    pub time_ms: u64,
+    /// `create`, `append`, `add`, `replace`, `drop`, ….
+    pub operation: String,
+    /// Who, if that was said.
+    #[serde(default)]
+    pub who: Option<String>,
+    /// Name and version of what wrote it.
+    pub tool: String,
+    /// Job and attempt, by which a job that runs again knows that it is done.
+    #[serde(default)]
+    pub job: Option<(String, u32)>,
+    /// What was read, without secrets.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+    /// Options that matter.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+}
