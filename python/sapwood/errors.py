@@ -19,7 +19,9 @@
     ├── DeadlineError         timeout      also TimeoutError (an OSError)
     ├── MemoryLimitError      limit        also MemoryError
     ├── ClosedFileError       closed       also OSError and ValueError
-    └── CancelledError        cancelled
+    ├── CancelledError        cancelled
+    ├── ConflictError         conflict
+    └── CommitUnknownError    commit-unknown
 
 The word in the middle is the exception's ``code``: it never changes, programs may rely on it.
 """
@@ -38,6 +40,8 @@ __all__ = [
     "CancelledError",
     "ChecksumError",
     "ClosedFileError",
+    "CommitUnknownError",
+    "ConflictError",
     "CorruptFileError",
     "DeadlineError",
     "FileChangedError",
@@ -238,6 +242,21 @@ class CancelledError(SapwoodError):
     code = "cancelled"
 
 
+class ConflictError(SapwoodError):
+    """Somebody else changed the same part of a dataset first; nothing was changed here."""
+
+    code = "conflict"
+
+
+class CommitUnknownError(SapwoodError):
+    """Nobody can say whether a change of a dataset was made: the answer was lost, and so was that to the question.
+
+    Nothing was deleted. The same job, run again, finds out: a change is made once by each job.
+    """
+
+    code = "commit-unknown"
+
+
 class BranchSkippedWarning(UserWarning):
     """Branches that cannot be read were left out of a result that did not ask for them by name."""
 
@@ -270,6 +289,8 @@ _BY_CODE: dict[str, type[SapwoodError]] = {
         MemoryLimitError,
         ClosedFileError,
         CancelledError,
+        ConflictError,
+        CommitUnknownError,
     )
 }
 

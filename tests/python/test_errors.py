@@ -42,6 +42,8 @@ def test_codes_never_change() -> None:
         "limit": "MemoryLimitError",
         "closed": "ClosedFileError",
         "cancelled": "CancelledError",
+        "conflict": "ConflictError",
+        "commit-unknown": "CommitUnknownError",
     }
     assert {code: kind.__name__ for code, kind in errors.by_code().items()} == released
 

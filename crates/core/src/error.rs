@@ -48,11 +48,15 @@ pub enum ErrorKind {
     Closed,
     /// The caller interrupted the read.
     Cancelled,
+    /// Somebody else changed the same part of a dataset first; nothing was changed here.
+    Conflict,
+    /// Nobody can say whether a change of a dataset was made: the answer was lost, and so was that to the question.
+    CommitUnknown,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of declaration.
-    pub const ALL: [ErrorKind; 17] = [
+    pub const ALL: [ErrorKind; 19] = [
         ErrorKind::NotFound,
         ErrorKind::Permission,
         ErrorKind::Usage,
@@ -70,6 +74,8 @@ impl ErrorKind {
         ErrorKind::Limit,
         ErrorKind::Closed,
         ErrorKind::Cancelled,
+        ErrorKind::Conflict,
+        ErrorKind::CommitUnknown,
     ];
 
     /// A stable, machine-readable word for the kind.
@@ -92,6 +98,8 @@ impl ErrorKind {
             ErrorKind::Limit => "limit",
             ErrorKind::Closed => "closed",
             ErrorKind::Cancelled => "cancelled",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::CommitUnknown => "commit-unknown",
         }
     }
 }
