@@ -11,7 +11,7 @@
 //! | [`HttpSource`] | an object on an HTTP server, or in an object store |
 //! | [`XrootdSource`] | a file on an XRootD server |
 //!
-//! What is written goes to a [`sink`].
+//! What is written goes to a [`sink`]. Objects that are put and listed by key are in a [`Store`].
 //!
 //! | decorator | purpose |
 //! |---|---|
@@ -42,6 +42,7 @@ mod retry;
 mod server;
 pub mod sink;
 mod spans;
+mod store;
 mod trace;
 mod traits;
 mod uses;
@@ -69,6 +70,7 @@ pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
 pub use physics::Physics;
 pub use retry::{LOG, once, tell};
 pub use server::server_of;
+pub use store::{Created, MemoryStore, Store, Stored, open_store};
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};
 pub use uses::{Reads, ServerUse};
