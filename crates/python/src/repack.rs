@@ -45,6 +45,7 @@ pub(crate) fn repack<'py>(
             _ => ClusterSize::Bytes(size),
         }),
         trees,
+        only_trees: false,
         choices: choices.into_iter().map(choice).collect(),
         drift: if intersection { Drift::Intersection } else { Drift::Strict },
         threads,

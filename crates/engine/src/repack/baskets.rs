@@ -11,13 +11,13 @@ use std::time::Instant;
 
 /// Time that all threads took together.
 #[derive(Debug, Default)]
-pub(super) struct Times {
-    pub(super) decompress: AtomicU64,
-    pub(super) compress: AtomicU64,
+pub(crate) struct Times {
+    pub(crate) decompress: AtomicU64,
+    pub(crate) compress: AtomicU64,
 }
 
 /// Adds the time of `work` to `sum`.
-pub(super) fn timed<T>(sum: &AtomicU64, work: impl FnOnce() -> T) -> T {
+pub(crate) fn timed<T>(sum: &AtomicU64, work: impl FnOnce() -> T) -> T {
     let begin = Instant::now();
     let result = work();
     sum.fetch_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -26,20 +26,20 @@ pub(super) fn timed<T>(sum: &AtomicU64, work: impl FnOnce() -> T) -> T {
 
 /// A basket that can be written.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     /// First entry in the new tree, and number of entries.
-    pub(super) first_entry: u64,
-    pub(super) entries: u64,
-    pub(super) body: Body,
+    pub(crate) first_entry: u64,
+    pub(crate) entries: u64,
+    pub(crate) body: Body,
     /// What is stored.
-    pub(super) payload: Bytes,
+    pub(crate) payload: Bytes,
     /// Length of the content before compression.
-    pub(super) object_len: usize,
+    pub(crate) object_len: usize,
 }
 
 /// The key of a basket that can be written.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// As it was, with the fields of the basket; true if its payload is as it was, too.
     Copied(Bytes, bool),
     /// The fields behind a key that is made.
@@ -47,7 +47,7 @@ pub(super) enum Body {
 }
 
 /// A basket that keeps its entries: as it is or, with `compression`, compressed anew.
-pub(super) fn whole(
+pub(crate) fn whole(
     basket: &BasketRef,
     first_entry: u64,
     record: &Bytes,
@@ -83,7 +83,7 @@ fn compressed(content: Vec<u8>, compression: Compression, times: &Times) -> Resu
 }
 
 /// A basket that was cut, ready to be written. `base` is the entry that the cutter began with.
-pub(super) fn made(cut: Cut, base: u64, compression: Compression, times: &Times) -> Result<Ready> {
+pub(crate) fn made(cut: Cut, base: u64, compression: Compression, times: &Times) -> Result<Ready> {
     let object_len = cut.content.len();
     Ok(Ready {
         first_entry: base + cut.first_entry,
@@ -95,7 +95,7 @@ pub(super) fn made(cut: Cut, base: u64, compression: Compression, times: &Times)
 }
 
 /// Takes a basket apart.
-pub(super) fn entries(basket: &BasketRef, bytes: &Bytes, times: &Times) -> Result<Entries> {
+pub(crate) fn entries(basket: &BasketRef, bytes: &Bytes, times: &Times) -> Result<Entries> {
     let entries = timed(&times.decompress, || Entries::parse(bytes, basket.embedded.is_some()))?;
     if entries.len() as u64 == basket.entries {
         return Ok(entries);
@@ -108,7 +108,7 @@ pub(super) fn entries(basket: &BasketRef, bytes: &Bytes, times: &Times) -> Resul
 }
 
 /// The places in a basket of the entries that were chosen.
-pub(super) fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterator<Item = Range<usize>> + 'c {
+pub(crate) fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterator<Item = Range<usize>> + 'c {
     let first = basket.first_entry;
     let place = move |entry: u64| usize::try_from(entry - first).unwrap_or(usize::MAX);
     chosen.within(first..first + basket.entries).map(move |range| place(range.start)..place(range.end))
@@ -116,7 +116,7 @@ pub(super) fn places<'c>(basket: &BasketRef, chosen: &'c Chosen) -> impl Iterato
 
 /// Where clusters end in the new tree.
 #[derive(Debug, Clone)]
-pub(super) enum Borders {
+pub(crate) enum Borders {
     /// After so many entries, each.
     Every(u64),
     /// At these entries.
@@ -125,7 +125,7 @@ pub(super) enum Borders {
 
 impl Borders {
     /// The cluster that holds an entry.
-    pub(super) fn cluster(&self, entry: u64) -> u64 {
+    pub(crate) fn cluster(&self, entry: u64) -> u64 {
         match self {
             Borders::Every(entries) => entry / entries.max(&1),
             Borders::At(borders) => borders.partition_point(|&border| border <= entry) as u64,
@@ -146,16 +146,16 @@ impl Borders {
 
 /// Cuts baskets of one branch, cluster by cluster.
 #[derive(Debug)]
-pub(super) struct Branchwise {
-    pub(super) cutter: Cutter,
+pub(crate) struct Branchwise {
+    pub(crate) cutter: Cutter,
     /// First entry of the branch in the new tree, and the next one that is added.
-    pub(super) base: u64,
-    pub(super) next: u64,
+    pub(crate) base: u64,
+    pub(crate) next: u64,
 }
 
 impl Branchwise {
     /// Adds chosen entries of a basket; those that became full go to `out`.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         entries: &Entries,
         places: impl Iterator<Item = Range<usize>>,

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 /// Ranges of entries, in order, and how many come before each.
 #[derive(Debug, Clone)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     ranges: Vec<Range<u64>>,
     before: Vec<u64>,
 }
 
 impl Chosen {
     /// Those of `ranges` that lie before `entries`; all, if there are none.
-    pub(super) fn new(ranges: Option<&[Range<u64>]>, entries: u64) -> Chosen {
+    pub(crate) fn new(ranges: Option<&[Range<u64>]>, entries: u64) -> Chosen {
         let all = 0..entries;
         let mut kept: Vec<Range<u64>> = Vec::new();
         for range in ranges.unwrap_or(std::slice::from_ref(&all)) {
@@ -35,20 +35,20 @@ impl Chosen {
     }
 
     /// How many they are.
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         let last = self.ranges.last().zip(self.before.last());
         last.map_or(0, |(range, before)| before + range.end - range.start)
     }
 
     /// How many of them lie before an entry.
-    pub(super) fn rank(&self, entry: u64) -> u64 {
+    pub(crate) fn rank(&self, entry: u64) -> u64 {
         let next = self.ranges.partition_point(|range| range.start < entry);
         let last = next.checked_sub(1).and_then(|last| self.ranges.get(last).zip(self.before.get(last)));
         last.map_or(0, |(range, before)| before + entry.min(range.end) - range.start)
     }
 
     /// Those in a range.
-    pub(super) fn within(&self, entries: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    pub(crate) fn within(&self, entries: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let from = self.ranges.partition_point(|range| range.end <= entries.start);
         let ranges = self.ranges.get(from..).unwrap_or_default().iter();
         let end = entries.end;

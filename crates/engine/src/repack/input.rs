@@ -10,20 +10,20 @@ use std::sync::Arc;
 
 /// A tree of an input.
 #[derive(Debug)]
-pub(super) struct InputTree {
-    pub(super) file: File,
+pub(crate) struct InputTree {
+    pub(crate) file: File,
     /// Files beside it that hold baskets, by the names that branches have for them.
     elsewhere: HashMap<String, File>,
     /// Name and title of its key.
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) meta: Tree,
-    pub(super) outline: Arc<TreeOutline>,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) meta: Tree,
+    pub(crate) outline: Arc<TreeOutline>,
     compiler: Compiler,
 }
 
 impl InputTree {
-    pub(super) fn open(
+    pub(crate) fn open(
         file: &File,
         path: &str,
         cycle: u16,
@@ -55,7 +55,7 @@ impl InputTree {
     }
 
     /// Opens the files beside this one that hold baskets of some branches.
-    pub(super) fn open_elsewhere(
+    pub(crate) fn open_elsewhere(
         &mut self,
         branches: impl Iterator<Item = usize>,
         deadline: Deadline,
@@ -78,12 +78,12 @@ impl InputTree {
     }
 
     /// The file with the baskets of a branch, by the name that the branch has for it.
-    pub(super) fn file_of(&self, name: &str) -> &File {
+    pub(crate) fn file_of(&self, name: &str) -> &File {
         self.elsewhere.get(name).unwrap_or(&self.file)
     }
 
     /// The path of a branch.
-    pub(super) fn path(&self, branch: usize) -> &str {
+    pub(crate) fn path(&self, branch: usize) -> &str {
         let described = self.meta.branches.get(branch).map(|branch| branch.path.as_str());
         described
             .or_else(|| self.outline.branches.get(branch).map(|branch| branch.name.as_str()))
@@ -91,14 +91,14 @@ impl InputTree {
     }
 
     /// First entry of a branch, and its end.
-    pub(super) fn extent(&self, branch: usize) -> (u64, u64) {
+    pub(crate) fn extent(&self, branch: usize) -> (u64, u64) {
         let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
         let entries = self.outline.branches.get(branch).map_or(0, |branch| branch.entries);
         (first, first.saturating_add(entries).min(self.meta.entries))
     }
 
     /// True unless the entries of a branch are known to be numbers: only objects refer to places in an entry.
-    pub(super) fn has_references(&self, branch: usize) -> bool {
+    pub(crate) fn has_references(&self, branch: usize) -> bool {
         match self.meta.branches.get(branch).map(|branch| &branch.kind) {
             Some(BranchKind::Plain) => false,
             Some(BranchKind::Element(_)) => {
@@ -111,7 +111,7 @@ impl InputTree {
     }
 
     /// What must be the same in two trees so that their baskets can stand in one branch.
-    pub(super) fn signature(&self, branch: usize) -> String {
+    pub(crate) fn signature(&self, branch: usize) -> String {
         self.meta.branches.get(branch).map_or_else(String::new, |branch| signature(&self.meta, branch))
     }
 }

@@ -6,15 +6,15 @@
 //! Baskets are fetched ahead in the order of the file. Where nothing else is asked for, they are copied whole; else
 //! they are compressed anew, or taken apart into entries, which are bytes, and cut anew.
 
-mod baskets;
-mod chosen;
-mod input;
-mod objects;
+pub(crate) mod baskets;
+pub(crate) mod chosen;
+pub(crate) mod input;
+pub(crate) mod objects;
 mod options;
 mod stream;
-mod survey;
-mod target;
-mod writing;
+pub(crate) mod survey;
+pub(crate) mod target;
+pub(crate) mod writing;
 
 pub use options::{Choice, Drift, Input, RepackOptions, RepackReport};
 

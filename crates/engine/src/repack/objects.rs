@@ -30,7 +30,7 @@ struct Sum<'a> {
 }
 
 /// Copies what is no tree, from the first input that has it; histograms become the sums of those of all inputs.
-pub(super) fn copy_objects(
+pub(crate) fn copy_objects(
     objects: &[(KeyEntry, Vec<usize>)],
     inputs: &mut Inputs<'_>,
     output: &mut Output,
@@ -98,7 +98,7 @@ pub(super) fn copy_objects(
 }
 
 /// Copies the process ids, under the numbers that they have in the new file.
-pub(super) fn copy_process_ids(
+pub(crate) fn copy_process_ids(
     process_ids: &[(usize, KeyEntry)],
     inputs: &mut Inputs<'_>,
     output: &mut Output,

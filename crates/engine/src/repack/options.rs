@@ -37,6 +37,8 @@ pub struct RepackOptions {
     pub cluster: Option<ClusterSize>,
     /// Paths of the trees that are written. Default: all.
     pub trees: Option<Vec<String>>,
+    /// Leaves out everything that is no tree.
+    pub only_trees: bool,
     /// What of single trees is written.
     pub choices: Vec<Choice>,
     /// What to do where the branches of trees that are merged differ.

@@ -39,24 +39,24 @@ struct Part {
 }
 
 /// What is done with the baskets of one tree of one input.
-pub(super) struct Stream<'a> {
-    pub(super) input: &'a InputTree,
-    pub(super) chosen: &'a Chosen,
+pub(crate) struct Stream<'a> {
+    pub(crate) input: &'a InputTree,
+    pub(crate) chosen: &'a Chosen,
     /// For each branch of the input, its place in the target.
-    pub(super) places: &'a [Option<usize>],
-    pub(super) borders: Borders,
+    pub(crate) places: &'a [Option<usize>],
+    pub(crate) borders: Borders,
     /// First entry of the input in the new tree.
-    pub(super) base: u64,
-    pub(super) cut: bool,
+    pub(crate) base: u64,
+    pub(crate) cut: bool,
     /// What is to be added to the numbers of process ids.
-    pub(super) pid_shift: u16,
-    pub(super) pool: &'a ThreadPool,
-    pub(super) times: &'a Times,
+    pub(crate) pid_shift: u16,
+    pub(crate) pool: &'a ThreadPool,
+    pub(crate) times: &'a Times,
 }
 
 impl Stream<'_> {
     /// Moves all baskets to the new file; what cutters hold stays there.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         target: &mut Target,
         output: &mut Output,
@@ -330,7 +330,7 @@ impl Waiting {
 }
 
 /// Places what the cutters of a tree still hold.
-pub(super) fn flush(
+pub(crate) fn flush(
     target: &mut Target,
     output: &mut Output,
     report: &mut RepackReport,

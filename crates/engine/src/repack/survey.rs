@@ -13,22 +13,22 @@ const MOST_OPEN: usize = 16;
 
 /// The inputs, of which a few stay open.
 #[derive(Debug)]
-pub(super) struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     inputs: &'a [Input],
     open: HashMap<usize, File>,
 }
 
 impl<'a> Inputs<'a> {
-    pub(super) fn new(inputs: &'a [Input]) -> Inputs<'a> {
+    pub(crate) fn new(inputs: &'a [Input]) -> Inputs<'a> {
         Inputs { inputs, open: HashMap::new() }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.inputs.len()
     }
 
     /// One of them, opened.
-    pub(super) fn get(&mut self, index: usize, interrupt: Interrupt<'_>) -> Result<File> {
+    pub(crate) fn get(&mut self, index: usize, interrupt: Interrupt<'_>) -> Result<File> {
         if let Some(file) = self.open.get(&index) {
             return Ok(file.clone());
         }
@@ -46,37 +46,37 @@ impl<'a> Inputs<'a> {
 
 /// What is to be written.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(crate) struct Survey {
     /// Path and title of each directory.
-    pub(super) directories: Vec<(String, String)>,
+    pub(crate) directories: Vec<(String, String)>,
     /// Everything that is no tree: by path and cycle, the inputs that have it, and the key in the first.
-    pub(super) objects: Vec<(KeyEntry, Vec<usize>)>,
+    pub(crate) objects: Vec<(KeyEntry, Vec<usize>)>,
     /// The process ids of the new file: the input that has each, and its key there; where several inputs are joined.
-    pub(super) process_ids: Vec<(usize, KeyEntry)>,
+    pub(crate) process_ids: Vec<(usize, KeyEntry)>,
     /// For each input, what is to be added to the numbers of its process ids.
-    pub(super) shifts: Vec<u16>,
+    pub(crate) shifts: Vec<u16>,
     /// Places in `objects`, by path.
     of_path: HashMap<String, Vec<usize>>,
-    pub(super) trees: Vec<SurveyedTree>,
-    pub(super) descriptions: Descriptions,
+    pub(crate) trees: Vec<SurveyedTree>,
+    pub(crate) descriptions: Descriptions,
 }
 
 /// A tree that is to be written.
 #[derive(Debug)]
-pub(super) struct SurveyedTree {
-    pub(super) path: String,
+pub(crate) struct SurveyedTree {
+    pub(crate) path: String,
     /// The inputs that have it, with the cycle of their newest one.
-    pub(super) inputs: Vec<(usize, u16)>,
+    pub(crate) inputs: Vec<(usize, u16)>,
     /// Branches of the first that are written, by their places.
-    pub(super) wanted: Vec<bool>,
+    pub(crate) wanted: Vec<bool>,
     /// True if baskets are cut anew.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     /// The tree, if one input has it.
-    pub(super) only: Option<InputTree>,
+    pub(crate) only: Option<InputTree>,
 }
 
 impl Survey {
-    pub(super) fn new(
+    pub(crate) fn new(
         inputs: &mut Inputs<'_>,
         options: &RepackOptions,
         notes: &mut Vec<String>,
@@ -130,7 +130,7 @@ impl Survey {
                     .hint("name the trees that are to be written, and it is left out"));
             } else if class == "TProcessID" {
                 process_ids.push(entry);
-            } else if !tree && !RNTUPLES.contains(&class) {
+            } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
                 self.add_object(index, entry);
             }
         }

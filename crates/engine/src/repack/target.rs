@@ -14,17 +14,17 @@ use std::sync::Arc;
 
 /// A tree that is written.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) directory: DirectoryId,
+pub(crate) struct Target {
+    pub(crate) directory: DirectoryId,
     class_name: String,
     name: String,
     title: String,
     outline: Arc<TreeOutline>,
     /// By the places of the outline's branches; none for those that are left out.
-    pub(super) branches: Vec<Option<TargetBranch>>,
+    pub(crate) branches: Vec<Option<TargetBranch>>,
     /// Places of the branches by their paths.
     by_path: HashMap<String, usize>,
-    pub(super) entries: u64,
+    pub(crate) entries: u64,
     /// Entries of all clusters, if they have one size.
     every: Option<u64>,
     /// Sizes of the clusters so far, otherwise.
@@ -36,16 +36,16 @@ pub(super) struct Target {
 
 /// A branch that is written.
 #[derive(Debug)]
-pub(super) struct TargetBranch {
-    pub(super) compression: Compression,
+pub(crate) struct TargetBranch {
+    pub(crate) compression: Compression,
     /// `fCompress`.
     compression_number: i32,
     /// True if baskets are compressed anew, whether they are cut or not.
-    pub(super) recompress: bool,
+    pub(crate) recompress: bool,
     basket_size: i32,
-    pub(super) key: NewKey,
+    pub(crate) key: NewKey,
     offset_len: i32,
-    pub(super) has_references: bool,
+    pub(crate) has_references: bool,
     maxima: Vec<i64>,
     first_entry: u64,
     /// One past the last entry whose basket was placed, and what it is to be after this input.
@@ -55,13 +55,13 @@ pub(super) struct TargetBranch {
     zip_bytes: u64,
     baskets: Vec<(u64, u64, u32)>,
     /// What cuts its baskets, if they are cut anew.
-    pub(super) cutting: Option<Branchwise>,
+    pub(crate) cutting: Option<Branchwise>,
 }
 
 impl Target {
     /// A tree like that of an input, with the `wanted` branches. Where baskets keep all of their entries, it is not
     /// looked into `apart` whether these refer to places.
-    pub(super) fn new(
+    pub(crate) fn new(
         input: &InputTree,
         directory: DirectoryId,
         wanted: &[bool],
@@ -95,14 +95,14 @@ impl Target {
     }
 
     /// For each branch of an input, the place of that which it becomes part of.
-    pub(super) fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
+    pub(crate) fn places(&self, input: &InputTree) -> Vec<Option<usize>> {
         let place = |branch| self.by_path.get(input.path(branch)).copied();
         let kept = |place: &usize| self.branches.get(*place).is_some_and(Option::is_some);
         (0..input.outline.branches.len()).map(|branch| place(branch).filter(kept)).collect()
     }
 
     /// Where clusters end, while the chosen entries of an input are added.
-    pub(super) fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
+    pub(crate) fn borders(&self, input: &InputTree, chosen: &Chosen) -> Borders {
         match self.every {
             Some(entries) => Borders::Every(entries),
             None => {
@@ -116,7 +116,7 @@ impl Target {
     }
 
     /// Begins with the entries of an input.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         input: &InputTree,
         places: &[Option<usize>],
@@ -139,7 +139,7 @@ impl Target {
     }
 
     /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
-    pub(super) fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
+    pub(crate) fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
         for (place, branch) in self.branches.iter().enumerate() {
             let Some(branch) = branch else { continue };
             let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
@@ -161,7 +161,7 @@ impl Target {
     }
 
     /// Places a basket in the file.
-    pub(super) fn place(
+    pub(crate) fn place(
         &mut self,
         place: usize,
         ready: Ready,
@@ -190,7 +190,7 @@ impl Target {
     }
 
     /// Writes the tree's record.
-    pub(super) fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
+    pub(crate) fn finish(&self, cut: bool, file: &mut FileWriter) -> Result<()> {
         let clusters = match self.every {
             Some(entries) => {
                 let auto_flush = i64::try_from(entries).unwrap_or(i64::MAX);
@@ -281,7 +281,7 @@ impl TargetBranch {
     }
 
     /// A cutter of one basket, however large.
-    pub(super) fn single(&self) -> Cutter {
+    pub(crate) fn single(&self) -> Cutter {
         Cutter::new(usize::MAX, self.key.len(), self.offset_len, self.has_references)
     }
 

@@ -6,23 +6,23 @@ use sapwood_tfile::write::{DirectoryId, FileWriter};
 
 /// A new file, and where it goes.
 #[derive(Debug)]
-pub(super) struct Output {
-    pub(super) file: FileWriter,
+pub(crate) struct Output {
+    pub(crate) file: FileWriter,
     sink: Box<dyn Sink>,
 }
 
 impl Output {
-    pub(super) fn new(file: FileWriter, sink: Box<dyn Sink>) -> Output {
+    pub(crate) fn new(file: FileWriter, sink: Box<dyn Sink>) -> Output {
         Output { file, sink }
     }
 
     /// Gives the sink what is to be written.
-    pub(super) fn hand_on(&mut self) -> Result<()> {
+    pub(crate) fn hand_on(&mut self) -> Result<()> {
         self.file.take().into_iter().try_for_each(|piece| self.sink.write(piece))
     }
 
     /// The directory of a path, made with this title if it is not there.
-    pub(super) fn directory(&mut self, path: &str, title: Option<&str>) -> Result<DirectoryId> {
+    pub(crate) fn directory(&mut self, path: &str, title: Option<&str>) -> Result<DirectoryId> {
         let mut directory = self.file.top();
         let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
         while let Some(name) = names.next() {
@@ -36,7 +36,7 @@ impl Output {
     }
 
     /// Ends the file and puts it in its place; the number of its bytes.
-    pub(super) fn commit(mut self) -> Result<u64> {
+    pub(crate) fn commit(mut self) -> Result<u64> {
         let mut bytes = self.file.end();
         for piece in self.file.finish()? {
             bytes = bytes.max(piece.end());

@@ -66,6 +66,20 @@ impl NewKey {
         self.wide || self.pid_offset != 0
     }
 
+    /// A record that lies in no file yet: the key as for one at address 0, `fields` behind its strings, and what is
+    /// stored of an object of `object_len` bytes.
+    ///
+    /// # Errors
+    /// `Limit` if the record or its key is too long.
+    pub fn record(&self, fields: &[u8], payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
+        let datime = self.datime.unwrap_or(Datime(0));
+        let cycle = self.cycle.unwrap_or(1);
+        let place = Place { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
+        let mut record = self.image(&place, fields)?;
+        record.extend_from_slice(payload);
+        Ok(record)
+    }
+
     /// The bytes of the key of a record at a place, with `fields` behind it.
     ///
     /// # Errors
