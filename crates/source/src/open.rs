@@ -185,7 +185,7 @@ pub(crate) fn scheme(url: &str) -> Option<&str> {
 }
 
 /// The path of a `file://` URL.
-fn file_url_path(url: &str) -> Result<PathBuf> {
+pub(crate) fn file_url_path(url: &str) -> Result<PathBuf> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
     if path.is_empty() || !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) {

@@ -77,7 +77,7 @@ impl Growing {
 }
 
 /// What a failure to write means.
-pub(super) fn io_error(error: io::Error) -> Error {
+pub(crate) fn io_error(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             let message = "there is no room left on the disk; what was there before is unchanged";

@@ -8,6 +8,7 @@ mod local;
 mod parts;
 mod update;
 
+pub(crate) use growing::io_error;
 pub use local::LocalSink;
 pub(crate) use parts::{Part, Parts};
 pub use update::LocalUpdate;

@@ -4,10 +4,13 @@
 //! [`create`](Store::create): of all who create the same key, one is told that it did.
 
 mod key;
+mod local;
 mod memory;
 
+pub use local::LocalStore;
 pub use memory::MemoryStore;
 
+use crate::open::{file_url_path, scheme};
 use crate::{BoxFuture, OpenOptions, redact};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
@@ -154,8 +157,16 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 ///
 /// # Errors
 /// `Usage` if the URL names no such place, `Unsupported` for any other scheme.
-pub fn open_store(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Store>> {
-    Err(Error::unsupported("there are no stores at such places").url(redact(url)))
+pub fn open_store(url: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
+    match scheme(url) {
+        None => Ok(Arc::new(LocalStore::new(url, options))),
+        Some(scheme) if scheme.eq_ignore_ascii_case("file") => {
+            Ok(Arc::new(LocalStore::new(file_url_path(url)?, options)))
+        }
+        Some(scheme) => Err(Error::unsupported(format!("there are no stores at {scheme}://"))
+            .url(redact(url))
+            .hint("use a directory or a place in an object store (s3://, gs://, az://)")),
+    }
 }
 
 /// The error for an object that ends before a range of it does.
