@@ -15,6 +15,6 @@ pub mod write;
 pub use basket::BasketHeader;
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
-pub use meta::{BasketRef, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
+pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
 pub use outline::{BranchChange, BranchOutline, ClusterChange, Maximum, TreeChange, TreeOutline};
 pub use recut::{Cut, Cutter, Entries};

@@ -99,7 +99,9 @@ fn holds_nothing(branch: &Branch) -> bool {
     const KEY: u64 = 150;
     let baskets = branch.baskets.len() as u64;
     let embedded = branch.baskets.iter().any(|basket| basket.embedded.is_some());
-    !embedded && branch.total_bytes <= baskets * (KEY + 8) + branch.entries.saturating_mul(4)
+    !embedded
+        && branch.baskets.are_known()
+        && branch.total_bytes <= baskets * (KEY + 8) + branch.entries.saturating_mul(4)
 }
 
 /// The class of a branch that has sub-branches.

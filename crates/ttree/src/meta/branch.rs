@@ -134,7 +134,7 @@ impl Parser<'_> {
         }
         // The rest of the branch may still say what it would hold.
         match table.baskets(branch.file_name.is_empty().then_some(file_size)) {
-            Ok(baskets) => branch.baskets = baskets,
+            Ok(baskets) => branch.baskets = baskets.into(),
             Err(error) => branch.broken = Some(error.to_string()),
         }
         Ok(())

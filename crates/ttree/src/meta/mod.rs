@@ -12,6 +12,8 @@ pub(crate) mod tree;
 use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 /// A tree: its entries and its branches.
 #[derive(Debug, Clone)]
@@ -89,7 +91,7 @@ pub struct Branch {
     pub leaves: Vec<Leaf>,
     /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
     /// in entries.
-    pub baskets: Vec<BasketRef>,
+    pub baskets: Baskets,
     /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
     /// be understood is filled in; there are no baskets.
     pub broken: Option<String>,
@@ -193,6 +195,45 @@ pub enum LeafKind {
     Object,
     /// Any other class, by its name.
     Other(String),
+}
+
+/// The baskets of a branch. Those of a file come with the tree's record; where the record does not say it, they are told
+/// later, once: until then there seem to be none.
+///
+/// ```
+/// use sapwood_ttree::Baskets;
+/// let baskets = Baskets::default();
+/// assert!(baskets.is_empty() && !baskets.are_known());
+/// baskets.tell(Vec::new());
+/// assert!(baskets.are_known());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Baskets(OnceLock<Vec<BasketRef>>);
+
+impl Baskets {
+    /// True if they were told.
+    pub fn are_known(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// Says which there are; who says it first is believed.
+    pub fn tell(&self, baskets: Vec<BasketRef>) {
+        self.0.get_or_init(|| baskets);
+    }
+}
+
+impl From<Vec<BasketRef>> for Baskets {
+    fn from(baskets: Vec<BasketRef>) -> Baskets {
+        Baskets(OnceLock::from(baskets))
+    }
+}
+
+impl Deref for Baskets {
+    type Target = [BasketRef];
+
+    fn deref(&self) -> &[BasketRef] {
+        self.0.get().map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Where one basket lies.

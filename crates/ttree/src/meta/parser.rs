@@ -1,7 +1,7 @@
 //! What the parsing of one tree's record has met so far.
 
 use super::leaf::LeafRecord;
-use super::{Branch, BranchKind};
+use super::{Baskets, Branch, BranchKind};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_tfile::StreamerInfos;
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
                 file_name: String::new(),
                 io_bits: 0,
                 leaves: Vec::new(),
-                baskets: Vec::new(),
+                baskets: Baskets::from(Vec::new()),
                 broken: None,
             },
             children: Vec::new(),

@@ -83,7 +83,7 @@ impl Parser<'_> {
             element.branch_count2 = second.and_then(&branch_at);
         }
         if branch.broken.is_some() {
-            branch.baskets.clear();
+            branch.baskets = Vec::new().into();
         }
         branch
     }

@@ -79,7 +79,7 @@ fn check_consistency(path: &Path, tree: &Tree) {
 
 fn check_baskets(at: &str, branch: &Branch) {
     let mut next = branch.first_entry;
-    for basket in &branch.baskets {
+    for basket in branch.baskets.iter() {
         assert_eq!(basket.first_entry, next, "{at}");
         assert!(basket.entries > 0 && (basket.len > 0) == basket.embedded.is_none(), "{at}");
         next += basket.entries;
