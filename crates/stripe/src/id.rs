@@ -1,16 +1,20 @@
-//! Names of objects: random, so that no two writers choose the same.
+//! Names of objects: random, or following a random one, so that no two writers choose the same.
 
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Crockford's base 32: no letters that look like digits.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Length as text: 96 bits, five in a letter.
 const LETTERS: u32 = 20;
 
-/// A random number of 96 bits; as text, 20 letters and digits.
+/// There are so many.
+const LIMIT: u128 = 1 << 96;
+
+/// A number of 96 bits; as text, 20 letters and digits.
 ///
 /// ```
 /// use sapwood_stripe::Id;
@@ -24,7 +28,58 @@ pub struct Id(u128);
 impl Id {
     /// A new one.
     pub fn random() -> Id {
-        Id(fastrand::u128(..1 << 96))
+        Id(fastrand::u128(..LIMIT))
+    }
+
+    /// The number, lowest byte first.
+    pub(crate) fn to_bytes(self) -> [u8; Id::LEN] {
+        let mut bytes = [0; Id::LEN];
+        bytes.iter_mut().zip(self.0.to_le_bytes()).for_each(|(byte, value)| *byte = value);
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; Id::LEN]) -> Id {
+        Id(bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u128::from(*byte)))
+    }
+
+    /// How far it is from another, on the circle of all; [`Id::plus`] undoes it.
+    pub(crate) fn minus(self, other: Id) -> Id {
+        Id((self.0 + LIMIT - other.0) % LIMIT)
+    }
+
+    pub(crate) fn plus(self, distance: Id) -> Id {
+        Id((self.0 + distance.0) % LIMIT)
+    }
+
+    /// Length in bytes, in binary objects.
+    pub(crate) const LEN: usize = 12;
+    /// The lowest.
+    pub(crate) const ZERO: Id = Id(0);
+}
+
+/// Names for the objects of one writer: a random one, and those that follow it. Lists of them pack to nothing.
+///
+/// ```
+/// use sapwood_stripe::Ids;
+/// let ids = Ids::new();
+/// assert_ne!(ids.next(), ids.next());
+/// ```
+#[derive(Debug)]
+pub struct Ids {
+    first: Id,
+    given: AtomicU64,
+}
+
+impl Ids {
+    /// From a random one on.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Ids {
+        Ids { first: Id::random(), given: AtomicU64::new(0) }
+    }
+
+    /// The next; from any thread.
+    pub fn next(&self) -> Id {
+        self.first.plus(Id(u128::from(self.given.fetch_add(1, Ordering::Relaxed))))
     }
 }
 
@@ -69,6 +124,16 @@ impl TryFrom<String> for Id {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_binary_and_their_distances() {
+        let (low, high) = (Id(5), Id(LIMIT - 1));
+        for (one, other) in [(low, high), (high, low), (low, low), (Id::random(), Id::random())] {
+            assert_eq!(other.plus(one.minus(other)), one);
+            assert_eq!(Id::from_bytes(one.to_bytes()), one);
+        }
+        assert_eq!(low.minus(high), Id(6));
+    }
 
     #[test]
     fn names_are_read_as_they_were_written() {

@@ -10,8 +10,14 @@
 //!          segments     products only
 //! ```
 
+mod envelope;
 mod id;
 mod snapshot;
+mod stripe;
+mod wire;
 
-pub use id::Id;
+pub use envelope::{Envelope, Kind, seal, unseal};
+pub use id::{Id, Ids};
 pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
+pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
+pub use wire::checksum;

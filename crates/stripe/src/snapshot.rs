@@ -1,7 +1,10 @@
 //! A version of a dataset: what it holds, and where that lies.
 
 use crate::Id;
+use crate::envelope::{Kind, seal, unseal};
+use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
+use sapwood_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,6 +27,43 @@ pub struct Snapshot {
     pub bases: Vec<String>,
     /// How it came to be.
     pub made: Made,
+}
+
+/// What a description, or a schema, may have, in bytes.
+const LIMIT: usize = 256 << 20;
+
+impl Snapshot {
+    /// The object.
+    ///
+    /// # Errors
+    /// `Limit` if a schema has 4 GiB or more.
+    pub fn encode(&self) -> Result<Bytes> {
+        let json = serde_json::to_vec(self)
+            .map_err(|error| Error::usage("a snapshot cannot be written as JSON").caused_by(error))?;
+        let mut content = Vec::new();
+        put_packed(&mut content, &json)?;
+        for schema in &self.schemas {
+            put_packed(&mut content, &schema.file)?;
+        }
+        Ok(seal(Kind::Snapshot, &content))
+    }
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
+    pub fn decode(object: &Bytes) -> Result<Snapshot> {
+        let content = unseal(Kind::Snapshot, object)?;
+        let mut reader = Reader::new(&content, "a snapshot");
+        let json = reader.packed(LIMIT)?;
+        let mut snapshot: Snapshot = serde_json::from_slice(&json)
+            .map_err(|error| Error::corrupt(format!("the description of a snapshot: {error}")))?;
+        for schema in &mut snapshot.schemas {
+            schema.file = reader.packed(LIMIT)?.into();
+        }
+        reader.end()?;
+        Ok(snapshot)
+    }
 }
 
 /// A ROOT file with the record of a tree that has no baskets, and the descriptions of its classes.
@@ -83,6 +123,28 @@ pub struct ObjectRef {
     pub len: u64,
     /// XXH64 (seed 0) of these bytes.
     pub checksum: u64,
+}
+
+impl ObjectRef {
+    /// A whole object below the dataset itself.
+    pub fn whole(id: Id, object: &[u8]) -> ObjectRef {
+        ObjectRef { base: 0, id, offset: 0, len: object.len() as u64, checksum: checksum(object) }
+    }
+
+    /// That these are the bytes that are meant.
+    ///
+    /// # Errors
+    /// `Truncated` or `Checksum` if they are not.
+    pub fn verify(&self, bytes: &[u8]) -> Result<()> {
+        let (kind, message) = if bytes.len() as u64 != self.len {
+            (ErrorKind::Truncated, format!("has {} bytes instead of {}", bytes.len(), self.len))
+        } else if checksum(bytes) != self.checksum {
+            (ErrorKind::Checksum, "does not agree with its checksum".to_owned())
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(kind, format!("a part of object {} {message}", self.id)).at(self.offset))
+    }
 }
 
 /// A stripe list: a part of an object that holds those of several products.

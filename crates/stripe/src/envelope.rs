@@ -1,0 +1,177 @@
+//! What every object begins with: what it is, which version of the format, and a checksum of all that follows.
+
+use crate::wire::{Reader, checksum};
+use bytes::Bytes;
+use sapwood_core::{Error, ErrorKind, Result};
+
+/// Not text, and not the beginning of any other format; line ends tell a transfer that changed them.
+const MAGIC: [u8; 8] = *b"\x89SAPW\r\n\x1a";
+/// Of the format.
+const VERSION: u8 = 1;
+/// Features that one must know to read an object; none so far.
+const READER_FEATURES: u32 = 0;
+/// Features that one must know to write to a dataset; none so far.
+const WRITER_FEATURES: u32 = 0;
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// What a dataset says of itself, written once (`fmt`).
+    Format = 1,
+    /// A version (`snap/…`).
+    Snapshot = 2,
+    /// Stripe lists (`list/…`).
+    List = 3,
+    /// A stripe, or a group of them (`d/…`).
+    Stripe = 4,
+    /// Run, luminosity block and event number of each entry (`d/…`).
+    Events = 5,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::Format, Kind::Snapshot, Kind::List, Kind::Stripe, Kind::Events];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Format => "a description of a dataset",
+            Kind::Snapshot => "a snapshot",
+            Kind::List => "a stripe list",
+            Kind::Stripe => "a stripe",
+            Kind::Events => "an index of events",
+        }
+    }
+}
+
+/// The first bytes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// What it is.
+    pub kind: Kind,
+    /// Bits of features that a writer must know.
+    pub writer_features: u32,
+    /// Length of what follows.
+    pub len: u64,
+    /// XXH64 of what follows.
+    pub checksum: u64,
+}
+
+impl Envelope {
+    /// Length in bytes.
+    pub const LEN: usize = 64;
+
+    /// Reads the first [`Envelope::LEN`] bytes of an object.
+    ///
+    /// # Errors
+    /// `Truncated` if there are fewer; `Corrupt` if they are of something else; `Checksum` if they were changed; `Unsupported`
+    /// for a later version of the format, or features that are not known here.
+    pub fn parse(object: &[u8]) -> Result<Envelope> {
+        let header = Reader::new(object, "an object of a dataset").take(Envelope::LEN)?;
+        let mut reader = Reader::new(header, "an object of a dataset");
+        if reader.array()? != MAGIC {
+            return Err(Error::corrupt("this is not an object of a dataset").at(0));
+        }
+        let [kind, version, compression, reserved] = reader.array()?;
+        let (readers, writers, header_len) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        let (stored, len, body, more) = (reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?);
+        if reader.u64()? != checksum(header.get(..Envelope::LEN - 8).unwrap_or_default()) {
+            return Err(
+                Error::new(ErrorKind::Checksum, "the header of an object of a dataset is damaged").at(0)
+            );
+        }
+        let unknown = |what: String| Err(Error::unsupported(what).at(8).hint("a newer sapwood can read it"));
+        if version != VERSION {
+            return unknown(format!("an object has version {version} of the format of datasets"));
+        }
+        if readers & !READER_FEATURES != 0 {
+            return unknown(format!(
+                "an object needs features of datasets that are not known ({readers:#x})"
+            ));
+        }
+        if (compression, reserved, header_len, more) != (0, 0, Envelope::LEN as u32, 0) || stored != len {
+            return unknown("an object has a header in a form that is not known".into());
+        }
+        let Some(kind) = Kind::ALL.into_iter().find(|known| *known as u8 == kind) else {
+            return unknown(format!("an object is of kind {kind}, which is not known"));
+        };
+        Ok(Envelope { kind, writer_features: writers, len, checksum: body })
+    }
+
+    /// That an object of this header may be built upon.
+    ///
+    /// # Errors
+    /// `Unsupported` if it has features that writers must know, and this one does not.
+    pub fn check_writable(&self) -> Result<()> {
+        match self.writer_features & !WRITER_FEATURES {
+            0 => Ok(()),
+            bits => Err(Error::unsupported(format!(
+                "a dataset has features that are not known here ({bits:#x}); it can be read, not changed"
+            ))
+            .hint("a newer sapwood can change it")),
+        }
+    }
+
+    fn to_bytes(self) -> [u8; Envelope::LEN] {
+        let mut header = [0; Envelope::LEN];
+        let features = [READER_FEATURES, self.writer_features, Envelope::LEN as u32];
+        let numbers = [self.len, self.len, self.checksum, 0];
+        let fields = (MAGIC.into_iter())
+            .chain([self.kind as u8, VERSION, 0, 0])
+            .chain(features.into_iter().flat_map(u32::to_le_bytes))
+            .chain(numbers.into_iter().flat_map(u64::to_le_bytes));
+        header.iter_mut().zip(fields).for_each(|(byte, value)| *byte = value);
+        let sum = checksum(header.get(..Envelope::LEN - 8).unwrap_or_default()).to_le_bytes();
+        header.iter_mut().skip(Envelope::LEN - 8).zip(sum).for_each(|(byte, value)| *byte = value);
+        header
+    }
+}
+
+/// Puts content into an object.
+///
+/// ```
+/// use sapwood_stripe::{Kind, seal, unseal};
+/// let object = seal(Kind::Format, b"{}");
+/// assert_eq!(unseal(Kind::Format, &object)?, "{}");
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+pub fn seal(kind: Kind, content: &[u8]) -> Bytes {
+    let mut object = Vec::with_capacity(Envelope::LEN + content.len());
+    object.resize(Envelope::LEN, 0);
+    object.extend(content);
+    close(kind, object)
+}
+
+/// Writes the header of an object, whose first [`Envelope::LEN`] bytes were left free.
+pub(crate) fn close(kind: Kind, mut object: Vec<u8>) -> Bytes {
+    if let Some((header, content)) = object.split_at_mut_checked(Envelope::LEN) {
+        let (len, checksum) = (content.len() as u64, checksum(content));
+        let envelope = Envelope { kind, writer_features: WRITER_FEATURES, len, checksum };
+        header.copy_from_slice(&envelope.to_bytes());
+    }
+    object.into()
+}
+
+/// Takes the content out of a whole object of that kind.
+///
+/// # Errors
+/// As [`Envelope::parse`]; `Corrupt` if the object is of another kind, or longer than it says, `Truncated` if it is shorter,
+/// `Checksum` if its content was changed.
+pub fn unseal(kind: Kind, object: &Bytes) -> Result<Bytes> {
+    let envelope = Envelope::parse(object)?;
+    if envelope.kind != kind {
+        let message = format!("an object is {}, not {}", envelope.kind.name(), kind.name());
+        return Err(Error::corrupt(message).at(8));
+    }
+    let content = object.slice(Envelope::LEN..);
+    let (has, says) = (content.len() as u64, envelope.len);
+    if has != says {
+        let short = if has < says { ErrorKind::Truncated } else { ErrorKind::Corrupt };
+        let message = format!("{} has {has} bytes of content, its header says {says}", kind.name());
+        return Err(Error::new(short, message).at(24));
+    }
+    if checksum(&content) != envelope.checksum {
+        let message = format!("the checksum of {} does not agree with its content", kind.name());
+        return Err(Error::new(ErrorKind::Checksum, message).at(Envelope::LEN as u64));
+    }
+    Ok(content)
+}

@@ -1,0 +1,84 @@
+//! Small objects of JSON: entries of the log, tags, leases, marks of jobs.
+
+use crate::{Kind, seal, unseal};
+use bytes::Bytes;
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_source::{Created, Store};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Times that an object is created again when nobody can say whether it was.
+const TRIES: u32 = 4;
+
+/// JSON of a value.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Bytes> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| Error::usage(format!("no JSON: {error}")))
+}
+
+/// The value that JSON says.
+pub(crate) fn from_json<T: DeserializeOwned>(json: &[u8], what: &str) -> Result<T> {
+    serde_json::from_slice(json).map_err(|error| Error::corrupt(format!("{what} cannot be read: {error}")))
+}
+
+/// The object that holds JSON.
+pub(crate) fn sealed(value: &impl Serialize) -> Result<Bytes> {
+    to_json(value).map(|json| seal(Kind::Record, &json))
+}
+
+/// What is stored at `key`, if there is anything.
+pub(crate) async fn read<T: DeserializeOwned>(
+    store: &dyn Store,
+    key: &str,
+    deadline: Deadline,
+) -> Result<Option<T>> {
+    match found(store.get(key, None, deadline).await)? {
+        Some(object) => {
+            let opened = unseal(Kind::Record, &object).and_then(|json| from_json(&json, "a record"));
+            opened.map(Some).map_err(|error| error.url(url_of(store, key)))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Writes what must be there once; false if another is there.
+///
+/// # Errors
+/// Those of the store; `Network` if nobody can say whether it was written.
+pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
+    store: &dyn Store,
+    key: &str,
+    value: &T,
+    deadline: Deadline,
+) -> Result<bool> {
+    let object = sealed(value)?;
+    let mut tries = 0;
+    loop {
+        let unclear = match store.create(key, object.clone(), deadline).await? {
+            Created::Done => return Ok(true),
+            Created::Exists => None,
+            Created::Unclear(error) => Some(error),
+        };
+        if let Some(found) = read::<T>(store, key, deadline).await? {
+            return Ok(found == *value);
+        }
+        tries += 1;
+        if tries == TRIES {
+            let message = "an object was neither written nor refused";
+            return Err(unclear.unwrap_or_else(|| Error::new(ErrorKind::Server, message).url(url_of(store, key))));
+        }
+    }
+}
+
+/// None for what is not there.
+pub(crate) fn found<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The URL of an object, for errors.
+pub(crate) fn url_of(store: &dyn Store, key: &str) -> String {
+    format!("{}/{key}", store.url().trim_end_matches('/'))
+}
