@@ -2,17 +2,17 @@
 
 use super::connector::Connector;
 use super::location::{Location, object_url};
-use super::{Bucket, no_credentials, retry};
+use super::{Bucket, Objects, no_credentials, once, retry};
 use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
 use crate::http::Manner;
 use crate::{BoxFuture, Environment, OpenOptions};
-use object_store::ObjectStore;
 use object_store::azure::{
     AzureAuthorizer, AzureConfigKey, AzureCredential, AzureCredentialProvider, MicrosoftAzure,
     MicrosoftAzureBuilder,
 };
 use object_store::client::{HttpRequest, HttpRequestBody};
 use object_store::multipart::MultipartStore;
+use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -82,12 +82,12 @@ impl Azure {
         }
         let mut provider = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
         if provider.is_none() {
-            *provider = Some(Arc::clone(self.build()?.credentials()));
+            *provider = Some(Arc::clone(self.build(retry())?.credentials()));
         }
         Ok(provider.clone())
     }
 
-    fn build(&self) -> Result<MicrosoftAzure> {
+    fn build(&self, retry: RetryConfig) -> Result<MicrosoftAzure> {
         let variables = self.environment.with_prefix("AZURE_").into_iter();
         let settings = variables.filter_map(|(name, value)| {
             let name =
@@ -103,7 +103,7 @@ impl Azure {
             .with_allow_http(true)
             .with_skip_signature(self.variable().is_none())
             .with_http_connector(Connector(self.environment.clone()))
-            .with_retry(retry());
+            .with_retry(retry);
         builder.build().map_err(|_| {
             // What the library says may repeat what it read.
             Error::new(ErrorKind::Permission, "the Azure credentials that were found cannot be used")
@@ -181,11 +181,15 @@ impl Bucket for Azure {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build()?))
+        Ok(Arc::new(self.build(retry())?))
+    }
+
+    fn objects(&self) -> Result<Arc<dyn Objects>> {
+        Ok(Arc::new(self.build(once())?))
     }
 
     fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build()?))
+        Ok(Arc::new(self.build(retry())?))
     }
 
     fn manner(&self) -> Manner {

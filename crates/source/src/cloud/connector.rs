@@ -1,15 +1,17 @@
 //! The connections that `object_store` uses: those of all other reads.
 
 use crate::Environment;
-use crate::http::client;
+use crate::http::{client, error_word};
 use async_trait::async_trait;
-use bytes::Bytes;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
-use reqwest::{Body, Method};
+use reqwest::header::HeaderMap;
+use reqwest::{Body, Method, StatusCode, Url};
+use std::cell::RefCell;
+use std::future::Future;
 use std::time::Duration;
 
 /// Longest wait for an answer: pages of lists and credentials are short.
@@ -18,6 +20,52 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const END_OF_UPLOAD: Duration = Duration::from_secs(300);
 /// A connection that takes less, in bytes per second, is taken for broken.
 const SLOWEST: u64 = 100_000;
+
+tokio::task_local! {
+    /// What is to be told of the messages that a task sends.
+    static WATCHED: Watch;
+}
+
+/// Which messages are watched, and what became of the last of them.
+struct Watch {
+    method: Option<Method>,
+    authority: String,
+    last: RefCell<Last>,
+}
+
+/// What became of a message: `object_store` does not tell it exactly enough for those that must not be repeated.
+#[derive(Debug, Default)]
+pub(super) enum Last {
+    /// There was none.
+    #[default]
+    Unsent,
+    /// It may have come to the server, but no whole answer came.
+    Unanswered,
+    /// It was answered.
+    Answered { status: StatusCode, headers: HeaderMap, word: Option<String> },
+}
+
+/// Does work, and tells what became of its last message with this method (`None`: with any) to the server of `url`.
+pub(super) async fn watched<T>(
+    url: &Url,
+    method: Option<Method>,
+    work: impl Future<Output = T>,
+) -> (T, Last) {
+    let watch = Watch { method, authority: url.authority().to_owned(), last: RefCell::default() };
+    WATCHED.scope(watch, async { (work.await, WATCHED.with(|watch| watch.last.take())) }).await
+}
+
+/// Tells it, if the message is watched.
+fn tell(request: &HttpRequest, last: impl FnOnce() -> Last) {
+    // Elsewhere, nobody wants to know.
+    let _ = WATCHED.try_with(|watch| {
+        let method = watch.method.as_ref().is_none_or(|method| method == request.method());
+        let authority = request.uri().authority().is_some_and(|a| a.as_str() == watch.authority);
+        if method && authority {
+            watch.last.replace(last());
+        }
+    });
+}
 
 /// Connects `object_store` to the servers.
 #[derive(Debug, Clone)]
@@ -34,25 +82,32 @@ impl HttpService for Connector {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let client =
             client::shared(&self.0).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let (parts, body) = request.into_parts();
+        let (method, uri, body) = (request.method().clone(), request.uri().to_string(), request.body());
         let ends_upload =
-            parts.method == Method::POST && parts.uri.query().is_some_and(|q| q.contains("uploadId="));
+            method == Method::POST && request.uri().query().is_some_and(|q| q.contains("uploadId="));
         let patience = if ends_upload { END_OF_UPLOAD } else { PATIENCE };
         let patience = patience + Duration::from_secs(body.content_length() as u64 / SLOWEST);
         let body = match body.as_bytes() {
             Some(bytes) => Body::from(bytes.clone()),
-            None => Body::wrap(body),
+            None => Body::wrap(body.clone()),
         };
-        let request = client
-            .request(parts.method, parts.uri.to_string())
-            .headers(parts.headers)
-            .body(body)
-            .timeout(patience);
-        let response = request.send().await.map_err(failure)?;
-        let mut answer = HttpResponse::new(HttpResponseBody::from(Bytes::new()));
-        *answer.status_mut() = response.status();
-        *answer.headers_mut() = response.headers().clone();
-        *answer.body_mut() = HttpResponseBody::from(response.bytes().await.map_err(failure)?);
+        let message =
+            client.request(method, uri).headers(request.headers().clone()).body(body).timeout(patience);
+        let answered = async {
+            let response = message.send().await?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            Ok((status, headers, response.bytes().await?))
+        };
+        let (status, headers, body) = answered.await.map_err(|error: reqwest::Error| {
+            tell(&request, || if error.is_connect() { Last::Unsent } else { Last::Unanswered });
+            failure(error)
+        })?;
+        tell(&request, || {
+            let word = error_word(&body).filter(|_| !status.is_success()).map(str::to_owned);
+            Last::Answered { status, headers: headers.clone(), word }
+        });
+        let mut answer = HttpResponse::new(HttpResponseBody::from(body));
+        (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
         Ok(answer)
     }
 }

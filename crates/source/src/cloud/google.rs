@@ -2,12 +2,12 @@
 
 use super::connector::Connector;
 use super::location::{Location, object_url};
-use super::{Bucket, no_credentials, retry};
+use super::{Bucket, Objects, no_credentials, once, retry};
 use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
 use crate::{BoxFuture, Environment, OpenOptions};
-use object_store::ObjectStore;
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
 use object_store::multipart::MultipartStore;
+use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -84,17 +84,17 @@ impl Google {
         }
         let mut provider = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
         if provider.is_none() {
-            *provider = Some(Arc::clone(self.build()?.credentials()));
+            *provider = Some(Arc::clone(self.build(retry())?.credentials()));
         }
         Ok(provider.clone())
     }
 
-    fn build(&self) -> Result<GoogleCloudStorage> {
+    fn build(&self, retry: RetryConfig) -> Result<GoogleCloudStorage> {
         let builder = GoogleCloudStorageBuilder::new()
             .with_bucket_name(&self.bucket)
             .with_base_url(&self.endpoint)
             .with_http_connector(Connector(self.environment.clone()))
-            .with_retry(retry());
+            .with_retry(retry);
         let builder = match self.source() {
             Source::Nowhere => builder.with_skip_signature(true),
             Source::Machine => builder,
@@ -170,10 +170,14 @@ impl Bucket for Google {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build()?))
+        Ok(Arc::new(self.build(retry())?))
+    }
+
+    fn objects(&self) -> Result<Arc<dyn Objects>> {
+        Ok(Arc::new(self.build(once())?))
     }
 
     fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build()?))
+        Ok(Arc::new(self.build(retry())?))
     }
 }

@@ -3,17 +3,19 @@
 //!
 //! - `location`: what a URL names. `options`: how stores are reached.
 //! - `s3`, `google`, `azure`: where an object is, and who may read it.
-//! - `upload`: objects that are written.
+//! - `upload`: an object that is written in parts. `objects`: a store of many.
 //! - `connector`: the connections that `object_store` uses.
 
 mod azure;
 mod connector;
 mod google;
 mod location;
+mod objects;
 mod options;
 mod s3;
 mod upload;
 
+pub(crate) use objects::CloudStore;
 pub use options::StorageOptions;
 pub(crate) use upload::Upload;
 
@@ -22,6 +24,7 @@ use crate::http::{Manner, given, open_object};
 use crate::listing::Entry;
 use crate::{BoxFuture, OpenOptions, Opened, redact};
 use location::{Location, Provider};
+use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
@@ -38,6 +41,9 @@ trait Bucket: Sign {
     /// What lists the bucket.
     fn store(&self) -> Result<Arc<dyn ObjectStore>>;
 
+    /// What puts, lists and removes objects, by one message each: it repeats nothing.
+    fn objects(&self) -> Result<Arc<dyn Objects>>;
+
     /// What takes objects in parts.
     fn uploads(&self) -> Result<Arc<dyn MultipartStore>>;
 
@@ -51,6 +57,11 @@ trait Bucket: Sign {
         None
     }
 }
+
+/// What `object_store` does with single objects.
+trait Objects: ObjectStore + PaginatedListStore {}
+
+impl<S: ObjectStore + PaginatedListStore> Objects for S {}
 
 /// Where an object is on the web: which store a URL such as `s3://bucket/key` means is for the options and the
 /// environment to say. `None` if it means no object of a store.
@@ -190,4 +201,9 @@ fn no_credentials(error: object_store::Error, bucket: &dyn Bucket) -> Error {
 /// The crate's own retries: short, because ours stand above them.
 fn retry() -> RetryConfig {
     RetryConfig { max_retries: 2, retry_timeout: Duration::from_secs(15), ..RetryConfig::default() }
+}
+
+/// For those that must not be sent twice, and for what our own retries stand above.
+fn once() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }

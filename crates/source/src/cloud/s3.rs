@@ -2,16 +2,16 @@
 
 use super::connector::Connector;
 use super::location::{Location, object_url};
-use super::{Bucket, no_credentials, retry};
+use super::{Bucket, Objects, no_credentials, once, retry};
 use crate::credentials::aws::{Keys, Settings};
 use crate::credentials::{Finding, Mark, Secret, Sign, Signed};
 use crate::{BoxFuture, Environment, OpenOptions, StorageOptions};
-use object_store::ObjectStore;
 use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
 use object_store::client::{HttpRequest, HttpRequestBody};
 use object_store::multipart::MultipartStore;
+use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -92,14 +92,14 @@ impl S3 {
         let settings = Arc::new(Settings::find(&self.options, &self.environment));
         let provider = match settings.keys {
             Keys::Anonymous => None,
-            _ => Some(Arc::clone(self.build(&settings.keys)?.credentials())),
+            _ => Some(Arc::clone(self.build(&settings.keys, retry())?.credentials())),
         };
         let found = State { settings, provider };
         *state = Some(found.clone());
         Ok(found)
     }
 
-    fn build(&self, keys: &Keys) -> Result<AmazonS3> {
+    fn build(&self, keys: &Keys, retry: RetryConfig) -> Result<AmazonS3> {
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&self.bucket)
             .with_region(&self.region)
@@ -108,7 +108,7 @@ impl S3 {
             .with_virtual_hosted_style_request(true)
             .with_http_connector(Connector(self.environment.clone()))
             .with_allow_http(true)
-            .with_retry(retry());
+            .with_retry(retry);
         builder = match keys {
             Keys::Static { id, secret, token } => {
                 let builder = builder.with_access_key_id(id).with_secret_access_key(secret.reveal());
@@ -240,11 +240,15 @@ impl Bucket for S3 {
     }
 
     fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys)?))
+        Ok(Arc::new(self.build(&self.state()?.settings.keys, retry())?))
+    }
+
+    fn objects(&self) -> Result<Arc<dyn Objects>> {
+        Ok(Arc::new(self.build(&self.state()?.settings.keys, once())?))
     }
 
     fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys)?))
+        Ok(Arc::new(self.build(&self.state()?.settings.keys, retry())?))
     }
 
     fn corrected(&self) -> Option<Arc<dyn Bucket>> {

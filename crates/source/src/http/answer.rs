@@ -162,7 +162,7 @@ impl Status {
 }
 
 /// The word by which a server of objects names an error in its body, such as `NoSuchKey`.
-pub(super) fn error_word(body: &[u8]) -> Option<&str> {
+pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body).ok()?;
     let (word, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
     let legal = !word.is_empty() && word.len() <= 60 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());

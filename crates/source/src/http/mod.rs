@@ -5,6 +5,7 @@
 //! - `remote`: one request and its answer, redirects followed; `exchange`: one message, with what authorises it.
 //! - `listing`: what is in a directory, by WebDAV. `given`: credentials that the user gave.
 //! - `answer`, `multipart`, `header`: what the messages look like.
+//! - `objects`: many objects, each read by a request or two.
 //! - `checksums`: those that the server states of the object.
 //! - `server`: what is remembered about each server.
 //! - `client`: the connection pool and TLS. `spare`: connections that are made ahead of need.
@@ -17,13 +18,16 @@ pub(crate) mod given;
 mod header;
 mod listing;
 mod multipart;
+mod objects;
 mod opening;
 mod reading;
 mod remote;
 mod server;
 mod spare;
 
+pub(crate) use answer::error_word;
 pub(crate) use listing::list;
+pub(crate) use objects::Objects;
 pub(crate) use opening::{Manner, open, open_object};
 
 use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};

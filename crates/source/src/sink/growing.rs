@@ -1,27 +1,39 @@
 //! A local file that grows: pieces are collected, and written where they belong.
 
+use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Piece, Result};
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 
-/// Bytes that are collected before they are written.
-pub(super) const BUFFER: usize = 1 << 20;
+/// Bytes that are collected before they are written: few enough that those which were just read are still in the
+/// processor's own memory.
+pub(super) const BUFFER: usize = 256 << 10;
+/// Pieces that are written together; systems take 1024 of them.
+const PIECES: usize = 512;
+/// Room is asked for in steps of what the file has, between these: a file system that knows what comes does less for
+/// each page.
+const LEAST_ROOM: u64 = 4 << 20;
+const MOST_ROOM: u64 = 64 << 20;
 
 /// A file, open for writing.
 #[derive(Debug)]
 pub(super) struct Growing {
     name: String,
     file: File,
-    buffer: Vec<u8>,
-    /// Offset behind what is written and buffered, and of the buffer's first byte.
+    /// What was collected, and its bytes.
+    waiting: Vec<Bytes>,
+    waiting_bytes: usize,
+    /// Offset behind what is written and collected, and of the first byte that is collected.
     end: u64,
-    buffer_at: u64,
+    waiting_at: u64,
+    /// Up to where the file has room; none if the file system promises nothing.
+    room: Option<u64>,
 }
 
 impl Growing {
     /// A file that grows from `end` on; errors call it `name`.
     pub(super) fn new(name: String, file: File, end: u64) -> Growing {
-        Growing { name, file, buffer: Vec::new(), end, buffer_at: end }
+        Growing { name, file, waiting: Vec::new(), waiting_bytes: 0, end, waiting_at: end, room: Some(end) }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -29,32 +41,40 @@ impl Growing {
     }
 
     /// Takes a piece: the next one, or one that comes again.
-    pub(super) fn write(&mut self, piece: &Piece) -> Result<()> {
+    pub(super) fn write(&mut self, piece: Piece) -> Result<()> {
         if piece.offset != self.end {
             self.flush()?;
-            return self.write_at(piece.offset, &piece.bytes);
+            return self.write_at(piece.offset, &[piece.bytes]);
         }
         self.end = piece.end();
-        if self.buffer.len() + piece.bytes.len() > BUFFER {
+        self.waiting_bytes += piece.bytes.len();
+        self.waiting.push(piece.bytes);
+        if self.waiting_bytes >= BUFFER || self.waiting.len() >= PIECES {
             self.flush()?;
         }
-        if piece.bytes.len() < BUFFER {
-            self.buffer.extend_from_slice(&piece.bytes);
-            return Ok(());
-        }
-        self.write_at(piece.offset, &piece.bytes)?;
-        self.buffer_at = self.end;
         Ok(())
     }
 
     /// Writes what was collected.
     pub(super) fn flush(&mut self) -> Result<()> {
-        let buffer = std::mem::take(&mut self.buffer);
-        self.write_at(self.buffer_at, &buffer)?;
-        self.buffer_at += buffer.len() as u64;
-        self.buffer = buffer;
-        self.buffer.clear();
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.make_room();
+        let waiting = std::mem::take(&mut self.waiting);
+        self.write_at(self.waiting_at, &waiting)?;
+        self.waiting_at = self.end;
+        self.waiting_bytes = 0;
         Ok(())
+    }
+
+    /// Writes what was collected, and gives back the room that was not needed.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        match self.room.take() {
+            Some(room) if room > self.end => self.tried(|file| file.set_len(file.metadata()?.len())),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until what was written is on the disk.
@@ -67,13 +87,48 @@ impl Growing {
         work(&mut self.file).map_err(|error| io_error(error).url(&self.name))
     }
 
-    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+    /// Asks for room for more than what is written next, in files that are not small.
+    fn make_room(&mut self) {
+        let Some(room) = self.room.filter(|&room| self.end > room && self.end >= LEAST_ROOM) else { return };
+        let len = (self.end - room).max(self.end.clamp(LEAST_ROOM, MOST_ROOM));
+        // Where there is none, writing says so.
+        self.room = reserve(&self.file, room, len).then_some(room + len);
+    }
+
+    fn write_at(&mut self, offset: u64, pieces: &[Bytes]) -> Result<()> {
         let written = self.tried(|file| {
             file.seek(SeekFrom::Start(offset))?;
-            file.write_all(bytes)
+            write_all(file, pieces)
         });
         written.map_err(|error| error.at(offset))
     }
+}
+
+/// Writes pieces one behind the other, from where they are.
+fn write_all(file: &mut File, pieces: &[Bytes]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> =
+        pieces.iter().filter(|piece| !piece.is_empty()).map(|piece| IoSlice::new(piece)).collect();
+    let mut left = &mut slices[..];
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Sets room aside behind the end of a file, whose length stays; false if there is none to be had.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, start: u64, len: u64) -> bool {
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, start, len).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_: &File, _: u64, _: u64) -> bool {
+    false
 }
 
 /// What a failure to write means.
@@ -109,7 +164,7 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut growing = Growing::new("full".to_owned(), file, 0);
         let piece = Piece { offset: 0, bytes: vec![0; BUFFER].into(), provisional: false };
-        let error = growing.write(&piece).unwrap_err();
+        let error = growing.write(piece).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Io, Some(0)));
         assert!(error.to_string().contains("no room left"), "{error}");
     }

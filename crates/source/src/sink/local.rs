@@ -81,11 +81,11 @@ impl Sink for LocalSink {
     }
 
     fn write(&mut self, piece: Piece) -> Result<()> {
-        self.file.write(&piece)
+        self.file.write(piece)
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.file.flush()?;
+        self.file.finish()?;
         if self.target.exists() {
             // What is replaced must not be lost for something that is only in memory yet; and who replaces a file
             // expects its permissions to stay.

@@ -105,18 +105,18 @@ impl Sink for UpdateSink {
             self.held.push(piece);
             return Ok(());
         }
-        self.file.write(&piece)
+        self.file.write(piece)
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.file.flush()?;
+        self.file.finish()?;
         if self.held.is_empty() {
             return Ok(());
         }
         self.file.sync()?;
         self.begun = true;
         for piece in std::mem::take(&mut self.held) {
-            self.file.write(&piece)?;
+            self.file.write(piece)?;
             // The first says how far the file goes, and must not come after those that say what is there.
             self.file.sync()?;
         }

@@ -6,7 +6,7 @@ use sapwood_core::{Error, Result};
 const LONGEST: usize = 700;
 
 /// Fails for what is no key.
-pub(super) fn check(key: &str) -> Result<()> {
+pub(crate) fn check(key: &str) -> Result<()> {
     let legal = |part: &str| !part.is_empty() && !part.starts_with('.');
     match is_plain(key) && key.split('/').all(legal) {
         true => Ok(()),
@@ -16,7 +16,7 @@ pub(super) fn check(key: &str) -> Result<()> {
 }
 
 /// Fails for what no key begins with.
-pub(super) fn check_prefix(prefix: &str) -> Result<()> {
+pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
     let whole = prefix.strip_suffix('/').unwrap_or(prefix);
     if whole.is_empty() && prefix.is_empty() { Ok(()) } else { check(whole) }
 }

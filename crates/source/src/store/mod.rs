@@ -3,7 +3,7 @@
 //! [`open_store`] makes a [`Store`] of a directory or the URL of a bucket. The one operation that others build upon is
 //! [`create`](Store::create): of all who create the same key, one is told that it did.
 
-mod key;
+pub(crate) mod key;
 mod local;
 mod memory;
 
@@ -11,7 +11,7 @@ pub use local::LocalStore;
 pub use memory::MemoryStore;
 
 use crate::open::{file_url_path, scheme};
-use crate::{BoxFuture, OpenOptions, redact};
+use crate::{BoxFuture, OpenOptions, cloud, redact};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::fmt;
@@ -163,6 +163,7 @@ pub fn open_store(url: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
         Some(scheme) if scheme.eq_ignore_ascii_case("file") => {
             Ok(Arc::new(LocalStore::new(file_url_path(url)?, options)))
         }
+        Some(scheme) if cloud::is_scheme(scheme) => Ok(Arc::new(cloud::CloudStore::new(url, options)?)),
         Some(scheme) => Err(Error::unsupported(format!("there are no stores at {scheme}://"))
             .url(redact(url))
             .hint("use a directory or a place in an object store (s3://, gs://, az://)")),
@@ -170,7 +171,7 @@ pub fn open_store(url: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
 }
 
 /// The error for an object that ends before a range of it does.
-fn too_short(range: ByteRange, size: u64) -> Error {
+pub(crate) fn too_short(range: ByteRange, size: u64) -> Error {
     Error::new(ErrorKind::Truncated, format!("the object has {size} bytes, too few for {range}"))
         .at(range.start)
 }

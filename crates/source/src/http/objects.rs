@@ -1,0 +1,181 @@
+//! Many objects of one server, each read by a request or two: nothing is learned of them first, as for a file that is opened.
+
+use super::answer::{self, Failure, Sorted, Status};
+use super::client;
+use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
+use super::header::range_value;
+use crate::OpenOptions;
+use crate::credentials::Access;
+use crate::store::too_short;
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue, RANGE};
+use reqwest::{Method, Response, Url};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use std::fmt;
+use tokio::sync::Semaphore;
+
+/// Largest object that is read at once: what a server announces is not to take all memory.
+const LARGEST_WHOLE: u64 = 2 << 30;
+
+/// The objects of one server.
+pub(crate) struct Objects {
+    exchange: Exchange,
+    slots: Semaphore,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("access", &self.exchange.access).finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    /// Those on the server that `access` is for.
+    pub(crate) fn new(access: Access, options: &OpenOptions) -> Self {
+        Objects {
+            exchange: Exchange::new(access, options),
+            slots: Semaphore::new(client::most_connections()),
+        }
+    }
+
+    /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
+    pub(crate) async fn get(
+        &self,
+        url: &Url,
+        range: Option<ByteRange>,
+        name: &str,
+        deadline: Deadline,
+    ) -> Result<Bytes> {
+        let mut headers = HeaderMap::new();
+        if let Some(range) = range
+            && let Ok(value) = HeaderValue::try_from(range_value(&[range], None))
+        {
+            headers.insert(RANGE, value);
+        }
+        let message = Message { method: Method::GET, headers, body: Bytes::new(), ranges: 1 };
+        // The semaphore is never closed.
+        let _slot = self.slots.acquire().await.ok();
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            match self.try_get(url, &message, range).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn try_get(
+        &self,
+        url: &Url,
+        message: &Message,
+        range: Option<ByteRange>,
+    ) -> Result<Bytes, Failure> {
+        let response = self.ask(url, message).await?;
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            return Err(match (self.exchange.failure(response).await, range) {
+                (Failure::Status(Status { code: 416, total, .. }), Some(range)) => {
+                    Failure::Fatal(too_short(range, total.unwrap_or(range.start)))
+                }
+                (failure, _) => failure,
+            });
+        }
+        match (answer::sort(response)?, range) {
+            (Sorted::Parts { response, content_range, .. }, Some(range)) => {
+                match content_range.and_then(|content| content.range) {
+                    Some(part) if part == range => self.body(response, range.len).await,
+                    Some(part) if part.start == range.start && part.len < range.len => {
+                        Err(Failure::Fatal(too_short(range, part.end())))
+                    }
+                    _ => Err(Failure::Fatal(other_bytes())),
+                }
+            }
+            (Sorted::Whole(whole), None) => {
+                let len = whole.size.filter(|size| *size <= LARGEST_WHOLE).ok_or_else(|| {
+                    let message =
+                        "the object is too large to be read at once, or the server does not say its size";
+                    Failure::Fatal(Error::new(ErrorKind::Limit, message))
+                })?;
+                self.body(whole.response, len).await
+            }
+            // Some servers answer so where the range is the whole of the object, or where that is empty.
+            (Sorted::Whole(whole), Some(range)) => match whole.size {
+                Some(size) if size < range.end() => Err(Failure::Fatal(too_short(range, size))),
+                Some(size) if size == range.len => self.body(whole.response, size).await,
+                _ => Err(Failure::Fatal(other_bytes())),
+            },
+            (Sorted::Parts { .. }, None) => Err(Failure::Fatal(other_bytes())),
+        }
+    }
+
+    /// What the server says of an object, without its bytes.
+    pub(crate) async fn head(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            match self.try_head(url).await {
+                Ok(headers) => return Ok(headers),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn try_head(&self, url: &Url) -> Result<HeaderMap, Failure> {
+        let response = self.ask(url, &head()).await?;
+        match response.status().is_success() {
+            true => Ok(response.headers().clone()),
+            false => Err(self.exchange.failure(response).await),
+        }
+    }
+
+    /// The time by the clock of the server, as it states it with any answer.
+    pub(crate) async fn date(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            match self.ask(url, &head()).await {
+                Ok(response) => return Ok(response.headers().clone()),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.exchange.send(&url, message).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            url = redirect(&url, &response)?;
+        }
+        Err(endless())
+    }
+
+    /// A body that has `len` bytes.
+    async fn body(&self, response: Response, len: u64) -> Result<Bytes, Failure> {
+        match self.exchange.body(response, len).await? {
+            (body, None) if body.len() as u64 == len => Ok(body),
+            (_, Some(broken)) => Err(Failure::Network(broken)),
+            (_, None) => {
+                let message = "the server sent fewer bytes than it had announced";
+                Err(Failure::Network(Error::new(ErrorKind::Network, message)))
+            }
+        }
+    }
+}
+
+fn head() -> Message {
+    Message { method: Method::HEAD, headers: HeaderMap::new(), body: Bytes::new(), ranges: 0 }
+}
+
+fn other_bytes() -> Error {
+    Error::new(ErrorKind::Server, "the server did not send the bytes that were asked for")
+}
