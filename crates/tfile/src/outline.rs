@@ -229,15 +229,31 @@ fn unknown(class: &str, at: usize) -> Error {
 /// What is to be written instead of parts of a record.
 #[derive(Debug, Default, Clone)]
 pub struct Edits {
-    /// From where, until where, and what instead.
-    parts: BTreeMap<usize, (usize, Vec<u8>)>,
+    /// From where, and what happens there.
+    parts: BTreeMap<usize, Edit>,
+}
+
+/// What is to be written instead of a range.
+#[derive(Debug, Clone)]
+struct Edit {
+    /// Where the range ends.
+    end: usize,
+    bytes: Vec<u8>,
+    /// Ranges of the record that follow the bytes.
+    ranges: Vec<Range<usize>>,
 }
 
 impl Edits {
     /// Writes `bytes` instead of a range. Of two edits that overlap, the one that begins first holds; of two that begin
     /// together, the last one.
     pub fn replace(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
-        self.parts.insert(range.start, (range.end, bytes.into()));
+        self.splice(range, bytes, Vec::new());
+    }
+
+    /// Writes `bytes` instead of a range, and behind them other ranges of the record: what stands there is written as it
+    /// would be in its own place, edits included.
+    pub fn splice(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>, ranges: Vec<Range<usize>>) {
+        self.parts.insert(range.start, Edit { end: range.end, bytes: bytes.into(), ranges });
     }
 
     /// Leaves a range out.
@@ -255,12 +271,19 @@ impl Outline {
         })
     }
 
-    /// Writes the record again: for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are put
-    /// right; an object that was left out and is still referred to is written where the first reference stands.
+    /// Appends the outline of what stands behind the record, in the same bytes: [`Edits::splice`] can put parts of it
+    /// into the record.
+    pub fn append(&mut self, behind: Outline) {
+        let before = self.marks.len();
+        self.marks.extend(behind.marks);
+        self.objects.extend(behind.objects.into_iter().map(|(at, mark)| (at, mark + before)));
+    }
+
+    /// Writes the first `len` bytes of the record again, as [`emit`](Outline::emit) does all of it.
     ///
     /// # Errors
-    /// `Unsupported` if the result is too long for a record.
-    pub fn emit(&self, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
+    /// As `emit`.
+    pub fn emit_first(&self, len: usize, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
         let mut emitter = Emitter {
             outline: self,
             payload,
@@ -271,8 +294,17 @@ impl Outline {
             classes: HashMap::new(),
             depth: 0,
         };
-        emitter.range(0..payload.len())?;
+        emitter.range(0..len)?;
         Ok(emitter.out)
+    }
+
+    /// Writes the record again: for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are put
+    /// right; an object that was left out and is still referred to is written where the first reference stands.
+    ///
+    /// # Errors
+    /// `Unsupported` if the result is too long for a record.
+    pub fn emit(&self, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
+        self.emit_first(payload.len(), payload, key_len, edits)
     }
 }
 
@@ -299,17 +331,19 @@ impl<'a> Emitter<'a> {
                 next += 1;
             }
             let mark = outline.marks.get(next).filter(|mark| mark.at() < range.end);
-            let edit = self.edits.parts.range(at..range.end).next();
+            let edits = self.edits;
+            let edit = edits.parts.range(at..range.end).next();
             let mark_at = mark.map_or(range.end, Mark::at);
             match edit {
-                Some((&from, (to, bytes))) if from <= mark_at => {
-                    self.copy(at..from)?;
-                    self.out.extend(bytes);
-                    at = (*to).max(from);
-                    // Nothing is left out: the edit is not to be met again.
-                    if *to <= from {
+                Some((&from, edit)) if from <= mark_at => {
+                    // Nothing is left out, or itself put in: the edit would be met again.
+                    if edit.end <= from || edit.ranges.iter().any(|range| range.contains(&from)) {
                         return Err(Error::corrupt("an edit replaces nothing"));
                     }
+                    self.copy(at..from)?;
+                    self.out.extend(&edit.bytes);
+                    edit.ranges.iter().try_for_each(|range| self.range(range.clone()))?;
+                    at = edit.end;
                 }
                 _ => {
                     self.copy(at..mark_at)?;

@@ -82,7 +82,7 @@ impl TreeOutline {
     /// # Errors
     /// Those of [`Outline::emit`](sapwood_tfile::Outline::emit).
     pub fn unchanged(&self, key_len: u32) -> Result<Vec<u8>> {
-        self.outline.emit(&self.payload, key_len, &Edits::default())
+        self.outline.emit_first(self.len, &self.payload, key_len, &Edits::default())
     }
 
     /// The record with changes, for a key of `key_len` bytes. Baskets inside the record are left out: they are records
@@ -96,6 +96,7 @@ impl TreeOutline {
         }
         let mut edits = Edits::default();
         self.drop_branches(change, &mut edits);
+        self.put_in(change, &mut edits)?;
         let (mut total, mut zip) = (0, 0);
         for (branch, change) in self.branches.iter().zip(&change.branches) {
             if let Some(change) = change {
@@ -126,7 +127,7 @@ impl TreeOutline {
         if let Some(index) = places.index.filter(|_| change.drop_index) {
             edits.replace(index.at..index.end, [0; 4]);
         }
-        self.outline.emit(&self.payload, key_len, &edits)
+        self.outline.emit_first(self.len, &self.payload, key_len, &edits)
     }
 
     /// Takes branches out of the arrays that hold them, and their leaves out of the tree's array.
@@ -161,7 +162,7 @@ impl TreeOutline {
 }
 
 /// Where the object stands that a pointer points at.
-fn pointed_at(slot: &Slot) -> Option<usize> {
+pub(super) fn pointed_at(slot: &Slot) -> Option<usize> {
     match slot.target {
         Target::Object { .. } => Some(slot.at),
         Target::Reference(at) => Some(at),
@@ -329,6 +330,6 @@ fn put(edits: &mut Edits, place: Option<Number>, value: u64) -> Result<()> {
     Ok(())
 }
 
-fn too_many(what: &str) -> Error {
+pub(super) fn too_many(what: &str) -> Error {
     Error::unsupported(format!("there are more {what} than ROOT can count"))
 }

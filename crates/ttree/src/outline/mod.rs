@@ -6,6 +6,7 @@
 mod branch;
 mod described;
 mod edit;
+mod graft;
 mod tree;
 
 pub use edit::{BranchChange, ClusterChange, TreeChange};
@@ -21,9 +22,15 @@ use std::ops::Range;
 /// A tree's record, and where its members stand in it.
 #[derive(Debug)]
 pub struct TreeOutline {
+    /// The record, and behind it those of the trees whose branches were grafted on it.
     payload: Bytes,
+    /// Length of its own record.
+    len: usize,
+    class_name: String,
+    key_len: u32,
     outline: Outline,
     tree: TreePlaces,
+    grafted: Vec<TreePlaces>,
     /// All branches: depth first, as in [`Tree::branches`](crate::Tree::branches), then that of `fBranchRef`.
     pub branches: Vec<BranchOutline>,
 }
@@ -188,7 +195,7 @@ impl TreeOutline {
         file_size: u64,
         streamers: &StreamerInfos,
     ) -> Result<TreeOutline> {
-        tree::parse(class_name, payload, key_len, file_size, streamers)
+        tree::parse(class_name, payload, 0, key_len, file_size, streamers)
     }
 }
 

@@ -13,10 +13,11 @@ use std::collections::{HashMap, HashSet};
 /// More levels of derived classes are not real.
 const MAX_LEVELS: usize = 8;
 
-/// Outlines a tree's record; see [`TreeOutline::parse`].
+/// Outlines a tree's record, which begins at `start` of the bytes; see [`TreeOutline::parse`].
 pub(super) fn parse(
     class_name: &str,
     payload: &Bytes,
+    start: usize,
     key_len: u32,
     file_size: u64,
     streamers: &StreamerInfos,
@@ -31,6 +32,7 @@ pub(super) fn parse(
         maxima: HashMap::new(),
     };
     let mut marker = Marker::new(payload, key_len);
+    marker.cursor.seek(start)?;
     let derived = derived_headers(&mut marker, class_name)?;
     let header = marker.open()?;
     marker.cursor.tnamed()?;
@@ -56,7 +58,16 @@ pub(super) fn parse(
     }
     let outline = marker.finish(class_name)?;
     let branches = walk.resolve(&roots, &tree);
-    Ok(TreeOutline { payload: payload.clone(), outline, tree, branches })
+    Ok(TreeOutline {
+        payload: payload.clone(),
+        len: payload.len(),
+        class_name: class_name.to_owned(),
+        key_len,
+        outline,
+        tree,
+        grafted: Vec::new(),
+        branches,
+    })
 }
 
 /// Enters the classes that are derived from `TTree`: their names and headers, the outermost first.
