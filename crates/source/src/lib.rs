@@ -70,7 +70,10 @@ pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
 pub use physics::Physics;
 pub use retry::{LOG, once, tell};
 pub use server::server_of;
-pub use store::{Created, LocalStore, MemoryStore, Store, Stored, open_store};
+pub use store::{
+    CountingStore, Created, FaultyStore, LocalStore, MemoryStore, Store, StoreCall, StoreFault,
+    StoreOperation, Stored, open_store,
+};
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{BoxFuture, Identity, Opened, Source};
 pub use uses::{Reads, ServerUse};

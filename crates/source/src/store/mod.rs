@@ -3,10 +3,14 @@
 //! [`open_store`] makes a [`Store`] of a directory or the URL of a bucket. The one operation that others build upon is
 //! [`create`](Store::create): of all who create the same key, one is told that it did.
 
+mod counting;
+mod faulty;
 pub(crate) mod key;
 mod local;
 mod memory;
 
+pub use counting::{CountingStore, StoreCall, StoreOperation};
+pub use faulty::{FaultyStore, StoreFault};
 pub use local::LocalStore;
 pub use memory::MemoryStore;
 
