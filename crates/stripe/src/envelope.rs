@@ -26,10 +26,13 @@ pub enum Kind {
     Stripe = 4,
     /// Run, luminosity block and event number of each entry (`d/…`).
     Events = 5,
+    /// JSON: an entry of the log, a tag, a lease (`log/…`, `ref/…`, `lease/…`).
+    Record = 6,
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::Format, Kind::Snapshot, Kind::List, Kind::Stripe, Kind::Events];
+    const ALL: [Kind; 6] =
+        [Kind::Format, Kind::Snapshot, Kind::List, Kind::Stripe, Kind::Events, Kind::Record];
 
     /// For people.
     pub fn name(self) -> &'static str {
@@ -39,6 +42,7 @@ impl Kind {
             Kind::List => "a stripe list",
             Kind::Stripe => "a stripe",
             Kind::Events => "an index of events",
+            Kind::Record => "a record",
         }
     }
 }

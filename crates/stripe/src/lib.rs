@@ -12,12 +12,14 @@
 
 mod envelope;
 mod id;
+mod list;
 mod snapshot;
 mod stripe;
 mod wire;
 
 pub use envelope::{Envelope, Kind, seal, unseal};
 pub use id::{Id, Ids};
+pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
 pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
 pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
 pub use wire::checksum;

@@ -1,0 +1,319 @@
+//! Stripe lists: which objects hold the baskets of one product in one segment.
+
+mod statistics;
+mod wire;
+
+use crate::stripe::{Basket, Placed, too_long};
+use crate::{Envelope, Id, Kind, ObjectRef, checksum};
+use bytes::Bytes;
+use sapwood_core::{Error, Result};
+use statistics::Columns;
+pub use statistics::{Extremes, Statistics};
+
+/// An object: where it lies, and its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Which of [`crate::Snapshot::bases`].
+    pub base: u32,
+    /// Its name.
+    pub id: Id,
+}
+
+/// Where bytes lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In an object.
+    Object {
+        /// Which.
+        object: ObjectName,
+        /// Where they begin in it.
+        offset: u64,
+    },
+    /// Here: they are few.
+    Inline(Bytes),
+}
+
+/// The baskets of a product over some entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stripe {
+    /// Its first entry, in the segment.
+    pub first_entry: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Where the first basket begins.
+    pub place: Place,
+    /// Length of all baskets, which follow each other, in bytes.
+    pub len: u32,
+}
+
+/// A basket of one branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BasketPlace {
+    /// Its first entry, in the segment.
+    pub first_entry: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Where its record begins.
+    pub place: Place,
+    /// Length of the record in bytes; 0 if the branch has no basket.
+    pub len: u32,
+    /// XXH64 of the record.
+    pub checksum: u64,
+}
+
+/// Which objects hold the baskets of one product in one segment: one basket for each branch in each stripe.
+///
+/// ```
+/// use bytes::Bytes;
+/// use sapwood_stripe::{Id, ObjectBuilder, ObjectName, Place, StripeList};
+/// let mut builder = ObjectBuilder::default();
+/// builder.add("Muon", 0, 720, vec![Bytes::from("a record"), Bytes::from("another")])?;
+/// let (_, placed) = builder.finish()?;
+/// let object = ObjectName { base: 0, id: Id::random() };
+/// let mut list = StripeList::new(2);
+/// list.push(object, &placed[0], &[])?;
+/// let basket = list.basket(1, 0).unwrap();
+/// assert_eq!(basket.place, Place::Object { object, offset: placed[0].offset + 8 });
+/// assert_eq!((basket.first_entry, basket.entries, basket.len), (0, 720, 7));
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct StripeList {
+    /// Number of branches of the product.
+    branches: usize,
+    /// The first entry of each stripe, and the number of all entries.
+    firsts: Vec<u64>,
+    /// Which of `objects` holds each stripe (or [`INLINE`]), and where in it (or in `inline`).
+    places: Vec<(u32, u64)>,
+    objects: Vec<ObjectName>,
+    inline: Vec<u8>,
+    /// Of each stripe, where each basket begins in it, and where the last ends.
+    starts: Vec<u32>,
+    /// Of each stripe, those of each basket.
+    checksums: Vec<u64>,
+    statistics: Columns,
+}
+
+/// In place of the number of an object: the baskets are in the list itself.
+const INLINE: u32 = u32::MAX;
+
+impl StripeList {
+    /// Stripes of less than so many bytes are better kept in the list than in an object.
+    pub const INLINE_LIMIT: u64 = 512;
+
+    /// An empty one, for a product of so many branches.
+    pub fn new(branches: usize) -> StripeList {
+        StripeList {
+            branches,
+            firsts: vec![0],
+            places: Vec::new(),
+            objects: Vec::new(),
+            inline: Vec::new(),
+            starts: Vec::new(),
+            checksums: Vec::new(),
+            statistics: Columns::new(branches),
+        }
+    }
+
+    /// Adds the next stripe, which lies in an object. `statistics` are those of each branch, where known; none at all
+    /// may be given.
+    ///
+    /// # Errors
+    /// `Usage` if it has no entries, another number of branches, or statistics of another type than the stripes before;
+    /// `Limit` for 4 GiB and more.
+    pub fn push(
+        &mut self,
+        object: ObjectName,
+        placed: &Placed,
+        statistics: &[Option<Statistics>],
+    ) -> Result<()> {
+        let again = self.objects.last() == Some(&object);
+        let number = self.objects.len() - usize::from(again);
+        let number = u32::try_from(number).ok().filter(|number| *number != INLINE);
+        let number = number.ok_or_else(|| Error::usage("a stripe list has too many objects"))?;
+        self.add((number, placed.offset), placed.entries, &placed.baskets, statistics)?;
+        if !again {
+            self.objects.push(object);
+        }
+        Ok(())
+    }
+
+    /// Adds the next stripe, whose baskets are so few bytes that an object is too much for them.
+    ///
+    /// # Errors
+    /// As [`StripeList::push`].
+    pub fn push_inline(
+        &mut self,
+        entries: u64,
+        records: &[Bytes],
+        statistics: &[Option<Statistics>],
+    ) -> Result<()> {
+        let baskets = records.iter().map(|record| Basket::of(record)).collect::<Result<Vec<_>>>()?;
+        self.add((INLINE, self.inline.len() as u64), entries, &baskets, statistics)?;
+        records.iter().for_each(|record| self.inline.extend_from_slice(record));
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        place: (u32, u64),
+        entries: u64,
+        baskets: &[Basket],
+        statistics: &[Option<Statistics>],
+    ) -> Result<()> {
+        let end = self.entries().checked_add(entries);
+        let Some(end) = end.filter(|_| entries > 0 && baskets.len() == self.branches) else {
+            let (has, wants) = (baskets.len(), self.branches);
+            let message = format!("a stripe of {entries} entries has {has} baskets, the product has {wants}");
+            return Err(Error::usage(message));
+        };
+        let sum: u64 = baskets.iter().map(|basket| u64::from(basket.len)).sum();
+        u32::try_from(sum).map_err(|_| too_long(sum))?;
+        self.statistics.push(self.places.len(), statistics)?;
+        self.firsts.push(end);
+        self.places.push(place);
+        self.starts.push(0);
+        let mut start = 0;
+        for basket in baskets {
+            start += basket.len;
+            self.starts.push(start);
+            self.checksums.push(basket.checksum);
+        }
+        Ok(())
+    }
+
+    /// Number of branches.
+    pub fn branches(&self) -> usize {
+        self.branches
+    }
+
+    /// Number of stripes.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Number of entries.
+    pub fn entries(&self) -> u64 {
+        self.firsts.last().copied().unwrap_or_default()
+    }
+
+    /// The objects that hold the stripes, in the order of these.
+    pub fn objects(&self) -> &[ObjectName] {
+        &self.objects
+    }
+
+    /// Which stripe has an entry.
+    pub fn find(&self, entry: u64) -> Option<usize> {
+        let after = self.firsts.partition_point(|first| *first <= entry);
+        after.checked_sub(1).filter(|stripe| *stripe < self.len())
+    }
+
+    /// A stripe, by number.
+    pub fn stripe(&self, stripe: usize) -> Option<Stripe> {
+        let (first_entry, entries) = self.span(stripe)?;
+        let (start, end) = (0, self.start(self.branches, stripe)?);
+        let place = self.place(stripe, start, end)?;
+        Some(Stripe { first_entry, entries, place, len: end })
+    }
+
+    /// All of them.
+    pub fn stripes(&self) -> impl Iterator<Item = Stripe> + '_ {
+        (0..self.len()).filter_map(|stripe| self.stripe(stripe))
+    }
+
+    /// The basket of a branch in a stripe, both by number.
+    pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketPlace> {
+        if branch >= self.branches {
+            return None;
+        }
+        let (first_entry, entries) = self.span(stripe)?;
+        let (start, end) = (self.start(branch, stripe)?, self.start(branch + 1, stripe)?);
+        let checksum = *self.checksums.get(stripe * self.branches + branch)?;
+        Some(BasketPlace {
+            first_entry,
+            entries,
+            place: self.place(stripe, start, end)?,
+            len: end - start,
+            checksum,
+        })
+    }
+
+    /// The baskets of a branch, in order.
+    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketPlace> + '_ {
+        (0..self.len()).filter_map(move |stripe| self.basket(branch, stripe))
+    }
+
+    /// What is known of the values of a branch in a stripe.
+    pub fn statistics(&self, branch: usize, stripe: usize) -> Option<Statistics> {
+        self.statistics.get(branch, stripe)
+    }
+
+    fn span(&self, stripe: usize) -> Option<(u64, u64)> {
+        let (first, end) = (*self.firsts.get(stripe)?, *self.firsts.get(stripe + 1)?);
+        Some((first, end - first))
+    }
+
+    /// Where a basket begins in its stripe.
+    fn start(&self, branch: usize, stripe: usize) -> Option<u32> {
+        self.starts.get(stripe * (self.branches + 1) + branch).copied()
+    }
+
+    fn place(&self, stripe: usize, start: u32, end: u32) -> Option<Place> {
+        let (number, offset) = *self.places.get(stripe)?;
+        if number != INLINE {
+            let object = *self.objects.get(number as usize)?;
+            return Some(Place::Object { object, offset: offset + u64::from(start) });
+        }
+        let offset = usize::try_from(offset).ok()?;
+        let bytes = self.inline.get(offset + start as usize..offset + end as usize)?;
+        Some(Place::Inline(Bytes::copy_from_slice(bytes)))
+    }
+}
+
+/// Makes an object of the stripe lists of several products.
+///
+/// ```
+/// use sapwood_stripe::{Id, ListBuilder, StripeList};
+/// let mut builder = ListBuilder::new(Id::random());
+/// let list = StripeList::new(3);
+/// let place = builder.add(&list)?;
+/// let object = builder.finish();
+/// let section = object.slice(place.offset as usize..(place.offset + place.len) as usize);
+/// place.verify(&section)?;
+/// assert_eq!(StripeList::decode(&section, 3, 0)?, list);
+/// # Ok::<(), sapwood_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ListBuilder {
+    id: Id,
+    object: Vec<u8>,
+}
+
+impl ListBuilder {
+    /// For an object of that name, below the dataset itself.
+    pub fn new(id: Id) -> ListBuilder {
+        ListBuilder { id, object: vec![0; Envelope::LEN] }
+    }
+
+    /// Adds a list; which part of the object it is.
+    ///
+    /// # Errors
+    /// `Limit` if it is too long to be read again.
+    pub fn add(&mut self, list: &StripeList) -> Result<ObjectRef> {
+        let section = list.encode()?;
+        let offset = self.object.len() as u64;
+        let (len, checksum) = (section.len() as u64, checksum(&section));
+        self.object.extend(section);
+        Ok(ObjectRef { base: 0, id: self.id, offset, len, checksum })
+    }
+
+    /// The object.
+    pub fn finish(self) -> Bytes {
+        crate::envelope::close(Kind::List, self.object)
+    }
+}

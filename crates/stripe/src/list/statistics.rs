@@ -1,0 +1,109 @@
+//! What is known of the values in a basket, so that a cut can pass over stripes.
+
+use sapwood_core::{Error, Result};
+
+/// The least and the greatest value, exactly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Extremes {
+    /// Of signed integers.
+    Signed(i64, i64),
+    /// Of unsigned integers, and truth values.
+    Unsigned(u64, u64),
+    /// Of floating-point numbers that are numbers; both are numbers.
+    Float(f64, f64),
+}
+
+/// What is known of the values of a branch in a stripe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Statistics {
+    /// Number of values, of all entries together.
+    pub count: u64,
+    /// How many of them are not a number (NaN).
+    pub nans: u64,
+    /// Of those that are numbers; none if there is no such value.
+    pub extremes: Option<Extremes>,
+}
+
+/// Those of all branches and stripes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Columns {
+    /// For each branch.
+    pub(super) columns: Vec<Column>,
+}
+
+/// Those of a branch: empty, or with a row for each stripe up to the last that is known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Column {
+    /// 0: no rows; 1: signed; 2: unsigned; 3: floating-point; 4: no value was a number so far.
+    pub(super) kind: u8,
+    /// Count (or [`UNKNOWN`]), NaNs, the bits of least and greatest.
+    pub(super) rows: Vec<[u64; 4]>,
+}
+
+/// In place of the number of values: nothing is known.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+
+/// Kind of a column without rows.
+pub(super) const NONE: u8 = 0;
+/// Kind of a column of which nothing is known but that no value is a number.
+pub(super) const NOT_NUMBERS: u8 = 4;
+
+impl Columns {
+    pub(super) fn new(branches: usize) -> Columns {
+        Columns { columns: vec![Column::default(); branches] }
+    }
+
+    /// Adds those of a stripe, of which there are so many before it.
+    pub(super) fn push(&mut self, stripe: usize, statistics: &[Option<Statistics>]) -> Result<()> {
+        let pairs = || self.columns.iter().zip(statistics);
+        let fits = |(column, new): (&Column, &Option<Statistics>)| {
+            let kind = new.as_ref().map_or(NONE, kind);
+            kind == column.kind || [kind, column.kind].iter().any(|kind| [NONE, NOT_NUMBERS].contains(kind))
+        };
+        if !(statistics.is_empty() || statistics.len() == self.columns.len()) || !pairs().all(fits) {
+            return Err(Error::usage("statistics of a stripe are not like those of the one before"));
+        }
+        for (column, new) in self.columns.iter_mut().zip(statistics) {
+            let Some(new) = new.filter(|new| new.count != UNKNOWN) else { continue };
+            if [NONE, NOT_NUMBERS].contains(&column.kind) {
+                column.kind = kind(&new);
+            }
+            column.rows.resize(stripe, [UNKNOWN, 0, 0, 0]);
+            column.rows.push(row(&new));
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&self, branch: usize, stripe: usize) -> Option<Statistics> {
+        let column = self.columns.get(branch)?;
+        let [count, nans, low, high] = *column.rows.get(stripe)?;
+        let extremes = match column.kind {
+            1 => Some(Extremes::Signed(low.cast_signed(), high.cast_signed())),
+            2 => Some(Extremes::Unsigned(low, high)),
+            3 => Some(Extremes::Float(f64::from_bits(low), f64::from_bits(high))),
+            _ => None,
+        };
+        (count != UNKNOWN).then(|| Statistics { count, nans, extremes: extremes.filter(|_| count > nans) })
+    }
+}
+
+fn kind(statistics: &Statistics) -> u8 {
+    match statistics.extremes {
+        None => NOT_NUMBERS,
+        Some(Extremes::Signed(..)) => 1,
+        Some(Extremes::Unsigned(..)) => 2,
+        Some(Extremes::Float(..)) => 3,
+    }
+}
+
+fn row(statistics: &Statistics) -> [u64; 4] {
+    let (low, high) = match statistics.extremes {
+        None => (0, 0),
+        Some(Extremes::Signed(low, high)) => (low.cast_unsigned(), high.cast_unsigned()),
+        Some(Extremes::Unsigned(low, high)) => (low, high),
+        Some(Extremes::Float(low, high)) => (low.to_bits(), high.to_bits()),
+    };
+    // Without extremes there is no value that is a number.
+    let nans = if statistics.extremes.is_none() { statistics.count } else { statistics.nans };
+    [statistics.count, nans, low, high]
+}
