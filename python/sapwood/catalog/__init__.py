@@ -1,0 +1,28 @@
+"""A catalogue of datasets in a database: what there is, where, in which versions, and what was made of what.
+
+SQLite keeps it in a file, PostgreSQL for many people. It needs SQLAlchemy: ``pip install 'sapwood[catalog]'``.
+In PostgreSQL it needs psycopg, too: ``pip install 'sapwood[postgresql]'``.
+"""
+
+from __future__ import annotations
+
+try:
+    import sqlalchemy as _sqlalchemy  # noqa: F401
+except ImportError:
+    raise ImportError("a catalogue needs SQLAlchemy: pip install 'sapwood[catalog]'") from None
+
+from ._catalog import Catalog
+from ._log import DatabaseLog
+from ._records import Dataset, Input, Match, Product, Refreshed, Related, Version
+
+__all__ = [
+    "Catalog",
+    "DatabaseLog",
+    "Dataset",
+    "Input",
+    "Match",
+    "Product",
+    "Refreshed",
+    "Related",
+    "Version",
+]

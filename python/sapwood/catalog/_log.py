@@ -1,0 +1,60 @@
+"""Logs of datasets in a database instead of the bucket: the same operations."""
+
+from __future__ import annotations
+
+import os
+
+from sqlalchemy import func, insert, select
+
+from ..errors import ConflictError
+from . import _changes, _schema
+from ._database import Database, default_url
+
+
+class DatabaseLog:
+    """The log of one dataset: numbered entries that are made once and never changed.
+
+    A database decides in one transaction whose entry has a number, where an object store has to be asked by
+    conditional writes. The data stay in the bucket.
+
+    Args:
+        url: the database, as of :class:`Catalog`.
+        dataset: identity of the dataset.
+    """
+
+    def __init__(self, url: str | os.PathLike[str] | None, dataset: str) -> None:
+        self._database = Database(default_url() if url is None else url)
+        self.dataset = dataset
+
+    def tip(self) -> int:
+        """The number of the last entry; 0 if there is none."""
+        table = _schema.commits
+        with self._database.reading() as connection:
+            last = select(func.max(table.c.number)).where(table.c.dataset == self.dataset)
+            return connection.scalar(last) or 0
+
+    def read(self, number: int) -> bytes | None:
+        """An entry, or None if there is none of this number."""
+        table = _schema.commits
+        where = (table.c.dataset == self.dataset, table.c.number == number)
+        with self._database.reading() as connection:
+            entry = connection.scalar(select(table.c.entry).where(*where))
+        return None if entry is None else bytes(entry)
+
+    def create(self, number: int, entry: bytes) -> bool:
+        """Makes an entry; False if there is one of this number, which stays as it is.
+
+        Raises:
+            NetworkError, DeadlineError, ServerError: the entry may have been made: read it to know.
+        """
+        row = {"dataset": self.dataset, "number": number, "entry": entry, "time_ms": _changes.now_ms()}
+        try:
+            with self._database.writing(alone=False) as connection:
+                connection.execute(insert(_schema.commits).values(row))
+        except ConflictError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Ends the connections to the database."""
+        self._database.close()

@@ -1,0 +1,184 @@
+"""The tables of a catalogue, and how older ones become those of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    func,
+    inspect,
+    select,
+)
+
+from ..errors import UnsupportedTypeError
+
+VERSION = 2
+"""That of the tables below; each change of them adds one, and a step to :data:`STEPS`."""
+
+metadata = MetaData()
+
+state = Table(
+    "sapwood_catalog",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+)
+
+
+def _of_dataset() -> Column[int]:
+    return Column("dataset", ForeignKey("sapwood_datasets.id", ondelete="CASCADE"), primary_key=True)
+
+
+datasets = Table(
+    "sapwood_datasets",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("identity", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("tree", Text, nullable=False),
+    # The last version that was read, and what it holds.
+    Column("tip", BigInteger, nullable=False),
+    # Versions before this one have expired, unless they have a tag.
+    Column("oldest", BigInteger, nullable=False),
+    Column("snapshot", Text, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("bytes", BigInteger),
+    Column("objects", BigInteger),
+    Column("added_ms", BigInteger, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+    Column("refreshed_ms", BigInteger, nullable=False),
+)
+
+locations = Table(
+    "sapwood_locations",
+    metadata,
+    _of_dataset(),
+    Column("place", Integer, primary_key=True),
+    Column("url", Text, nullable=False, unique=True),
+)
+
+versions = Table(
+    "sapwood_versions",
+    metadata,
+    _of_dataset(),
+    Column("version", BigInteger, primary_key=True),
+    Column("snapshot", Text),
+    Column("parent", BigInteger),
+    Column("operation", Text, nullable=False),
+    Column("what", Text),
+    Column("time_ms", BigInteger, nullable=False),
+    Column("who", Text),
+    Column("tool", Text),
+    Column("job", Text),
+    # Unknown of versions that had expired before they were seen.
+    Column("entries", BigInteger),
+    Column("parameters", Text, nullable=False, default="{}"),
+)
+
+# A row holds for the versions of the dataset from `since` on, before `until`.
+products = Table(
+    "sapwood_products",
+    metadata,
+    _of_dataset(),
+    Column("name", Text, primary_key=True),
+    Column("since", BigInteger, primary_key=True),
+    Column("until", BigInteger),
+    Column("version", BigInteger, nullable=False),
+    Column("branches", Integer),
+    # As they were in the last version in which they were counted.
+    Column("entries", BigInteger),
+    Column("bytes", BigInteger),
+    Column("objects", BigInteger),
+    Index("sapwood_products_by_name", "name", "version"),
+)
+
+segments = Table(
+    "sapwood_segments",
+    metadata,
+    _of_dataset(),
+    Column("number", BigInteger, primary_key=True),
+    Column("since", BigInteger, primary_key=True),
+    Column("until", BigInteger),
+    Column("entries", BigInteger, nullable=False),
+    Column("batch", BigInteger, nullable=False),
+)
+
+# What a version was made of: a file, or a version of a dataset, catalogued or not.
+inputs = Table(
+    "sapwood_inputs",
+    metadata,
+    _of_dataset(),
+    Column("version", BigInteger, primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("of_version", Text),
+    Index("sapwood_inputs_by_url", "url"),
+)
+
+tags = Table(
+    "sapwood_tags",
+    metadata,
+    _of_dataset(),
+    Column("name", Text, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+)
+
+OF_DATASETS = (locations, versions, products, segments, inputs, tags)
+"""What belongs to a dataset of the catalogue, and goes with it."""
+
+# The logs of datasets that keep theirs here. They belong to the datasets, catalogued or not.
+commits = Table(
+    "sapwood_commits",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry", LargeBinary, nullable=False),
+    Column("time_ms", BigInteger, nullable=False),
+)
+
+
+def _add_commits(connection: Connection) -> None:
+    commits.create(connection)
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_commits}
+"""What makes the tables of a version those of the next one."""
+
+
+def version_of(connection: Connection) -> int | None:
+    """The version of the tables in a database; None if there are none."""
+    if not inspect(connection).has_table(state.name):
+        return None
+    version: int | None = connection.scalar(select(func.max(state.c.version)))
+    return version
+
+
+def upgrade(connection: Connection) -> None:
+    """Makes the tables those of today: all, or those that older ones lack."""
+    found = version_of(connection)
+    if found is None:
+        metadata.create_all(connection)
+    else:
+        for version in range(found, VERSION):
+            STEPS[version](connection)
+        connection.execute(state.delete())
+    connection.execute(state.insert().values(version=VERSION))
+
+
+def check_version(found: int, shown: str) -> None:
+    """Refuses the tables of a newer sapwood: what it relies on is not known here."""
+    if found > VERSION:
+        raise UnsupportedTypeError(
+            f"the catalogue {shown} has version {found}, and this sapwood knows {VERSION}",
+            url=shown,
+            hint="install a newer sapwood",
+        )
