@@ -12,6 +12,8 @@
 
 mod envelope;
 mod id;
+pub mod keys;
+mod layout;
 mod list;
 mod snapshot;
 mod stripe;
@@ -19,6 +21,7 @@ mod wire;
 
 pub use envelope::{Envelope, Kind, seal, unseal};
 pub use id::{Id, Ids};
+pub use layout::{Layout, LayoutOptions, Planned, plan};
 pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
 pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
 pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};

@@ -1,0 +1,208 @@
+//! How many entries make a batch and a stripe, and which products share an object.
+
+use std::ops::RangeInclusive;
+
+/// Ceph keeps what is not longer in one piece, without a list of pieces.
+const OBJECT_LIMIT: f64 = 4_194_304.0;
+
+/// No basket has more entries.
+const BATCH_LIMIT: u64 = 1 << 31;
+
+/// What a layout should be like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayoutOptions {
+    /// Bytes that an object should have: 512 KiB if not said. Below 256 KiB most of a request's cost is not for bytes.
+    pub target: u64,
+    /// Bytes that all products of a batch should have together: 32 MiB if not said. A batch is what readers and writers hold in
+    /// memory at once, at least.
+    pub batch_bytes: u64,
+    /// Entries of a batch, if that is not to be chosen.
+    pub batch: Option<u64>,
+    /// Entries that a chosen batch may have.
+    pub batch_bounds: RangeInclusive<u64>,
+    /// Whether products that are small share objects.
+    pub group: bool,
+    /// What the store fills objects up to, in bytes; 0 if it does not. Ceph's erasure code of k + m: k × 4 KiB.
+    pub pad_quantum: u64,
+}
+
+impl Default for LayoutOptions {
+    fn default() -> Self {
+        LayoutOptions {
+            target: 512 << 10,
+            batch_bytes: 32 << 20,
+            batch: None,
+            batch_bounds: 1..=1_000_000,
+            group: true,
+            pad_quantum: 0,
+        }
+    }
+}
+
+/// How the entries of a segment are divided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Entries of a batch.
+    pub batch: u64,
+    /// What makes an object, in the order of the first products.
+    pub objects: Vec<Planned>,
+}
+
+/// Products that stand in an object, and for how many entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Places of the products among those that were planned for.
+    pub products: Vec<usize>,
+    /// Entries of an object; divides [`Layout::batch`].
+    pub entries: u64,
+}
+
+/// Plans for products of which the compressed bytes per entry are known.
+///
+/// ```
+/// use sapwood_stripe::{LayoutOptions, Planned, plan};
+/// // A large product, and two small ones.
+/// let layout = plan(&[40_000.0, 20.0, 50.0], &LayoutOptions::default());
+/// assert_eq!(layout.batch, 840);
+/// assert_eq!(layout.objects, [
+///     Planned { products: vec![0], entries: 14 },
+///     Planned { products: vec![1, 2], entries: 840 },
+/// ]);
+/// ```
+pub fn plan(bytes_per_entry: &[f64], options: &LayoutOptions) -> Layout {
+    let known = |bytes: &f64| if bytes.is_finite() { bytes.max(0.0) } else { 0.0 };
+    let bytes: Vec<f64> = bytes_per_entry.iter().map(known).collect();
+    let target = options.target.max(1) as f64;
+    let batch = options.batch.unwrap_or_else(|| choose_batch(bytes.iter().sum(), options));
+    let batch = batch.clamp(1, BATCH_LIMIT);
+    let divisors = divisors(batch);
+    let mut objects: Vec<Planned> = Vec::new();
+    // The group that is not full, and its bytes.
+    let mut open: Option<(usize, f64)> = None;
+    for (product, bytes) in bytes.into_iter().enumerate() {
+        let whole = bytes * batch as f64;
+        if !options.group || whole >= target / 2.0 {
+            let entries = choose_entries(bytes, &divisors, options);
+            objects.push(Planned { products: vec![product], entries });
+            continue;
+        }
+        let room = open.filter(|(_, sum)| sum + whole <= 1.25 * target);
+        if let Some((group, sum)) = room
+            && let Some(group) = objects.get_mut(group)
+        {
+            group.products.push(product);
+            open = open.map(|(number, _)| (number, sum + whole));
+        } else {
+            open = Some((objects.len(), whole));
+            objects.push(Planned { products: vec![product], entries: batch });
+        }
+    }
+    Layout { batch, objects }
+}
+
+/// The number near the wanted one that has the most divisors.
+fn choose_batch(bytes_per_entry: f64, options: &LayoutOptions) -> u64 {
+    let (least, most) = (*options.batch_bounds.start(), *options.batch_bounds.end());
+    // Of an empty product, as many as may be.
+    let wanted = (options.batch_bytes as f64 / bytes_per_entry.max(1e-9)) as u64;
+    let wanted = wanted.clamp(least.max(1), most.max(least).max(1));
+    let range = (wanted - wanted / 4).max(least)..=wanted.saturating_add(wanted / 4).min(most);
+    let mut best = (1, wanted);
+    for (number, count) in smooth_numbers(*range.end()) {
+        let nearer = number.abs_diff(wanted) < best.1.abs_diff(wanted);
+        if range.contains(&number) && (count > best.0 || count == best.0 && nearer) {
+            best = (count, number);
+        }
+    }
+    best.1
+}
+
+/// Numbers up to `limit` that only 2, 3, 5 and 7 divide, and how many divisors each has.
+fn smooth_numbers(limit: u64) -> Vec<(u64, u64)> {
+    let mut numbers = vec![(1u64, 1u64)];
+    for prime in [2, 3, 5, 7] {
+        for place in 0..numbers.len() {
+            let Some(&(mut number, count)) = numbers.get(place) else { break };
+            let mut power = 1;
+            while let Some(next) = number.checked_mul(prime).filter(|next| *next <= limit) {
+                (number, power) = (next, power + 1);
+                numbers.push((number, count * power));
+            }
+        }
+    }
+    numbers
+}
+
+/// All divisors, in no order.
+fn divisors(number: u64) -> Vec<u64> {
+    let small = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor));
+    small.flat_map(|divisor| [divisor, number / divisor]).collect()
+}
+
+/// The divisor with which an object comes nearest to the target, and the store adds least to it.
+fn choose_entries(bytes_per_entry: f64, divisors: &[u64], options: &LayoutOptions) -> u64 {
+    let cost = |entries: u64| {
+        let size = (entries as f64 * bytes_per_entry).max(1.0);
+        let distance = (size / options.target.max(1) as f64).ln().abs();
+        // Lengths differ from stripe to stripe, so half of the last piece is empty, on average.
+        let padding = options.pad_quantum as f64 / 2.0 / size;
+        let too_long = if size > OBJECT_LIMIT && entries > 1 { 1e9 } else { 0.0 };
+        distance + padding + too_long
+    };
+    divisors.iter().copied().min_by(|one, other| cost(*one).total_cmp(&cost(*other))).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn batches_have_many_divisors() {
+        let batch = |bytes: f64| plan(&[bytes], &LayoutOptions::default()).batch;
+        // As NanoAOD, MiniAOD and AOD have.
+        assert_eq!([4e3, 45e3, 450e3].map(batch), [10080, 840, 72]);
+        assert_eq!([0.0, f64::NAN, -1.0].map(batch), [907_200; 3]);
+        assert_eq!(batch(1e12), 1);
+    }
+
+    #[test]
+    fn entries_per_stripe_change_with_the_pad_quantum() {
+        let entries = |pad_quantum| {
+            let options =
+                LayoutOptions { target: 20_000, batch: Some(144), pad_quantum, ..LayoutOptions::default() };
+            plan(&[1000.0], &options).objects[0].entries
+        };
+        assert_eq!((entries(0), entries(32_768)), (18, 24));
+    }
+
+    #[test]
+    fn products_are_alone_where_grouping_is_not_wanted() {
+        let options = LayoutOptions { group: false, batch: Some(720), ..LayoutOptions::default() };
+        let objects = plan(&[1.0, 1.0], &options).objects;
+        assert_eq!(objects.iter().map(|object| object.products.len()).collect::<Vec<_>>(), [1, 1]);
+        assert!(objects.iter().all(|object| object.entries == 720));
+    }
+
+    proptest! {
+        #[test]
+        fn every_product_is_planned_once_and_stripes_divide_the_batch(
+            bytes in prop::collection::vec(0.0f64..1e6, 0..300),
+            target in 1u64..4_000_000,
+            batch in prop::option::of(1u64..100_000),
+            group: bool,
+        ) {
+            let options = LayoutOptions { target, batch, group, ..LayoutOptions::default() };
+            let layout = plan(&bytes, &options);
+            prop_assert!(batch.is_none_or(|batch| batch == layout.batch));
+            let mut seen: Vec<usize> = layout.objects.iter().flat_map(|object| object.products.clone()).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..bytes.len()).collect::<Vec<_>>());
+            for object in &layout.objects {
+                prop_assert_eq!(layout.batch % object.entries, 0);
+                let size: f64 = object.products.iter().map(|p| bytes[*p] * object.entries as f64).sum();
+                prop_assert!(size <= (target as f64 * 1.25).max(OBJECT_LIMIT) || object.entries == 1);
+            }
+        }
+    }
+}
