@@ -1,7 +1,7 @@
 """A catalogue of datasets in a database: what there is, where, in which versions, and what was made of what.
 
-SQLite keeps it in a file, PostgreSQL for many people. It needs SQLAlchemy: ``pip install 'sapwood[catalog]'``.
-In PostgreSQL it needs psycopg, too: ``pip install 'sapwood[postgresql]'``.
+SQLite keeps it in a file, PostgreSQL for many people. Needs ``pip install 'sapwood[catalog]'``; for
+PostgreSQL, ``pip install 'sapwood[postgresql]'``.
 """
 
 from __future__ import annotations

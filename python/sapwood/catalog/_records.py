@@ -10,7 +10,9 @@ from typing import Any
 __all__ = ["Dataset", "Input", "Match", "Product", "Refreshed", "Related", "Version"]
 
 
-class _Record:
+class Record:
+    """What JSON can be made of."""
+
     def to_dict(self) -> dict[str, Any]:
         """The same for JSON: times as in ISO 8601."""
         plain: dict[str, Any] = _plain(asdict(self))  # type: ignore[call-overload]
@@ -28,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Dataset(_Record):
+class Dataset(Record):
     """A dataset, as it was when the catalogue looked at it last.
 
     Attributes:
@@ -61,7 +63,7 @@ class Dataset(_Record):
 
 
 @dataclass(frozen=True)
-class Input(_Record):
+class Input(Record):
     """What a version was made of.
 
     Attributes:
@@ -76,7 +78,7 @@ class Input(_Record):
 
 
 @dataclass(frozen=True)
-class Version(_Record):
+class Version(Record):
     """A version of a dataset.
 
     Attributes:
@@ -111,7 +113,7 @@ class Version(_Record):
 
 
 @dataclass(frozen=True)
-class Product(_Record):
+class Product(Record):
     """Columns of a dataset that are read, added and replaced together.
 
     Attributes:
@@ -136,7 +138,7 @@ class Product(_Record):
 
 
 @dataclass(frozen=True)
-class Match(_Record):
+class Match(Record):
     """A product of a dataset that was looked for."""
 
     dataset: str
@@ -145,7 +147,7 @@ class Match(_Record):
 
 
 @dataclass(frozen=True)
-class Related(_Record):
+class Related(Record):
     """Something that a dataset was made of, or that was made of it.
 
     Attributes:
@@ -166,7 +168,7 @@ class Related(_Record):
 
 
 @dataclass(frozen=True)
-class Refreshed(_Record):
+class Refreshed(Record):
     """What looking at a dataset again has shown.
 
     Attributes:

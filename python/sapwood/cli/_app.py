@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .cache import app as cache
+from .catalog import app as catalog
 from .convert import convert
 from .doctor import doctor
 from .head import head
@@ -78,4 +79,5 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(cache, name="cache")
+app.add_typer(catalog, name="catalog")
 app.add_typer(profile, name="profile")

@@ -1,0 +1,112 @@
+"""`sapwood catalog`: what people and scripts see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+
+from typer.testing import CliRunner  # noqa: E402
+
+from sapwood.cli._app import app  # noqa: E402
+
+DATA = "s3://bucket/data"
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `sapwood catalog` with a catalogue of its own; its exit code, and what it prints."""
+    monkeypatch.setenv("SAPWOOD_CATALOG", str(tmp_path / "c.sqlite"))
+
+    def call(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["catalog", *arguments])
+        return done.exit_code, done.output
+
+    return call
+
+
+@pytest.fixture
+def filled(run: Run, datasets: Any) -> Any:
+    """Two datasets, the second made of the first."""
+    datasets.commit(DATA, "create", {"Muon": 1, "Jet": 1}, inputs=("/data/a.root:Events",))
+    datasets.commit(DATA, "replace", {"Muon": 1, "Jet": 2})
+    datasets.commit("/local/skim", "create", {"Muon": 1}, inputs=(f"{DATA}@v2",), entries=10)
+    code, shown = run("add", DATA, "/local/skim")
+    assert code == 0 and "skim" in shown
+    return datasets
+
+
+def test_an_empty_catalogue_is_listed(run: Run) -> None:
+    code, shown = run("ls")
+    assert code == 0 and shown.split() == [
+        "dataset",
+        "version",
+        "products",
+        "entries",
+        "size",
+        "changed",
+        "place",
+    ]
+    assert json.loads(run("ls", "--json")[1]) == {"datasets": []}
+
+
+def test_datasets_are_listed_and_searched(filled: Any, run: Run) -> None:
+    assert [line.split()[:4] for line in run("ls")[1].splitlines()[1:]] == [
+        ["data", "v2", "2", "1,000"],
+        ["skim", "v1", "1", "10"],
+    ]
+    assert "skim" not in run("search", "bucket")[1]
+    found = json.loads(run("search", "--product", "Jet", "--at-least", "2", "--json")[1])
+    assert [one["name"] for one in found["datasets"]] == ["data"]
+    assert [(one["dataset"], one["product"]["version"]) for one in found["products"]] == [("data", 2)]
+    assert run("search", "-p", "Muon")[1].count("Muon") == 2
+
+
+def test_a_dataset_is_shown(filled: Any, run: Run) -> None:
+    code, shown = run("show", "data")
+    assert code == 0 and DATA in shown and "Jet" in shown and "replace" in shown
+    told = json.loads(run("show", "data", "--version", "1", "--json")[1])
+    assert {one["name"]: one["version"] for one in told["products"]} == {"Muon": 1, "Jet": 1}
+    assert [one["version"] for one in told["versions"]] == [2, 1]
+
+
+def test_lineage(filled: Any, run: Run) -> None:
+    code, shown = run("lineage", "data")
+    assert code == 0 and "/data/a.root:Events" in shown and "skim@v1" in shown
+    told = json.loads(run("lineage", "skim", "--json")[1])
+    assert [one["steps"] for one in told["ancestors"]] == [1, 2] and told["descendants"] == []
+
+
+def test_a_refresh_tells_what_is_new_and_what_failed(filled: Any, run: Run) -> None:
+    filled.commit("/local/skim", "append", {"Muon": 1})
+    del filled.histories[DATA]
+    code, shown = run("refresh")
+    assert code == 1
+    assert "skim      v1  v2" in shown and "no dataset at s3://bucket/data" in shown
+
+
+def test_what_is_not_there_is_told_in_a_line(filled: Any, run: Run) -> None:
+    code, shown = run("show", "dta")
+    assert code == 3 and "the nearest names are 'data'" in shown and "Traceback" not in shown
+    assert run("forget", "data")[0] == 0
+    assert run("show", "data")[0] == 3
+
+
+def test_a_password_is_never_shown(run: Run) -> None:
+    url = "postgresql://ada:hunter2@127.0.0.1:9/nowhere"
+    code, shown = run("ls", "--catalog", url, "--json")
+    assert code == 5 and "127.0.0.1:9" in shown and "hunter2" not in shown and "ada" not in shown
+
+
+def test_what_is_no_catalogue_is_refused(run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("nothing of a database, but long enough that it could be one\n" * 100)
+    code, shown = run("ls", "--catalog", str(other))
+    assert code == 4 and "notes.txt" in shown
+    assert run("ls", "--catalog", "mysql://host/x")[0] == 2
