@@ -2,7 +2,8 @@
 //!
 //! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
 //! - [`Proxy`] puts distance between a client and a server: see [`Link`].
-//! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`.
+//! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
+//!   of stores.
 //!
 //! The program `sapwood-testkit serve` offers server and proxy to other languages.
 
@@ -14,6 +15,7 @@ mod request;
 mod respond;
 mod server;
 mod stats;
+mod store;
 
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};
@@ -22,3 +24,4 @@ pub use proxy::{Link, LinkFault, Proxy};
 pub use request::Request;
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
+pub use store::store_conformance;

@@ -190,8 +190,7 @@ impl Inner {
                 let key = if directory.is_empty() { name } else { format!("{directory}/{name}") };
                 // Files of others are not ours to list; what was removed meanwhile is not there.
                 let Ok(metadata) = fs::metadata(entry.path()) else { continue };
-                let below = key.starts_with(prefix) || prefix.starts_with(&format!("{key}/"));
-                if key::check(&key).is_err() || !below {
+                if key::check(&key).is_err() || !key.starts_with(prefix) {
                     continue;
                 }
                 if metadata.is_dir() && entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {

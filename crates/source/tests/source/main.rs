@@ -8,6 +8,7 @@ mod local;
 mod opening;
 mod reading;
 mod real_server;
+mod stores;
 mod tls;
 mod versions;
 

@@ -1,0 +1,247 @@
+//! What every store must do: the contract of `sapwood_source::Store`, checked.
+
+use crate::sample;
+use bytes::Bytes;
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{Created, Store};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Writers in a race.
+const WRITERS: usize = 16;
+
+/// Requests that are in flight together.
+const FLYING: usize = 32;
+
+/// More objects than a page of a list has.
+const MANY: usize = 1100;
+
+/// What clocks that tell whole seconds are off by, and those that are not quite the same.
+const SECONDS: Duration = Duration::from_secs(2);
+
+/// Checks that a store keeps the contract. It is to be empty, and is so afterwards. `rounds` is the number of races.
+///
+/// # Panics
+/// If it does not.
+pub async fn store_conformance(store: Arc<dyn Store>, rounds: usize) {
+    let store = &*store;
+    misses_what_is_not_there(store).await;
+    reads_what_was_written(store).await;
+    reads_ranges(store).await;
+    refuses_what_is_no_key(store).await;
+    creates_once(store).await;
+    one_of_many_creates(store, rounds).await;
+    shows_whole_objects(store).await;
+    lists_and_removes(store).await;
+    tells_the_time(store).await;
+    keeps_deadlines(store).await;
+}
+
+/// The deadline of what should take no time.
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_secs(60))
+}
+
+/// The value, or the end of the test.
+#[expect(clippy::panic, reason = "it is a test that fails")]
+fn must<T>(result: Result<T>, what: &str) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("to {what} failed: {error}"),
+    }
+}
+
+fn kind<T>(result: Result<T>) -> Option<ErrorKind> {
+    result.as_ref().err().map(Error::kind)
+}
+
+async fn put(store: &dyn Store, key: &str, content: impl Into<Bytes>) {
+    must(store.put(key, content.into(), soon()).await, "put");
+}
+
+async fn get(store: &dyn Store, key: &str) -> Bytes {
+    must(store.get(key, None, soon()).await, "get")
+}
+
+async fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
+    must(store.list(prefix, soon()).await, "list").into_iter().map(|stored| stored.key).collect()
+}
+
+async fn delete(store: &dyn Store, keys: &[String]) {
+    must(store.delete(keys, soon()).await, "delete");
+}
+
+async fn misses_what_is_not_there(store: &dyn Store) {
+    assert_eq!(keys(store, "").await, Vec::<String>::new(), "it is empty at first");
+    let part = ByteRange { start: 0, len: 1 };
+    let nothing = ByteRange { start: 0, len: 0 };
+    for range in [None, Some(part), Some(nothing)] {
+        assert_eq!(kind(store.get("a/b", range, soon()).await), Some(ErrorKind::NotFound), "{range:?}");
+    }
+    let missing = store.stat("a/b", soon()).await;
+    let error = missing.as_ref().err().map(Error::to_string).unwrap_or_default();
+    assert!(error.contains(&format!("{}/a/b", store.url())), "an error names the object: {error}");
+    assert_eq!(kind(missing), Some(ErrorKind::NotFound));
+    assert_eq!(keys(store, "a/").await, Vec::<String>::new());
+    delete(store, &["a/b".to_owned()]).await;
+    delete(store, &[]).await;
+}
+
+async fn reads_what_was_written(store: &dyn Store) {
+    for size in [0, 1, 1000, 3 << 20] {
+        put(store, "w/one", sample(size)).await;
+        assert!(get(store, "w/one").await == sample(size), "{size} bytes come back");
+        let stat = must(store.stat("w/one", soon()).await, "stat");
+        assert_eq!((stat.key.as_str(), stat.size), ("w/one", size as u64));
+    }
+    let odd = "w/a.b_c=d+e@f-g/00000000000000000001";
+    put(store, odd, "x").await;
+    assert_eq!(get(store, odd).await, "x");
+    assert_eq!(keys(store, "w/").await, [odd, "w/one"]);
+    delete(store, &["w/one".to_owned(), odd.to_owned()]).await;
+    assert_eq!(kind(store.get(odd, None, soon()).await), Some(ErrorKind::NotFound), "it is gone");
+}
+
+async fn reads_ranges(store: &dyn Store) {
+    let content = sample(10_000);
+    put(store, "r", content.clone()).await;
+    for (start, len) in [(0, 10_000), (0, 1), (9_999, 1), (10_000, 0), (0, 0), (1234, 4321)] {
+        let range = ByteRange { start, len };
+        let part = must(store.get("r", Some(range), soon()).await, "get a range");
+        assert!(part == content[start as usize..(start + len) as usize], "{range}");
+    }
+    for (start, len) in [(0, 10_001), (9_999, 2), (10_000, 1), (20_000, 5)] {
+        let range = ByteRange { start, len };
+        assert_eq!(kind(store.get("r", Some(range), soon()).await), Some(ErrorKind::Truncated), "{range}");
+    }
+    put(store, "r", "").await;
+    let range = ByteRange { start: 0, len: 1 };
+    assert_eq!(kind(store.get("r", Some(range), soon()).await), Some(ErrorKind::Truncated), "of nothing");
+    delete(store, &["r".to_owned()]).await;
+}
+
+async fn refuses_what_is_no_key(store: &dyn Store) {
+    for key in ["", "/", "/a", "a/", "..", "a/../../b", ".part/a", "a b", "a%2Fb", "a?b"] {
+        let kinds = [
+            kind(store.get(key, None, soon()).await),
+            kind(store.put(key, "x".into(), soon()).await),
+            kind(store.create(key, "x".into(), soon()).await),
+            kind(store.stat(key, soon()).await),
+            kind(store.delete(&[key.to_owned()], soon()).await),
+        ];
+        assert_eq!(kinds, [Some(ErrorKind::Usage); 5], "'{key}' is no key");
+    }
+    assert_eq!(kind(store.list("../", soon()).await), Some(ErrorKind::Usage));
+}
+
+async fn creates_once(store: &dyn Store) {
+    let create = |content: &'static str| store.create("c/one", content.into(), soon());
+    assert!(matches!(must(create("first").await, "create"), Created::Done));
+    assert!(matches!(must(create("second").await, "create"), Created::Exists));
+    assert_eq!(get(store, "c/one").await, "first");
+    put(store, "c/one", "third").await;
+    assert!(matches!(must(create("fourth").await, "create"), Created::Exists));
+    delete(store, &["c/one".to_owned()]).await;
+    assert!(matches!(must(create("fifth").await, "create"), Created::Done));
+    delete(store, &["c/one".to_owned()]).await;
+}
+
+/// Of those that create the same object, one is told that it did, or by what it reads; and its content stands.
+async fn one_of_many_creates(store: &dyn Store, rounds: usize) {
+    let mut made = Vec::new();
+    for round in 0..rounds {
+        let key = format!("race/{round:020}");
+        let writers = (0..WRITERS).map(|writer| {
+            let (key, content) = (&key, sample(100 + writer));
+            async move { must(store.create(key, content, soon()).await, "create") }
+        });
+        let told = join_all(writers).await;
+        let stands = get(store, &key).await;
+        let done: Vec<_> =
+            told.iter().enumerate().filter(|(_, told)| matches!(told, Created::Done)).collect();
+        assert!(done.len() <= 1, "{} of {WRITERS} were told that they had created {key}", done.len());
+        let unclear = told.iter().filter(|told| matches!(told, Created::Unclear(_))).count();
+        let winner = (0..WRITERS).find(|writer| stands == sample(100 + writer));
+        match done.first() {
+            Some((writer, _)) => assert_eq!(winner, Some(*writer), "what stands is of who created it"),
+            None => assert!(unclear > 0 && winner.is_some(), "somebody has created {key}"),
+        }
+        made.push(key);
+    }
+    assert_eq!(keys(store, "race/").await, made, "there are no holes");
+    delete(store, &made).await;
+}
+
+async fn shows_whole_objects(store: &dyn Store) {
+    let versions = [sample(700_000), sample(900_000)];
+    put(store, "t", versions[0].clone()).await;
+    let write = async {
+        for round in 0..20 {
+            put(store, "t", versions[round % 2].clone()).await;
+        }
+    };
+    let read = async {
+        for _ in 0..20 {
+            let content = get(store, "t").await;
+            assert!(versions.contains(&content), "{} bytes of two versions", content.len());
+        }
+    };
+    futures::join!(write, read, async {
+        for _ in 0..20 {
+            let size = must(store.stat("t", soon()).await, "stat").size;
+            assert!(versions.iter().any(|version| version.len() as u64 == size), "{size} bytes");
+        }
+    });
+    delete(store, &["t".to_owned()]).await;
+}
+
+async fn lists_and_removes(store: &dyn Store) {
+    let all: Vec<_> = (0..MANY).map(|i| format!("l/{:02}/{i:06}", i % 7)).collect();
+    let puts = all.iter().map(|key| put(store, key, sample(key.len())));
+    stream::iter(puts).buffer_unordered(FLYING).collect::<()>().await;
+    put(store, "l2", "beside").await;
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    let listed = must(store.list("l/", soon()).await, "list");
+    assert!(listed.iter().all(|stored| stored.size == stored.key.len() as u64), "sizes are told");
+    assert_eq!(listed.into_iter().map(|stored| stored.key).collect::<Vec<_>>(), sorted);
+    assert_eq!(keys(store, "").await.len(), MANY + 1);
+    for prefix in ["l", "l/0", "l/03", "l/03/", "l/03/0000", "l/03/000003", "l/9", "none/"] {
+        let mut wanted: Vec<_> = sorted.iter().filter(|key| key.starts_with(prefix)).cloned().collect();
+        wanted.extend((prefix == "l").then(|| "l2".to_owned()));
+        assert_eq!(keys(store, prefix).await, wanted, "those that begin with '{prefix}'");
+    }
+    put(store, "l/00/000001", "new").await;
+    assert!(keys(store, "l/00/").await.contains(&"l/00/000001".to_owned()), "what was just put is listed");
+    let removed: Vec<_> = all.into_iter().chain(["l2", "l/00/000001", "none"].map(str::to_owned)).collect();
+    delete(store, &removed).await;
+    assert_eq!(keys(store, "").await, Vec::<String>::new(), "nothing is left");
+}
+
+async fn tells_the_time(store: &dyn Store) {
+    let before = must(store.now(soon()).await, "tell the time");
+    put(store, "time", "x").await;
+    let modified = must(store.stat("time", soon()).await, "stat").modified;
+    let listed = must(store.list("time", soon()).await, "list")[0].modified;
+    let after = must(store.now(soon()).await, "tell the time");
+    for time in [modified, listed] {
+        assert!(before <= time + SECONDS && time <= after + SECONDS, "{before:?} {time:?} {after:?}");
+    }
+    delete(store, &["time".to_owned()]).await;
+}
+
+async fn keeps_deadlines(store: &dyn Store) {
+    let passed = Deadline::at(Instant::now());
+    let kinds = [
+        kind(store.get("a", None, passed).await),
+        kind(store.put("a", "x".into(), passed).await),
+        kind(store.create("a", "x".into(), passed).await),
+        kind(store.list("", passed).await),
+        kind(store.stat("a", passed).await),
+        kind(store.delete(&["a".to_owned()], passed).await),
+        kind(store.now(passed).await),
+    ];
+    assert_eq!(kinds, [Some(ErrorKind::Timeout); 7]);
+}
