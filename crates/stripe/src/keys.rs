@@ -18,6 +18,8 @@ pub const LOG: &str = "log/";
 pub const TAGS: &str = "ref/tag/";
 /// What the keys of tags that were removed begin with.
 pub const GONE: &str = "ref/gone/";
+/// What the keys of marks of jobs begin with.
+pub const JOBS: &str = "job/";
 /// What the keys of leases begin with.
 pub const LEASES: &str = "lease/";
 
@@ -61,7 +63,7 @@ pub fn lease(id: Id) -> String {
 
 /// The key of what says that a job began to commit; of its name, only the checksum is in it.
 pub fn job(name: &str) -> String {
-    format!("job/{:016x}", crate::checksum(name.as_bytes()))
+    format!("{JOBS}{:016x}", crate::checksum(name.as_bytes()))
 }
 
 /// The name in a key, which is its last part.
@@ -76,7 +78,9 @@ mod tests {
     #[test]
     fn keys_begin_with_their_kind_and_end_with_the_name() {
         let id = Id::random();
-        for (key, kind) in [(data(id), DATA), (list(id), LISTS), (snapshot(id), SNAPSHOTS), (lease(id), LEASES)] {
+        for (key, kind) in
+            [(data(id), DATA), (list(id), LISTS), (snapshot(id), SNAPSHOTS), (lease(id), LEASES)]
+        {
             assert!(key.starts_with(kind) && id_in(&key) == Some(id), "{key}");
         }
         assert_eq!(log(12), "log/00000000000000000012");

@@ -10,19 +10,29 @@
 //!          segments     products only
 //! ```
 
+mod change;
+mod dataset;
 mod envelope;
 mod id;
 pub mod keys;
 mod layout;
 mod list;
+mod log;
+mod record;
 mod snapshot;
 mod stripe;
 mod wire;
 
+pub use change::{Change, NewProduct, NewSegment};
+pub use dataset::{
+    Collected, Committed, Copied, Dataset, Format, GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified,
+    VerifyOptions, Version, Wrong, probe,
+};
 pub use envelope::{Envelope, Kind, seal, unseal};
 pub use id::{Id, Ids};
 pub use layout::{Layout, LayoutOptions, Planned, plan};
 pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
-pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
+pub use log::{Entry, Log, ObjectLog};
+pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef, Used};
 pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
 pub use wire::checksum;

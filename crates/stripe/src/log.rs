@@ -67,7 +67,9 @@ impl Entry {
         let entry: Entry = from_json(json, "an entry of the log")?;
         match entry.n == n && n > 0 && entry.parent < n && entry.oldest <= n {
             true => Ok(entry),
-            false => Err(Error::corrupt(format!("entry {n} of the log has numbers that cannot be: {entry:?}"))),
+            false => {
+                Err(Error::corrupt(format!("entry {n} of the log has numbers that cannot be: {entry:?}")))
+            }
         }
     }
 
@@ -154,7 +156,8 @@ impl Log for ObjectLog {
             }
             // A hint is overwritten, and may be lost: a damaged one is none.
             let Ok(content) = self.content(keys::HINT, deadline).await else { return Ok(None) };
-            Ok(content.and_then(|json| from_json::<Number>(&json, "the hint").ok().map(|hint| (hint.n, json))))
+            Ok(content
+                .and_then(|json| from_json::<Number>(&json, "the hint").ok().map(|hint| (hint.n, json))))
         })
     }
 
@@ -163,9 +166,9 @@ impl Log for ObjectLog {
     }
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
-        Box::pin(async move {
-            self.store.create(&keys::log(n), seal(Kind::Record, &content), deadline).await
-        })
+        Box::pin(
+            async move { self.store.create(&keys::log(n), seal(Kind::Record, &content), deadline).await },
+        )
     }
 
     fn advise(&self, _: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<()>> {

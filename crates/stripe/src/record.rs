@@ -64,7 +64,9 @@ pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
         tries += 1;
         if tries == TRIES {
             let message = "an object was neither written nor refused";
-            return Err(unclear.unwrap_or_else(|| Error::new(ErrorKind::Server, message).url(url_of(store, key))));
+            return Err(
+                unclear.unwrap_or_else(|| Error::new(ErrorKind::Server, message).url(url_of(store, key)))
+            );
         }
     }
 }

@@ -25,8 +25,22 @@ pub struct Snapshot {
     pub segments: Vec<Segment>,
     /// Where objects lie, if not below the dataset itself, which is number 0: URLs.
     pub bases: Vec<String>,
+    /// The highest numbers that were ever given.
+    #[serde(default)]
+    pub used: Used,
     /// How it came to be.
     pub made: Made,
+}
+
+/// The highest numbers that were ever given in a dataset: they are not given again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Of [`Schema::id`].
+    pub schemas: u32,
+    /// Of [`Product::id`].
+    pub products: u32,
+    /// Of [`Segment::id`].
+    pub segments: u32,
 }
 
 /// What a description, or a schema, may have, in bytes.

@@ -258,8 +258,8 @@ impl StripeList {
         Some((first, end - first))
     }
 
-    /// Where a basket begins in its stripe.
-    fn start(&self, branch: usize, stripe: usize) -> Option<u32> {
+    /// Where the basket of a branch begins in its stripe; that of one more than there are: where the stripe ends.
+    pub fn start(&self, branch: usize, stripe: usize) -> Option<u32> {
         self.starts.get(stripe * (self.branches + 1) + branch).copied()
     }
 

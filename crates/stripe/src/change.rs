@@ -1,0 +1,348 @@
+//! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
+
+use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
+use bytes::Bytes;
+use sapwood_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Columns of a product that is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewProduct {
+    /// Its name.
+    pub name: String,
+    /// As [`Product::branches`].
+    pub branches: Vec<u32>,
+    /// As [`Schema::file`]; not in receipts. None keeps what the product has.
+    #[serde(skip)]
+    pub schema: Option<Bytes>,
+}
+
+/// Entries that are added. A worker hands this back as its receipt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewSegment {
+    /// As [`Segment::entries`].
+    pub entries: u64,
+    /// As [`Segment::batch`].
+    pub batch: u64,
+    /// As [`Segment::lists`], by name of the product.
+    pub lists: BTreeMap<String, StripeListRef>,
+    /// As [`Segment::events`].
+    #[serde(default)]
+    pub events: Option<ObjectRef>,
+    /// As [`Segment::auxiliary`].
+    #[serde(default)]
+    pub auxiliary: Option<ObjectRef>,
+}
+
+/// A change of a dataset: what it refers to is stored already. Numbers of products and segments are given when it is
+/// committed, so that it can follow changes of others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Change {
+    /// Entries behind all others.
+    Append {
+        /// Products that may not be there yet. Where one of the name is there, its branches must be the same: that they
+        /// are of the same types, who calls has seen to.
+        products: Vec<NewProduct>,
+        /// The entries.
+        segments: Vec<NewSegment>,
+    },
+    /// A product for entries that are there: added, or in place of what they have.
+    Put {
+        /// The product.
+        product: NewProduct,
+        /// Its stripe lists, by [`Segment::id`].
+        lists: BTreeMap<u32, StripeListRef>,
+        /// It takes the place of one of the same name.
+        replace: bool,
+    },
+    /// Products are there no more.
+    Drop {
+        /// Their names.
+        products: Vec<String>,
+    },
+    /// All is as it was at an earlier version; what was added since is there no more.
+    Restore {
+        /// Its number.
+        version: u64,
+    },
+    /// Another place where objects may lie.
+    AddBase {
+        /// Its URL, without secrets.
+        url: String,
+    },
+}
+
+impl Change {
+    /// The word for it in the log.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Change::Append { .. } => "append",
+            Change::Put { replace: false, .. } => "add",
+            Change::Put { replace: true, .. } => "replace",
+            Change::Drop { .. } => "drop",
+            Change::Restore { .. } => "restore",
+            Change::AddBase { .. } => "base",
+        }
+    }
+
+    /// What is changed, for people.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Change::Append { segments, .. } => {
+                let entries =
+                    segments.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.entries));
+                format!("{entries} entries in {} segments", segments.len())
+            }
+            Change::Put { product, lists, .. } => format!("{} in {} segments", product.name, lists.len()),
+            Change::Drop { products } => products.join(", "),
+            Change::Restore { version } => format!("version {version}"),
+            Change::AddBase { url } => url.clone(),
+        }
+    }
+
+    /// What the change, which was made for `base`, makes of `tip`. Of `old`, the version to restore is taken.
+    ///
+    /// # Errors
+    /// `Conflict` if what it builds upon changed in between; `Usage` if it makes no sense for `base`, either.
+    pub(crate) fn apply(
+        &self,
+        base: &Snapshot,
+        tip: &Snapshot,
+        old: Option<&Snapshot>,
+        (version, made): (u64, Made),
+    ) -> Result<Snapshot> {
+        let mut next = Snapshot { id: Id::random(), parent: Some(tip.id), made, ..tip.clone() };
+        match self {
+            Change::Append { products, segments } => append(base, &mut next, products, segments, version)?,
+            Change::Put { product, lists, replace } => {
+                put(base, &mut next, product, lists, (*replace, version))?
+            }
+            Change::Drop { products } => {
+                products.iter().try_for_each(|name| remove(base, &mut next, name))?
+            }
+            Change::Restore { version } => restore(base, &mut next, old, *version)?,
+            Change::AddBase { url } if next.bases.contains(url) => {
+                return Err(Error::usage(format!("{url} is a base of the dataset already")));
+            }
+            Change::AddBase { url } => next.bases.push(url.clone()),
+        }
+        Ok(next)
+    }
+}
+
+/// The error of a change that came too late.
+fn conflict(what: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("somebody else changed this first: {what}"))
+        .hint("nothing was changed; open the dataset again, and make the change for what is there now")
+}
+
+fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
+    snapshot.products.iter().find(|product| product.name == name)
+}
+
+/// As products are compared: what is read by them, not when that was written.
+fn shape(product: &Product) -> (u32, u32, &[u32]) {
+    (product.id, product.schema, &product.branches)
+}
+
+fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result<u32> {
+    let most = ids.copied().max().unwrap_or(0).max(ever);
+    most.checked_add(1)
+        .ok_or_else(|| Error::new(ErrorKind::Limit, "a dataset has no more numbers for its parts"))
+}
+
+/// The number of a schema: that of an equal one, or a new one.
+fn schema(next: &mut Snapshot, file: &Bytes) -> Result<u32> {
+    if let Some(known) = next.schemas.iter().find(|known| known.file == *file) {
+        return Ok(known.id);
+    }
+    let id = fresh(next.schemas.iter().map(|schema| &schema.id), next.used.schemas)?;
+    next.used.schemas = id;
+    next.schemas.push(Schema { id, file: file.clone() });
+    Ok(id)
+}
+
+/// Adds a product that is not there.
+fn add(next: &mut Snapshot, new: &NewProduct, version: u64) -> Result<u32> {
+    let name = &new.name;
+    let Some(file) = new.schema.as_ref().filter(|_| !name.is_empty()) else {
+        return Err(Error::usage(format!("the new product '{name}' lacks a name, or what its branches are")));
+    };
+    let schema = schema(next, file)?;
+    let id = fresh(next.products.iter().map(|product| &product.id), next.used.products)?;
+    next.used.products = id;
+    let branches = new.branches.clone();
+    next.products.push(Product { id, name: name.clone(), schema, branches, version });
+    Ok(id)
+}
+
+fn append(
+    base: &Snapshot,
+    next: &mut Snapshot,
+    products: &[NewProduct],
+    segments: &[NewSegment],
+    version: u64,
+) -> Result<()> {
+    for new in products {
+        let (before, now) = (product(base, &new.name), product(next, &new.name));
+        match (before, now) {
+            (None, None) => drop(add(next, new, version)?),
+            (_, Some(now))
+                if now.branches == new.branches && before.is_none_or(|was| shape(was) == shape(now)) => {}
+            (Some(was), Some(now)) if shape(was) == shape(now) => {
+                return Err(Error::usage(format!("the product '{}' has other branches", new.name)));
+            }
+            _ => return Err(conflict(&format!("the product '{}' is another one now", new.name))),
+        }
+    }
+    if segments.is_empty() {
+        return Err(Error::usage("there are no entries to append"));
+    }
+    for new in segments {
+        let mut lists = BTreeMap::new();
+        for (name, list) in &new.lists {
+            let (before, now) = (product(base, name), product(next, name));
+            let same = before.zip(now).is_none_or(|(was, now)| shape(was) == shape(now));
+            match now.filter(|_| same) {
+                Some(now) => drop(lists.insert(now.id, list.clone())),
+                None if before.is_some() => {
+                    return Err(conflict(&format!(
+                        "the product '{name}' was dropped, or is another one now"
+                    )));
+                }
+                None => {
+                    return Err(Error::usage(format!("the dataset has no product '{name}' to append to")));
+                }
+            }
+        }
+        if new.entries == 0 || new.batch == 0 {
+            return Err(Error::usage("a segment has entries, and its batches do, too"));
+        }
+        let id = fresh(next.segments.iter().map(|segment| &segment.id), next.used.segments)?;
+        next.used.segments = id;
+        let NewSegment { entries, batch, events, auxiliary, .. } = new.clone();
+        next.segments.push(Segment { id, entries, batch, lists, events, auxiliary });
+    }
+    Ok(())
+}
+
+/// The segment of that number, in both versions.
+fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
+    let known = base.segments.iter().any(|segment| segment.id == id);
+    match next.segments.iter_mut().find(|segment| segment.id == id) {
+        Some(segment) => Ok(segment),
+        None if known => Err(conflict(&format!("segment {id} was removed"))),
+        None => Err(Error::usage(format!("the dataset has no segment {id}"))),
+    }
+}
+
+fn put(
+    base: &Snapshot,
+    next: &mut Snapshot,
+    new: &NewProduct,
+    lists: &BTreeMap<u32, StripeListRef>,
+    (replace, version): (bool, u64),
+) -> Result<()> {
+    let name = &new.name;
+    let before = product(base, name);
+    match (before, replace) {
+        (Some(_), false) => {
+            return Err(Error::usage(format!("the dataset has a product '{name}' already"))
+                .hint("replace it, or choose another name"));
+        }
+        (None, true) => return Err(Error::usage(format!("the dataset has no product '{name}' to replace"))),
+        _ => {}
+    }
+    let now = product(next, name).cloned();
+    if before.map(shape) != now.as_ref().map(shape) {
+        let (was, is) = (
+            if before.is_some() { "there" } else { "absent" },
+            if now.is_some() { "another one" } else { "gone" },
+        );
+        return Err(conflict(&format!("the product '{name}' was {was}, and is {is} now")));
+    }
+    if let Some(was) = before {
+        same_lists(base, next, was, lists.keys().copied().collect())?;
+    }
+    let id = match now {
+        None => add(next, new, version)?,
+        Some(now) => {
+            reshape(next, &now, new, lists, version)?;
+            now.id
+        }
+    };
+    for (number, list) in lists {
+        segment(base, next, *number)?.lists.insert(id, list.clone());
+    }
+    Ok(())
+}
+
+/// That nobody changed the product in these segments.
+fn same_lists(base: &Snapshot, next: &Snapshot, product: &Product, segments: BTreeSet<u32>) -> Result<()> {
+    let lists = |snapshot: &Snapshot| -> BTreeMap<u32, StripeListRef> {
+        let wanted = snapshot.segments.iter().filter(|segment| segments.contains(&segment.id));
+        wanted.filter_map(|one| one.lists.get(&product.id).map(|list| (one.id, list.clone()))).collect()
+    };
+    let (was, is) = (lists(base), lists(next));
+    let other: Vec<String> =
+        segments.iter().filter(|id| was.get(id) != is.get(id)).map(u32::to_string).collect();
+    match other.as_slice() {
+        [] => Ok(()),
+        some => Err(conflict(&format!("the product '{}' in the segments {}", product.name, some.join(", ")))),
+    }
+}
+
+/// What a product is after it was replaced. Where its branches change, no segment may keep stripes of the old ones.
+fn reshape(
+    next: &mut Snapshot,
+    now: &Product,
+    new: &NewProduct,
+    lists: &BTreeMap<u32, StripeListRef>,
+    version: u64,
+) -> Result<()> {
+    let schema = new.schema.as_ref().map_or(Ok(now.schema), |file| schema(next, file))?;
+    if (schema, &new.branches) != (now.schema, &now.branches) {
+        let keeps = |one: &&Segment| one.lists.contains_key(&now.id) && !lists.contains_key(&one.id);
+        if let Some(old) = next.segments.iter().find(keeps) {
+            let message = format!("segment {} has the product '{}' with other branches", old.id, now.name);
+            return Err(conflict(&message).hint("replace it in all segments at once"));
+        }
+    }
+    for product in next.products.iter_mut().filter(|product| product.id == now.id) {
+        (product.schema, product.branches, product.version) = (schema, new.branches.clone(), version);
+    }
+    forget_schemas(next);
+    Ok(())
+}
+
+fn remove(base: &Snapshot, next: &mut Snapshot, name: &str) -> Result<()> {
+    let Some(was) = product(base, name) else {
+        return Err(Error::usage(format!("the dataset has no product '{name}' to drop")));
+    };
+    if product(next, name).map(shape) != Some(shape(was)) {
+        return Err(conflict(&format!("the product '{name}' was dropped, or is another one now")));
+    }
+    same_lists(base, next, was, base.segments.iter().map(|segment| segment.id).collect())?;
+    next.products.retain(|product| product.id != was.id);
+    next.segments.iter_mut().for_each(|segment| drop(segment.lists.remove(&was.id)));
+    forget_schemas(next);
+    Ok(())
+}
+
+/// Schemas of no product are kept no longer.
+fn forget_schemas(next: &mut Snapshot) {
+    let used: BTreeSet<u32> = next.products.iter().map(|product| product.schema).collect();
+    next.schemas.retain(|schema| used.contains(&schema.id));
+}
+
+fn restore(base: &Snapshot, next: &mut Snapshot, old: Option<&Snapshot>, version: u64) -> Result<()> {
+    let old = old.ok_or_else(|| Error::usage(format!("version {version} is not there to be restored")))?;
+    if next.parent != Some(base.id) {
+        return Err(conflict("there is a newer version, whose changes would be lost"));
+    }
+    // Places keep their numbers; what was given a number later keeps it from being given again.
+    (next.schemas, next.products, next.segments) =
+        (old.schemas.clone(), old.products.clone(), old.segments.clone());
+    Ok(())
+}

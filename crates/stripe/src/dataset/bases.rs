@@ -1,0 +1,41 @@
+//! Stores besides that of the dataset, where some of its objects lie.
+
+use super::Home;
+use crate::Snapshot;
+use sapwood_core::{Error, Result};
+use sapwood_source::{OpenOptions, Store, open_store};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Those that were opened, by URL.
+#[derive(Debug, Default)]
+pub(super) struct Bases(Mutex<BTreeMap<String, Arc<dyn Store>>>);
+
+impl Bases {
+    pub(super) fn give(&self, url: &str, store: Arc<dyn Store>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned(), store);
+    }
+
+    fn get(&self, url: &str) -> Result<Arc<dyn Store>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = known.get(url) {
+            return Ok(Arc::clone(store));
+        }
+        let store = open_store(url, &OpenOptions::default())?;
+        known.insert(url.to_owned(), Arc::clone(&store));
+        Ok(store)
+    }
+}
+
+impl Home {
+    /// The store of a base of a snapshot, by number.
+    pub(super) fn base(&self, snapshot: &Snapshot, base: u32) -> Result<Arc<dyn Store>> {
+        let Some(number) = base.checked_sub(1) else { return Ok(Arc::clone(&self.store)) };
+        let url =
+            usize::try_from(number).ok().and_then(|number| snapshot.bases.get(number)).ok_or_else(|| {
+                Error::corrupt(format!("the dataset has no base {base}, where an object is said to lie"))
+                    .url(self.url())
+            })?;
+        self.bases.get(url)
+    }
+}

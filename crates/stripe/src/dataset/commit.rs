@@ -1,0 +1,205 @@
+//! How a change becomes a version: its snapshot is stored, then the next entry of the log is created. Who comes second
+//! makes the change again for the version of who came first, if it still can be made.
+
+use super::{Dataset, Home, Lease, Version};
+use crate::change::Change;
+use crate::log::{self, Claim, Entry};
+use crate::record;
+use crate::{Envelope, Id, Made, Snapshot, keys};
+use futures::future::try_join;
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Others that may come first before a commit gives up.
+const TRIES: u32 = 50;
+/// A commit takes no longer: what it has written and not yet named in the log is younger than what is collected.
+pub(super) const LONGEST: Duration = Duration::from_secs(3600);
+/// The longest that one try is taken for, in pauses between tries.
+const LONGEST_SLOT: Duration = Duration::from_secs(1);
+
+/// What a commit did.
+#[derive(Debug, Clone)]
+pub struct Committed {
+    /// The dataset with the change.
+    pub dataset: Dataset,
+    /// The version that made the change.
+    pub version: u64,
+    /// The job had made it before: nothing was changed now.
+    pub already: bool,
+}
+
+/// What says that a job began to commit: its entry comes after that one in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    job: String,
+    after: u64,
+}
+
+impl Dataset {
+    /// Makes a change, which was prepared for this version, to the newest one. All that the change refers to is stored.
+    ///
+    /// If others came first, it is made again for their version, unless they changed what it builds upon. It is made
+    /// once for each job: a job that runs again after its change was made is told so. Besides what the change refers to,
+    /// a commit writes the snapshot, the entry of the log, the hint, and the mark of a job.
+    ///
+    /// # Errors
+    /// `Conflict` if others changed the same, or come first again and again; `CommitUnknown` if nobody can say whether
+    /// it was made, in which case nothing was deleted; `Usage` if it makes no sense; those of the store.
+    pub async fn commit(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
+        self.commit_as(change, made, deadline.within(LONGEST))
+            .await
+            .map_err(|error| error.url(self.place.url()))
+    }
+
+    /// As [`Dataset::commit`], for what was written under a lease: it is not made if the lease has lapsed.
+    ///
+    /// # Errors
+    /// As [`Dataset::commit`]; `Conflict` if the lease has lapsed.
+    pub async fn commit_under(
+        &self,
+        lease: &Lease,
+        change: &Change,
+        made: Made,
+        deadline: Deadline,
+    ) -> Result<Committed> {
+        lease.check()?;
+        self.commit(change, made, deadline.min(lease.ends())).await
+    }
+
+    async fn commit_as(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
+        let made = Made { operation: change.operation().into(), ..made };
+        if let Some((job, _)) = &made.job
+            && let Some(done) = self.done_before(job, deadline).await?
+        {
+            return self.already(done, deadline).await;
+        }
+        let old = match change {
+            Change::Restore { version } => Some(self.at(&Version::Number(*version), deadline).await?),
+            _ => None,
+        };
+        let commit = Id::random();
+        let (mut tip, mut slot) = (self.clone(), None);
+        for lost in 0..TRIES {
+            let begin = Instant::now();
+            let n = tip.entry.n + 1;
+            let made = Made { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
+            let old = old.as_ref().map(|old| &*old.snapshot);
+            let next = change.apply(&self.snapshot, &tip.snapshot, old, (n, made.clone()))?;
+            let entry = Entry {
+                n,
+                snapshot: next.id,
+                parent: tip.entry.n,
+                operation: made.operation,
+                what: Entry::words(change.words()),
+                who: made.who,
+                job: made.job,
+                commit,
+                time_ms: made.time_ms,
+                oldest: tip.entry.oldest,
+            };
+            match tip.claim(&next, &entry, deadline).await? {
+                Claim::Ours => {
+                    self.place.advise(&entry, deadline).await;
+                    let place = Arc::clone(&self.place);
+                    let dataset = Dataset { place, entry, snapshot: Arc::new(next), sure: true };
+                    return Ok(Committed { dataset, version: n, already: false });
+                }
+                Claim::Theirs(first) => {
+                    tip = Home::newest(&self.place, Some(first), deadline).await?;
+                    if let Some((job, _)) = &entry.job
+                        && let Some(done) = self.job_in((n, tip.entry.n), job, deadline).await?
+                    {
+                        return self.already(done, deadline).await;
+                    }
+                    let slot = *slot.get_or_insert_with(|| begin.elapsed().min(LONGEST_SLOT));
+                    pause(slot, lost, deadline).await;
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times"))
+            .hint("nothing was changed; let one process commit what many have written"))
+    }
+
+    /// Stores a snapshot, and tries to make it the next version.
+    pub(super) async fn claim(&self, next: &Snapshot, entry: &Entry, deadline: Deadline) -> Result<Claim> {
+        let object = next.encode()?;
+        Envelope::parse(&object)?.check_writable()?;
+        let key = keys::snapshot(next.id);
+        try_join(self.place.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
+        log::claim(&*self.place.log, entry, deadline).await
+    }
+
+    /// That this version is in the log: the next one would leave a hole otherwise.
+    pub(super) async fn be_sure(&self, deadline: Deadline) -> Result<()> {
+        if self.sure {
+            return Ok(());
+        }
+        match log::read(&*self.place.log, self.entry.n, deadline).await? {
+            Some(entry) if entry == self.entry => Ok(()),
+            _ => {
+                let message = format!(
+                    "the hint of the dataset names version {}, which is not in the log",
+                    self.entry.n
+                );
+                Err(Error::corrupt(message).hint("delete the object 'hint'"))
+            }
+        }
+    }
+
+    /// The entry that a job made, if it made one before. What says that it began is written before anything else.
+    async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<Entry>> {
+        let (store, key) = (&*self.place.store, keys::job(job));
+        let mark = Mark { job: job.to_owned(), after: self.entry.n };
+        if record::create(store, &key, &mark, deadline).await? {
+            return Ok(None);
+        }
+        // Another job may have the same key; then this one begins no earlier than at the first entry.
+        let found = record::read::<Mark>(store, &key, deadline).await?;
+        let after = found.filter(|mark| mark.job == job).map_or(0, |mark| mark.after);
+        let tip = self.place.tip(deadline).await?;
+        self.job_in((after + 1, tip.n), job, deadline).await
+    }
+
+    async fn job_in(&self, (from, to): (u64, u64), job: &str, deadline: Deadline) -> Result<Option<Entry>> {
+        let entries = log::range(&*self.place.log, from, to, deadline).await?;
+        Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
+    }
+
+    async fn already(&self, done: Entry, deadline: Deadline) -> Result<Committed> {
+        let version = done.n;
+        let dataset = Home::newest(&self.place, Some(done), deadline).await?;
+        Ok(Committed { dataset, version, already: true })
+    }
+}
+
+impl Home {
+    /// Moves the hint to an entry. Without it, all is found, too; later.
+    pub(super) async fn advise(&self, entry: &Entry, deadline: Deadline) {
+        let advised = match entry.encode() {
+            Ok(content) => self.log.advise(entry.n, content, deadline).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = advised {
+            ::log::debug!(target: sapwood_source::LOG, "the hint of {} was not moved: {error}", self.url());
+        }
+    }
+}
+
+/// Lets others go first: of slots as long as a try takes, whose number doubles, one is drawn by lot.
+pub(super) async fn pause(slot: Duration, lost: u32, deadline: Deadline) {
+    let slots = 2u32.saturating_pow(lost.min(5) + 1);
+    let pause = slot.mul_f64(1.1 * f64::from(fastrand::u32(..slots)));
+    tokio::time::sleep(pause.min(deadline.remaining())).await;
+}
+
+pub(super) fn now_ms() -> u64 {
+    ms_of(SystemTime::now())
+}
+
+/// Milliseconds since 1970.
+pub(super) fn ms_of(moment: SystemTime) -> u64 {
+    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

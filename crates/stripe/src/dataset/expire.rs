@@ -1,0 +1,100 @@
+//! Which versions are kept. What expired can be read until it is collected.
+
+use super::commit::{ms_of, pause};
+use super::{Dataset, Home};
+use crate::Id;
+use crate::log::{self, Claim, Entry};
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Others that may come first.
+const TRIES: u32 = 50;
+
+/// Which versions are kept: those for which one of these is true. The newest is kept always, as are those with a tag.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// It is one of so many newest.
+    pub newest: Option<u64>,
+    /// It was the newest within so much time, by the clock of the store.
+    pub within: Option<Duration>,
+}
+
+impl Dataset {
+    /// Lets versions expire; returns the number of the oldest that is kept, besides those with a tag or a lease. Nothing
+    /// is deleted before it is [collected](Dataset::collect).
+    ///
+    /// With `dry_run`, nothing is changed.
+    ///
+    /// # Errors
+    /// `Usage` if nothing is said of what to keep; as [`Dataset::commit`].
+    pub async fn expire(&self, keep: Keep, dry_run: bool, deadline: Deadline) -> Result<u64> {
+        if keep == Keep::default() {
+            return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
+        }
+        let now = self.place.store.now(deadline).await?;
+        let mut tip = self.place.tip(deadline).await?;
+        let by_number = match keep.newest {
+            Some(count) => self.place.newest_of(&tip, count.max(1), deadline).await?,
+            None => tip.n,
+        };
+        let by_time = match keep.within {
+            Some(time) => {
+                let since = ms_of(now).saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+                let early = |entry: &Entry| entry.time_ms <= since;
+                let last = log::last_where(&*self.place.log, (tip.oldest, tip.n), early, deadline).await?;
+                last.map_or(tip.oldest, |entry| entry.n)
+            }
+            None => tip.n,
+        };
+        let oldest = by_number.min(by_time);
+        let commit = Id::random();
+        for lost in 0..TRIES {
+            if oldest <= tip.oldest || dry_run {
+                return Ok(oldest.max(tip.oldest));
+            }
+            let entry = Entry {
+                n: tip.n + 1,
+                parent: tip.n,
+                operation: "expire".to_owned(),
+                what: format!("versions {} to {}", tip.oldest, oldest - 1),
+                who: None,
+                job: None,
+                commit,
+                time_ms: ms_of(now).max(tip.time_ms),
+                oldest,
+                snapshot: tip.snapshot,
+            };
+            match log::claim(&*self.place.log, &entry, deadline).await? {
+                Claim::Ours => {
+                    self.place.advise(&entry, deadline).await;
+                    return Ok(oldest);
+                }
+                Claim::Theirs(first) => {
+                    tip = log::newest_after(&*self.place.log, first.n, deadline).await?.unwrap_or(first);
+                    pause(Duration::from_millis(10), lost, deadline).await;
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times")).url(self.place.url()))
+    }
+}
+
+impl Home {
+    /// The oldest of so many newest versions that are kept; those that only let others expire do not count.
+    async fn newest_of(self: &Arc<Home>, tip: &Entry, count: u64, deadline: Deadline) -> Result<u64> {
+        let (mut left, mut end) = (count, tip.n);
+        while end >= tip.oldest {
+            let begin = end.saturating_sub(left - 1).max(tip.oldest);
+            let entries = log::range(&*self.log, begin, end, deadline).await?;
+            for entry in entries.iter().rev().filter(|entry| entry.operation != "expire") {
+                left -= 1;
+                if left == 0 {
+                    return Ok(entry.n);
+                }
+            }
+            end = begin - 1;
+        }
+        Ok(tip.oldest)
+    }
+}

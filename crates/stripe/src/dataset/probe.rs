@@ -1,0 +1,67 @@
+//! Whether a store keeps what commits build upon: of all who create an object, one is told that it did.
+
+use crate::Id;
+use bytes::Bytes;
+use futures::future::join_all;
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_source::{Created, Store};
+
+/// Those that create the same object at the same time.
+const RACERS: usize = 16;
+/// Races. The one server known to fail them fails nine of ten.
+const RACES: usize = 3;
+
+/// Tries out whether a store keeps what commits build upon, and removes what it wrote for that.
+///
+/// Some servers ignore the condition of a conditional write, others look at it and then write, which only a race can
+/// tell. A dataset there would lose commits.
+///
+/// # Errors
+/// `Unsupported` if it does not; those of the store.
+pub async fn probe(store: &dyn Store, deadline: Deadline) -> Result<()> {
+    let keys: Vec<String> = (0..=RACES).map(|_| format!("probe/{}", Id::random())).collect();
+    let tried = try_all(store, &keys, deadline).await;
+    let removed = store.delete(&keys, deadline).await;
+    tried.and(removed)
+}
+
+async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Result<()> {
+    let Some((first, races)) = keys.split_first() else { return Ok(()) };
+    let refused = |what: &str| {
+        Err(Error::unsupported(format!("this store cannot hold a dataset that is written to: {what}"))
+            .url(store.url())
+            .hint(
+                "conditional writes (If-None-Match) must be atomic; a proxy may have dropped the condition",
+            ))
+    };
+    let (one, other) = (Bytes::from_static(b"first"), Bytes::from_static(b"second"));
+    let created = store.create(first, one.clone(), deadline).await?;
+    if matches!(created, Created::Exists) {
+        return refused("it says that an object exists which nobody wrote");
+    }
+    let again = store.create(first, other, deadline).await?;
+    if matches!(again, Created::Done) || store.get(first, None, deadline).await? != one {
+        return refused("an object that exists is written over");
+    }
+    let listed = store.list("probe/", deadline).await?;
+    if !listed.iter().any(|object| object.key == *first) {
+        return refused("an object that was written is not in the list");
+    }
+    for key in races {
+        let contents: Vec<Bytes> = (0..RACERS).map(|racer| Bytes::from(format!("racer {racer}"))).collect();
+        let race = contents.iter().map(|content| store.create(key, content.clone(), deadline));
+        let ends = join_all(race).await.into_iter().collect::<Result<Vec<_>>>()?;
+        let won: Vec<&Bytes> = (ends.iter().zip(&contents))
+            .filter_map(|(end, content)| matches!(end, Created::Done).then_some(content))
+            .collect();
+        let unclear = ends.iter().any(|end| matches!(end, Created::Unclear(_)));
+        let is = store.get(key, None, deadline).await?;
+        match won.as_slice() {
+            [winner] if is == **winner => {}
+            [] if unclear && contents.contains(&is) => {}
+            [] | [_] => return refused("the object is not that of the writer who was told so"),
+            _ => return refused("several writers were told that they created the same object"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Reads what a version refers to, and compares all checksums.
+
+use super::{Dataset, Home};
+use crate::record::url_of;
+use crate::{Directory, Kind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Objects that are read at once.
+const TOGETHER: usize = 8;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VerifyOptions {
+    /// Which part of the objects with stripes, from 0 to 1; lists are read all.
+    pub fraction: f64,
+    /// Another number draws another sample.
+    pub seed: u64,
+}
+
+impl Default for VerifyOptions {
+    /// Everything.
+    fn default() -> Self {
+        VerifyOptions { fraction: 1.0, seed: 0 }
+    }
+}
+
+/// Something that is damaged, or missing.
+#[derive(Debug)]
+pub struct Wrong {
+    /// The object: its URL.
+    pub object: String,
+    /// The product, if it is part of one.
+    pub product: Option<String>,
+    /// The first of the entries, in the dataset, and their number.
+    pub entries: (u64, u64),
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+/// What was compared.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// Number of objects that were read.
+    pub objects: u64,
+    /// Their size, in bytes.
+    pub bytes: u64,
+    /// Number of objects that were left out of the sample.
+    pub skipped: u64,
+    /// What is wrong; nothing, if all is well.
+    pub wrong: Vec<Wrong>,
+}
+
+/// What an object has to hold: of a product, some stripes of a list.
+struct Held<'a> {
+    product: &'a Product,
+    list: Arc<StripeList>,
+    stripes: Vec<usize>,
+}
+
+impl Dataset {
+    /// Reads what this version refers to, or a sample of it, and compares all checksums.
+    ///
+    /// # Errors
+    /// `Timeout`, `Permission`; whatever is wrong with single objects is in the result.
+    pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<Verified> {
+        let mut verified = Verified::default();
+        let mut lottery = fastrand::Rng::with_seed(options.seed);
+        let mut first = 0;
+        for segment in &self.snapshot.segments {
+            let entries = (first, segment.entries);
+            first += segment.entries;
+            self.verify_parts(segment, entries, &mut verified, deadline).await?;
+            let held = self.held(segment, entries, &mut verified, deadline).await?;
+            let all = held.len();
+            let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
+            verified.skipped += (all - drawn.len()) as u64;
+            let mut read = stream::iter(drawn)
+                .map(|(name, held)| async move {
+                    (self.read_data(name.base, name.id, deadline).await, name, held)
+                })
+                .buffer_unordered(TOGETHER);
+            while let Some((read, name, held)) = read.next().await {
+                let url = data_url(&self.place, &self.base(name.base), name.id);
+                let told = told(read, &mut verified)?;
+                let directory =
+                    told.and_then(|object| Directory::of(&object).map(|directory| (object, directory)));
+                match directory {
+                    Ok((object, _)) => {
+                        held.iter().for_each(|held| held.compare(&object, &url, entries.0, &mut verified));
+                    }
+                    Err(error) => {
+                        for held in &held {
+                            let entries = held.entries(entries.0);
+                            let product = Some(held.product.name.clone());
+                            verified.wrong.push(Wrong {
+                                object: url.clone(),
+                                product,
+                                entries,
+                                error: error.copy(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(verified)
+    }
+
+    /// The index of events, and what else came with a segment.
+    async fn verify_parts(
+        &self,
+        segment: &Segment,
+        entries: (u64, u64),
+        verified: &mut Verified,
+        deadline: Deadline,
+    ) -> Result<()> {
+        let parts = [(&segment.events, Some(Kind::Events)), (&segment.auxiliary, None)];
+        for (part, kind) in parts {
+            let Some(part) = part else { continue };
+            let read = told(self.read_data(part.base, part.id, deadline).await, verified)?;
+            let good = read.and_then(|object| {
+                cut(part, &object).and_then(|bytes| part.verify(&bytes))?;
+                kind.map_or(Ok(()), |kind| unseal(kind, &object).map(drop))
+            });
+            if let Err(error) = good {
+                let object = data_url(&self.place, &self.base(part.base), part.id);
+                verified.wrong.push(Wrong { object, product: None, entries, error });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the objects of a segment have to hold, by its stripe lists.
+    async fn held<'a>(
+        &'a self,
+        segment: &'a Segment,
+        entries: (u64, u64),
+        verified: &mut Verified,
+        deadline: Deadline,
+    ) -> Result<BTreeMap<ObjectName, Vec<Held<'a>>>> {
+        let mut objects: BTreeMap<ObjectName, Vec<Held<'a>>> = BTreeMap::new();
+        for product in &self.snapshot.products {
+            let list = match self.list(product, segment, deadline).await {
+                Ok(Some(list)) => Arc::new(list),
+                Ok(None) => continue,
+                Err(error) if fatal(&error) => return Err(error),
+                Err(error) => {
+                    let object = error.url_str().unwrap_or_default().to_owned();
+                    verified.wrong.push(Wrong {
+                        object,
+                        product: Some(product.name.clone()),
+                        entries,
+                        error,
+                    });
+                    continue;
+                }
+            };
+            let mut stripes: BTreeMap<ObjectName, Vec<usize>> = BTreeMap::new();
+            for (number, stripe) in list.stripes().enumerate() {
+                if let crate::Place::Object { object, .. } = stripe.place {
+                    stripes.entry(object).or_default().push(number);
+                }
+            }
+            for (name, stripes) in stripes {
+                let held = Held { product, list: Arc::clone(&list), stripes };
+                objects.entry(name).or_default().push(held);
+            }
+        }
+        Ok(objects)
+    }
+
+    async fn read_data(&self, base: u32, id: crate::Id, deadline: Deadline) -> Result<Bytes> {
+        self.base(base)?.get(&keys::data(id), None, deadline).await
+    }
+}
+
+impl Held<'_> {
+    /// Entries of the dataset from the first to the last of the stripes.
+    fn entries(&self, first: u64) -> (u64, u64) {
+        let stripes = || self.stripes.iter().filter_map(|number| self.list.stripe(*number));
+        let begin = stripes().map(|stripe| stripe.first_entry).min().unwrap_or(0);
+        let end = stripes().map(|stripe| stripe.first_entry + stripe.entries).max().unwrap_or(begin);
+        (first + begin, end - begin)
+    }
+
+    /// Compares what an object holds with what the list says of it.
+    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut Verified) {
+        for stripe in &self.stripes {
+            let baskets = (0..self.list.branches()).filter_map(|branch| self.list.basket(branch, *stripe));
+            for basket in baskets {
+                let crate::Place::Object { object: name, offset } = basket.place else { continue };
+                let (base, id, len) = (name.base, name.id, u64::from(basket.len));
+                let part = ObjectRef { base, id, offset, len, checksum: basket.checksum };
+                if let Err(error) = cut(&part, object).and_then(|bytes| part.verify(&bytes)) {
+                    let entries = (first + basket.first_entry, basket.entries);
+                    let (object, product) = (url.to_owned(), Some(self.product.name.clone()));
+                    verified.wrong.push(Wrong { object, product, entries, error });
+                }
+            }
+        }
+    }
+}
+
+/// The part of an object that is referred to.
+fn cut(part: &ObjectRef, object: &Bytes) -> Result<Bytes> {
+    let end = part.offset.checked_add(part.len).filter(|end| *end <= object.len() as u64);
+    let range = end.and_then(|end| Some(usize::try_from(part.offset).ok()?..usize::try_from(end).ok()?));
+    range.map(|range| object.slice(range)).ok_or_else(|| {
+        let message = format!("an object of {} bytes ends before a part that is in it", object.len());
+        Error::new(ErrorKind::Truncated, message).at(part.offset)
+    })
+}
+
+/// What ends the comparison.
+fn fatal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Permission | ErrorKind::Cancelled)
+}
+
+/// Counts what was read; what is wrong with it alone is the inner error.
+fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
+    match read {
+        Err(error) if fatal(&error) => Err(error),
+        Err(error) => Ok(Err(error)),
+        Ok(object) => {
+            verified.objects += 1;
+            verified.bytes += object.len() as u64;
+            Ok(Ok(object))
+        }
+    }
+}
+
+fn data_url(place: &Home, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+    url_of(base.as_ref().map_or(&*place.store, |store| &**store), &keys::data(id))
+}
