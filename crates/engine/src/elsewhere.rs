@@ -1,8 +1,8 @@
 //! Files that a tree has baskets in beside its own (`TBranch::fFileName`).
 
-use crate::{File, Interrupt, Tree};
+use crate::{File, Interrupt, Tree, pool};
 use sapwood_core::{ByteRange, Deadline, Error, Result};
-use sapwood_fetch::Fetcher;
+use sapwood_fetch::{Fetcher, wait};
 use sapwood_ttree::BasketRef;
 use std::sync::{Mutex, PoisonError};
 
@@ -40,6 +40,11 @@ pub(crate) struct Located<'t> {
 }
 
 impl Located<'_> {
+    /// File and offset: what it is known by.
+    pub(crate) fn place(&self) -> (FileIndex, u64) {
+        (self.file, self.basket.offset)
+    }
+
     /// Where it lies.
     pub(crate) fn range(&self) -> ByteRange {
         ByteRange { start: self.basket.offset, len: self.basket.len }
@@ -58,6 +63,9 @@ impl Tree {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
+        if self.file().0.dataset.is_some() {
+            return self.find_baskets(&branches.collect::<Vec<_>>(), deadline, interrupt);
+        }
         for branch in branches.filter_map(|index| self.branches().get(index)) {
             let name = &branch.file_name;
             if !name.is_empty() && self.0.elsewhere.position(name).is_none() {
@@ -70,6 +78,22 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// Finds where the baskets of some branches of a dataset lie; those of a file are known.
+    ///
+    /// # Errors
+    /// Those of the store; `Corrupt` if a stripe list is lost or damaged.
+    pub fn find_baskets(
+        &self,
+        branches: &[usize],
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let Some(dataset) = &self.file().0.dataset else { return Ok(()) };
+        let found = dataset.find_baskets(&self.0.meta, &self.0.origins, branches, deadline);
+        wait(&pool::runtime()?, found, deadline, interrupt)
+            .map_err(|error| self.file().counters().explain(error))
     }
 
     /// The file with the baskets of a branch, by the name that the branch has for it.

@@ -328,7 +328,7 @@ fn runs<'t, 'e>(tree: &'t Tree, wanted: &'t Wanted, entries: &'e [u64]) -> Resul
     let mut runs = Vec::new();
     let mut rest = entries;
     while let Some(first) = rest.first() {
-        let after = |basket: &sapwood_ttree::BasketRef| basket.first_entry.saturating_add(basket.entries);
+        let after = |basket: &sapwood_ttree::BasketRef| basket.end();
         let from = branch.baskets.partition_point(|basket| after(basket) <= *first);
         let (mut count, mut bytes) = (0, 0);
         // The entries from the begin of the first basket to the end of the last.

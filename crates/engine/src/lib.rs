@@ -24,6 +24,7 @@ mod elsewhere;
 mod entries;
 mod file;
 mod join;
+mod kept;
 mod keys;
 mod lazy;
 mod listing;

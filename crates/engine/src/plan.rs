@@ -91,12 +91,9 @@ fn plan_column<'t>(tree: &'t Tree, wanted: &'t Wanted, entries: &Range<u64>) -> 
         }
         // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
         Some(count) if values.branch.io_bits != 0 => match (values.baskets.first(), values.baskets.last()) {
-            (Some(first), Some(last)) => Some(BranchPlan::new(
-                tree,
-                count,
-                None,
-                &(first.first_entry..last.first_entry + last.entries),
-            )?),
+            (Some(first), Some(last)) => {
+                Some(BranchPlan::new(tree, count, None, &(first.first_entry..last.end()))?)
+            }
             _ => None,
         },
         _ => None,
@@ -148,8 +145,7 @@ impl<'t> BranchPlan<'t> {
                 .hint(format!("read it from entry {} on", branch.first_entry)));
         }
         let entries = entries.start.min(end)..entries.end.min(end);
-        let from =
-            branch.baskets.partition_point(|basket| basket.first_entry + basket.entries <= entries.start);
+        let from = branch.baskets.partition_point(|basket| basket.end() <= entries.start);
         let to = branch.baskets.partition_point(|basket| basket.first_entry < entries.end);
         let baskets = branch.baskets.get(from..to).unwrap_or_default();
         let file = tree.file_index(&branch.file_name).map_err(|error| error.branch(&branch.path))?;

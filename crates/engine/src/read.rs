@@ -1,6 +1,7 @@
 //! Reading an entry range at once.
 
 use crate::elsewhere::Located;
+use crate::kept::Kept;
 use crate::plan::{check_range, counted, in_parallel, plan, prepare};
 use crate::request::{Request, Requests, Wanted};
 use crate::windows::Windows;
@@ -47,10 +48,20 @@ fn read_wanted(
 ) -> Result<Vec<Column>> {
     let pool = pool::computing(options.threads)?;
     if tree.file().0.fetcher.source().physics().immediate {
-        return read_here(tree, wanted, &entries, &pool, options.deadline, read, interrupt);
+        let here = Here { pool: &pool, deadline: options.deadline, read, kept: None };
+        return read_here(tree, wanted, &entries, &here, interrupt);
     }
     let mut windows = Windows::new(tree.clone(), wanted, vec![entries], read)?;
     windows.next(&pool, options.deadline, interrupt).unwrap_or_else(|| Ok(Vec::new()))
+}
+
+/// How a source that never waits is read.
+pub(crate) struct Here<'a> {
+    pub(crate) pool: &'a ThreadPool,
+    pub(crate) deadline: Deadline,
+    pub(crate) read: Option<&'a Read>,
+    /// What is held of the ranges before, and the first entry of the next.
+    pub(crate) kept: Option<(&'a Kept, u64)>,
 }
 
 /// Reads from a source that never waits: each column's baskets are read where they are decoded, while they
@@ -59,25 +70,31 @@ pub(crate) fn read_here(
     tree: &Tree,
     wanted: &[Wanted],
     entries: &Range<u64>,
-    pool: &ThreadPool,
-    deadline: Deadline,
-    read: Option<&Read>,
+    here: &Here<'_>,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     let plans = plan(tree, wanted, entries)?;
-    recorded::range(read, tree, &plans, entries);
-    pool::compute(pool, interrupt, |cancelled| {
+    recorded::range(here.read, tree, &plans, entries);
+    pool::compute(here.pool, interrupt, |cancelled| {
         in_parallel(&plans, cancelled, |plan, likely| {
+            let held = |located: Located<'_>| here.kept.and_then(|(kept, _)| kept.get(located));
+            let counters = tree.file().counters();
             let mut fetched = HashMap::new();
             for file in plan.files() {
-                let ranges: Vec<_> = plan.ranges(file).collect();
-                let bytes = tree.fetcher_at(file).fetch_now(&ranges, deadline)?;
-                fetched.extend(ranges.iter().map(|range| (file, range.start)).zip(bytes));
+                let of_file = plan.baskets().filter(|located| located.file == file);
+                let missing: Vec<_> = of_file.filter(|located| held(*located).is_none()).collect();
+                let ranges: Vec<_> = missing.iter().map(Located::range).collect();
+                let records = tree.fetcher_at(file).fetch_now(&ranges, here.deadline)?;
+                for (located, record) in missing.into_iter().zip(records) {
+                    if let Some((kept, _)) = here.kept.filter(|(_, next)| located.basket.end() > *next) {
+                        kept.keep(located, &record, counters);
+                    }
+                    fetched.insert(located.place(), record);
+                }
             }
-            let counters = tree.file().counters();
             counted(counters, plan, || {
                 let bytes =
-                    |located: Located<'_>| fetched.get(&(located.file, located.basket.offset)).cloned();
+                    |located: Located<'_>| held(located).or_else(|| fetched.get(&located.place()).cloned());
                 plan.decode(bytes, likely, counters)
             })
         })

@@ -1,7 +1,8 @@
 //! Reading range by range, with the next range on its way while one is worked on.
 
+use crate::kept::Kept;
 use crate::plan::{check_range, plan, prepare};
-use crate::read::{ReadOptions, read_here};
+use crate::read::{Here, ReadOptions, read_here};
 use crate::request::{Request, Requests};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool, recorded};
@@ -24,7 +25,7 @@ pub struct Scan {
 #[derive(Debug)]
 enum Reader {
     /// Of a source that never waits.
-    Here(std::vec::IntoIter<Range<u64>>),
+    Here(std::vec::IntoIter<Range<u64>>, Kept),
     /// Of a distant source.
     Ahead(Box<Windows>),
 }
@@ -47,7 +48,7 @@ impl Scan {
         let patience = options.deadline.remaining();
         let recorded = recorded::begin("scan", &tree, asked);
         let reader = if tree.file().0.fetcher.source().physics().immediate {
-            Reader::Here(ranges.into_iter())
+            Reader::Here(ranges.into_iter(), Kept::default())
         } else {
             Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges, recorded.as_ref())?))
         };
@@ -69,8 +70,11 @@ impl Scan {
         let columns = Read::deliver(read, tree.file().counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt),
-                Reader::Here(ranges) => ranges.next().map(|range| {
-                    read_here(tree, &requests.wanted, &range, &pool, deadline, read, interrupt)
+                Reader::Here(ranges, kept) => ranges.next().map(|range| {
+                    kept.forget_before(range.start);
+                    let next = ranges.as_slice().first().map_or(u64::MAX, |next| next.start);
+                    let here = Here { pool: &pool, deadline, read, kept: Some((&*kept, next)) };
+                    read_here(tree, &requests.wanted, &range, &here, interrupt)
                         .inspect_err(|_| *ranges = Vec::new().into_iter())
                 }),
             };

@@ -1,7 +1,8 @@
 //! Entry ranges of a distant source: cut into windows, which are fetched ahead and decoded when their bytes are there.
 
-use crate::elsewhere::FileIndex;
+use crate::elsewhere::{FileIndex, Located};
 use crate::join::join;
+use crate::kept::Kept;
 use crate::plan::{ColumnPlan, counted, in_parallel, plan};
 use crate::request::Wanted;
 use crate::{Interrupt, Tree, pool, recorded};
@@ -26,6 +27,8 @@ pub(crate) struct Windows {
     ahead: Vec<(FileIndex, ReadAhead<Window>)>,
     /// Baskets of the last window that the next may need, by file and offset.
     carried: HashMap<(FileIndex, u64), Bytes>,
+    /// Those of them that were decompressed.
+    kept: Kept,
 }
 
 /// What is remembered of a window while its bytes are fetched from one file.
@@ -97,7 +100,14 @@ impl Windows {
             (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), depth))
         });
         let (ahead, ranges) = (ahead.collect(), cut_ranges.into_iter());
-        Ok(Windows { tree, wanted: wanted.to_vec(), ranges, ahead, carried: HashMap::new() })
+        Ok(Windows {
+            tree,
+            wanted: wanted.to_vec(),
+            ranges,
+            ahead,
+            carried: HashMap::new(),
+            kept: Kept::default(),
+        })
     }
 
     /// The columns of the next range.
@@ -133,13 +143,19 @@ impl Windows {
         }
         let plans = plan(&self.tree, &self.wanted, entries)?;
         let counters = self.tree.file().counters();
-        let carried = &self.carried;
+        let (carried, kept) = (&self.carried, &self.kept);
+        kept.forget_before(entries.start);
         let columns = pool::compute(pool, interrupt, |cancelled| {
             in_parallel(&plans, cancelled, |plan, likely| {
-                counted(counters, plan, || {
-                    let bytes = |file, offset| carried.get(&(file, offset)).cloned();
-                    plan.decode(|located| bytes(located.file, located.basket.offset), likely, counters)
-                })
+                for located in plan.baskets().filter(|located| keep.contains(&located.place())) {
+                    if let (None, Some(record)) = (kept.get(located), carried.get(&located.place())) {
+                        kept.keep(located, record, counters);
+                    }
+                }
+                let record = |located: Located<'_>| {
+                    kept.get(located).or_else(|| carried.get(&located.place()).cloned())
+                };
+                counted(counters, plan, || plan.decode(record, likely, counters))
             })
         })?;
         self.carried.retain(|place, _| keep.contains(place));

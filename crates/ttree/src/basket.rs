@@ -1,5 +1,6 @@
 //! One basket: its header, which is never compressed, and its content.
 
+use bytes::Bytes;
 use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 
@@ -139,6 +140,28 @@ impl BasketHeader {
             )),
         }
     }
+}
+
+/// The same basket as a record whose content is not compressed, so that it can be read several times for the price of one.
+///
+/// # Errors
+/// Those of [`BasketHeader::parse`] and [`BasketHeader::check_record`], and of decompression.
+pub fn inflated(record: &Bytes) -> Result<Bytes> {
+    let header = BasketHeader::parse(record)?;
+    header.check_record(record)?;
+    let len = header.key_len + header.object_len;
+    let announced = i32::try_from(len)
+        .ok()
+        .filter(|_| is_compressed(header.object_len, header.record_len - header.key_len));
+    let (Some(announced), Some(key)) = (announced, record.get(4..header.key_len)) else {
+        return Ok(record.clone());
+    };
+    let mut plain = Vec::with_capacity(len);
+    plain.extend_from_slice(&announced.to_be_bytes());
+    plain.extend_from_slice(key);
+    plain.resize(len, 0);
+    header.decompress_into(record, &mut plain[header.key_len..])?;
+    Ok(plain.into())
 }
 
 /// The decompressed content of a basket.

@@ -12,7 +12,7 @@ mod outline;
 mod recut;
 pub mod write;
 
-pub use basket::BasketHeader;
+pub use basket::{BasketHeader, inflated};
 pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};

@@ -1,7 +1,7 @@
 //! Where the baskets of a lazy reader's columns lie, window by window, and how they become columns.
 
 use crate::plan::{counted, in_parallel, interpretation, plan};
-use crate::read::read_here;
+use crate::read::{Here, read_here};
 use crate::request::{Requests, Wanted};
 use crate::{Interrupt, Request, Tree, pool, recorded};
 use bytes::Bytes;
@@ -67,7 +67,13 @@ impl Baskets {
         let wanted: Vec<Wanted> = requests().flat_map(|one| one.requests.wanted.iter().cloned()).collect();
         let pool = pool::computing(threads)?;
         let columns = if tree.file().0.fetcher.source().physics().immediate {
-            read_here(tree, &wanted, &entries, &pool, deadline, None, interrupt)?
+            read_here(
+                tree,
+                &wanted,
+                &entries,
+                &Here { pool: &pool, deadline, read: None, kept: None },
+                interrupt,
+            )?
         } else {
             let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);
             let bytes: HashMap<(usize, u64), &Bytes> =
@@ -111,8 +117,7 @@ impl Layout for Baskets {
         let plans = plan(&self.tree, &one.requests.wanted, entries).unwrap_or_default();
         let pieces = plans.iter().flat_map(|plan| plan.baskets()).map(|located| {
             let basket = located.basket;
-            let inside = entries.start <= basket.first_entry
-                && basket.first_entry.saturating_add(basket.entries) <= entries.end;
+            let inside = entries.start <= basket.first_entry && basket.end() <= entries.end;
             Piece { object: located.file, range: located.range(), shared: one.shares || !inside }
         });
         pieces.collect()

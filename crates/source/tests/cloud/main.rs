@@ -4,7 +4,9 @@
 mod certificates;
 mod doctor;
 mod faults;
+mod gateway;
 mod listing;
+mod objects;
 mod s3;
 mod scripted;
 mod stores;

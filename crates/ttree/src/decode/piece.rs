@@ -31,7 +31,7 @@ impl<'a> Piece<'a> {
         let mut next = entries.start;
         let mut pieces = Vec::with_capacity(baskets.len());
         for BasketBytes { basket, bytes } in baskets {
-            let end = basket.first_entry.saturating_add(basket.entries).min(entries.end);
+            let end = basket.end().min(entries.end);
             if end <= next {
                 continue;
             }
@@ -41,8 +41,7 @@ impl<'a> Piece<'a> {
             let (offset, embedded) = (basket.offset, basket.embedded.is_some());
             let piece = Piece::open(offset, bytes, embedded, basket.entries, counters)
                 .map_err(|error| error.inside(basket.offset))?;
-            let counts =
-                counts.and_then(|counts| counts.of(basket.first_entry..basket.first_entry + basket.entries));
+            let counts = counts.and_then(|counts| counts.of(basket.first_entry..basket.end()));
             let index = |entry: u64| usize::try_from(entry - basket.first_entry).unwrap_or(usize::MAX);
             pieces.push(Piece { wanted: index(next)..index(end), counts, ..piece });
             next = end;

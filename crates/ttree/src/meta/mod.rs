@@ -252,6 +252,13 @@ pub struct BasketRef {
     pub embedded: Option<Bytes>,
 }
 
+impl BasketRef {
+    /// One past the last entry.
+    pub fn end(&self) -> u64 {
+        self.first_entry.saturating_add(self.entries)
+    }
+}
+
 impl Tree {
     /// Parses the payload of a tree's record (decompressed).
     ///
