@@ -11,8 +11,10 @@
 //! ```
 
 mod change;
+mod check_log;
 mod dataset;
 mod envelope;
+mod events;
 mod id;
 pub mod keys;
 mod layout;
@@ -23,12 +25,14 @@ mod snapshot;
 mod stripe;
 mod wire;
 
+pub use check_log::check_log;
 pub use change::{Change, NewProduct, NewSegment};
 pub use dataset::{
     Collected, Committed, Copied, Dataset, Format, GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified,
     VerifyOptions, Version, Wrong, probe,
 };
 pub use envelope::{Envelope, Kind, seal, unseal};
+pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
 pub use id::{Id, Ids};
 pub use layout::{Layout, LayoutOptions, Planned, plan};
 pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};

@@ -1,12 +1,12 @@
 //! A version of a dataset: what it holds, and where that lies.
 
 use crate::Id;
-use crate::envelope::{Kind, seal, unseal};
+use crate::envelope::{Envelope, Kind, seal, unseal};
 use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A version of a dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,7 +68,11 @@ impl Snapshot {
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes) -> Result<Snapshot> {
         let content = unseal(Kind::Snapshot, object)?;
-        let mut reader = Reader::new(&content, "a snapshot");
+        Snapshot::parse(&content).map_err(|error| error.inside(Envelope::LEN as u64))
+    }
+
+    fn parse(content: &[u8]) -> Result<Snapshot> {
+        let mut reader = Reader::new(content, "a snapshot");
         let json = reader.packed(LIMIT)?;
         let mut snapshot: Snapshot = serde_json::from_slice(&json)
             .map_err(|error| Error::corrupt(format!("the description of a snapshot: {error}")))?;
@@ -76,7 +80,30 @@ impl Snapshot {
             schema.file = reader.packed(LIMIT)?.into();
         }
         reader.end()?;
+        snapshot.check().map_err(|what| Error::corrupt(format!("a snapshot {what}")))?;
         Ok(snapshot)
+    }
+
+    /// That numbers name what there is, and counts can be added up.
+    fn check(&self) -> Result<(), String> {
+        let entries = self.segments.iter().try_fold(0u64, |sum, segment| sum.checked_add(segment.entries));
+        entries.ok_or("has more entries than can be counted")?;
+        let schemas = distinct(self.schemas.iter().map(|schema| schema.id), "schemas")?;
+        distinct(self.segments.iter().map(|segment| segment.id), "segments")?;
+        let products = distinct(self.products.iter().map(|product| product.id), "products")?;
+        if let Some(product) = self.products.iter().find(|product| !schemas.contains(&product.schema)) {
+            return Err(format!("has no schema {}, which product '{}' names", product.schema, product.name));
+        }
+        for segment in &self.segments {
+            let objects = segment.lists.values().chain(&segment.events).chain(&segment.auxiliary);
+            let bases = objects.clone().all(|object| object.base as usize <= self.bases.len());
+            let ends = objects.clone().all(|object| object.offset.checked_add(object.len).is_some());
+            if segment.batch == 0 || !bases || !ends || !segment.lists.keys().all(|id| products.contains(id))
+            {
+                return Err(format!("has a segment ({}) that names what there is not", segment.id));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -137,6 +164,13 @@ pub struct ObjectRef {
     pub len: u64,
     /// XXH64 (seed 0) of these bytes.
     pub checksum: u64,
+}
+
+/// All of them; an error if one comes twice.
+fn distinct(numbers: impl ExactSizeIterator<Item = u32>, of: &str) -> Result<BTreeSet<u32>, String> {
+    let count = numbers.len();
+    let known: BTreeSet<u32> = numbers.collect();
+    if known.len() == count { Ok(known) } else { Err(format!("has two {of} of the same number")) }
 }
 
 impl ObjectRef {
