@@ -1,5 +1,6 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
+use crate::dataset::View;
 use crate::elsewhere::beside;
 use crate::keys::Keys;
 use crate::opening;
@@ -8,7 +9,7 @@ use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{
-    CountingSource, OpenOptions, Opened, Replicas, Source, Trace, is_document, record, redact,
+    CountingSource, OpenOptions, Opened, Replicas, Source, Trace, TracedSource, is_document, record, redact,
 };
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     trace: Trace,
     /// What it was opened with, if it was opened by its name.
     origin: Option<(String, OpenOptions)>,
+    /// The dataset that is read as a file.
+    pub(crate) dataset: Option<Arc<View>>,
 }
 
 impl File {
@@ -79,6 +82,38 @@ impl File {
         let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
         let replicas = Replicas { urls, documents: Vec::new(), sources: options.replicas.sources };
         File::open(&beside(origin, name)?, OpenOptions { deadline, replicas, ..options.clone() }, interrupt)
+    }
+
+    /// A version of a dataset, as a file with its tree.
+    pub(crate) fn of_dataset(
+        dataset: View,
+        begin: Instant,
+        origin: (String, OpenOptions),
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
+        let (deadline, counters) = (origin.1.deadline, Arc::clone(&origin.1.counters));
+        let trace = Trace::new(begin);
+        let (bytes, header) = dataset.file()?;
+        let (header, size) = (header.clone(), bytes.len() as u64);
+        let mut known = Segments::default();
+        known.insert(0, bytes.clone());
+        let source = Arc::new(TracedSource::within(dataset.source(), trace.clone()));
+        let fetcher = Fetcher::new(source, counters).with_budget(pool::budget()?).with_known(known.clone());
+        let (keys, _) = Keys::open(&fetcher, &mut known, size, deadline, interrupt)?;
+        let streamers = OnceLock::from(Arc::new(dataset.streamers()));
+        let (compiler, dataset) = (OnceLock::new(), Some(Arc::new(dataset)));
+        let origin = Some(origin);
+        Ok(File(Arc::new(Inner {
+            fetcher,
+            header,
+            known,
+            keys,
+            streamers,
+            compiler,
+            trace,
+            origin,
+            dataset,
+        })))
     }
 
     /// Opens what any other source holds.
@@ -123,7 +158,18 @@ impl File {
         let fetcher = fetcher.with_known(known.clone());
         record::known(recorded, &known);
         let (streamers, compiler) = (OnceLock::new(), OnceLock::new());
-        Ok(File(Arc::new(Inner { fetcher, header, known, keys, streamers, compiler, trace, origin })))
+        let dataset = None;
+        Ok(File(Arc::new(Inner {
+            fetcher,
+            header,
+            known,
+            keys,
+            streamers,
+            compiler,
+            trace,
+            origin,
+            dataset,
+        })))
     }
 
     /// The URL, without secrets.
@@ -131,9 +177,12 @@ impl File {
         self.0.url()
     }
 
-    /// Size in bytes.
+    /// Size in bytes; of a dataset, that of its baskets, as far as it is known where they lie.
     pub fn size(&self) -> u64 {
-        self.0.fetcher.source().identity().size
+        match &self.0.dataset {
+            Some(dataset) => dataset.known_bytes(),
+            None => self.0.fetcher.source().identity().size,
+        }
     }
 
     /// The header.
@@ -264,6 +313,9 @@ impl File {
 
     pub(crate) fn tree_of(&self, found: &Found) -> Result<Tree> {
         let Found { path, key, record, streamers } = found;
+        if let Some(dataset) = &self.0.dataset {
+            return Tree::of_dataset(self.clone(), path, record.offset, dataset);
+        }
         Tree::new(self.clone(), path, key, record, streamers)
             .map_err(|error| record.locate(&key.name, &error).url(self.url()))
     }

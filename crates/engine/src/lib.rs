@@ -19,6 +19,7 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
+mod dataset;
 mod doctor;
 mod elsewhere;
 mod entries;

@@ -1,5 +1,6 @@
 //! A tree of an open file: what it holds, and the ways to read it.
 
+use crate::dataset::{Origin, View};
 use crate::elsewhere::Elsewhere;
 use crate::member::{member_form, spelled};
 use crate::request::names;
@@ -26,7 +27,10 @@ pub(crate) struct Inner {
     pub(crate) meta: sapwood_ttree::Tree,
     outcomes: Vec<Outcome>,
     pub(crate) elsewhere: Elsewhere,
-    compiler: Compiler,
+    /// What compiles the classes: of a dataset, those of each schema.
+    compilers: Vec<Compiler>,
+    /// Of the branches of a dataset.
+    pub(crate) origins: Vec<Origin>,
     selected: Mutex<Selected>,
     /// Offset of the record that it was read from.
     record: u64,
@@ -91,21 +95,14 @@ impl Tree {
             file.size(),
             streamers,
         )?;
-        let compiler = Compiler::new(streamers.clone());
-        let mut left = MOST_COLUMNS;
-        let outcomes = (0..meta.branches.len()).map(|index| interpret(&meta, index, &compiler, &[]));
-        let outcomes = outcomes.map(|outcome| limited(outcome, &mut left)).collect();
-        Ok(Inner {
-            file,
-            path: path.to_owned(),
-            record: record.offset,
-            meta,
-            outcomes,
-            elsewhere: Elsewhere::default(),
-            compiler,
-            selected: Mutex::default(),
-            assumed: None,
-        })
+        let compilers = vec![Compiler::new(streamers.clone())];
+        Ok(Inner::new(file, path, record.offset, meta, compilers, Vec::new()))
+    }
+
+    /// The tree of a dataset; `record` is that of the first of its schemas.
+    pub(crate) fn of_dataset(file: File, path: &str, record: u64, dataset: &View) -> Result<Tree> {
+        let (meta, origins) = dataset.tree()?;
+        Ok(Tree(Arc::new(Inner::new(file, path, record, meta, dataset.compilers(), origins))))
     }
 
     /// The file it is in.
@@ -184,8 +181,8 @@ impl Tree {
         paths.dedup();
         let mut known = self.0.selected.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = known.entry((branch, paths)).or_insert_with_key(|(branch, paths)| {
-            let outcome = interpret(&self.0.meta, *branch, &self.0.compiler, paths);
-            Some(Arc::new(outcome)).filter(|outcome| matches!(outcome.meaning, Meaning::Column(_)))
+            let outcome = self.0.compiler_of(*branch).map(|one| interpret(&self.0.meta, *branch, one, paths));
+            outcome.map(Arc::new).filter(|outcome| matches!(outcome.meaning, Meaning::Column(_)))
         });
         outcome.clone()
     }
@@ -225,6 +222,41 @@ impl Tree {
         interrupt: Interrupt<'_>,
     ) -> Result<Scan> {
         Scan::new(self.clone(), requests, ranges, options, interrupt)
+    }
+}
+
+impl Inner {
+    fn new(
+        file: File,
+        path: &str,
+        record: u64,
+        meta: sapwood_ttree::Tree,
+        compilers: Vec<Compiler>,
+        origins: Vec<Origin>,
+    ) -> Inner {
+        let mut tree = Inner {
+            file,
+            path: path.to_owned(),
+            record,
+            meta,
+            outcomes: Vec::new(),
+            elsewhere: Elsewhere::default(),
+            compilers,
+            origins,
+            selected: Mutex::default(),
+            assumed: None,
+        };
+        let mut left = MOST_COLUMNS;
+        let branches = 0..tree.meta.branches.len();
+        let outcomes =
+            branches.filter_map(|index| Some(interpret(&tree.meta, index, tree.compiler_of(index)?, &[])));
+        tree.outcomes = outcomes.map(|outcome| limited(outcome, &mut left)).collect();
+        tree
+    }
+
+    /// What compiles the classes of a branch.
+    fn compiler_of(&self, branch: usize) -> Option<&Compiler> {
+        self.compilers.get(self.origins.get(branch).map_or(0, |origin| origin.schema))
     }
 }
 

@@ -4,6 +4,7 @@
 mod corpus;
 mod counted;
 mod damage;
+mod datasets;
 mod entries;
 mod inputs;
 mod lazy;

@@ -1,0 +1,118 @@
+//! The bytes of a dataset as those of one file: ranges of it are parts of objects, checked before they are handed out.
+
+use super::objects::{END, Held, Objects, Piece};
+use bytes::Bytes;
+use futures::future::try_join_all;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source, Store, server_of};
+use sapwood_stripe::keys;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Of a store that is reached over a network. What is merged is mostly one stripe.
+const DISTANT: Physics = Physics {
+    gap: 64 << 10,
+    largest_request: 64 << 20,
+    ranges_per_request: 1,
+    concurrency: 32,
+    immediate: false,
+};
+
+/// The objects of a dataset, one behind the other.
+#[derive(Debug)]
+pub(crate) struct StripeSource {
+    identity: Identity,
+    /// By the number of the base.
+    stores: Vec<Arc<dyn Store>>,
+    objects: Arc<Objects>,
+    immediate: bool,
+}
+
+impl StripeSource {
+    /// The objects of the dataset at `url`, of that version.
+    pub(super) fn new(
+        url: String,
+        version: String,
+        stores: Vec<Arc<dyn Store>>,
+        objects: Arc<Objects>,
+    ) -> StripeSource {
+        let immediate = !url.contains("://");
+        StripeSource {
+            identity: Identity { url, size: END, version: Some(version) },
+            stores,
+            objects,
+            immediate,
+        }
+    }
+
+    async fn read(&self, range: ByteRange, deadline: Deadline) -> Result<Bytes> {
+        if range.len == 0 {
+            return Ok(Bytes::new());
+        }
+        let piece = self.objects.find(range)?;
+        let mut bytes = self.get(&piece, deadline).await?;
+        if let Err(error) = piece.verify(&bytes) {
+            log::warn!("{}: {error}; it is read again", self.identity.url);
+            bytes = self.get(&piece, deadline).await?;
+            piece.verify(&bytes).map_err(|error| match &piece.held {
+                Held::There(name) => error.url(format!("{}/{}", self.identity.url, keys::data(name.id))),
+                Held::Here(_) => error,
+            })?;
+        }
+        Ok(piece.cut(&bytes))
+    }
+
+    async fn get(&self, piece: &Piece, deadline: Deadline) -> Result<Bytes> {
+        let name = match &piece.held {
+            Held::Here(bytes) => return Ok(piece.of_all(bytes)),
+            Held::There(name) => name,
+        };
+        let store = usize::try_from(name.base).ok().and_then(|base| self.stores.get(base));
+        let store = store.ok_or_else(|| {
+            Error::unsupported(format!(
+                "objects of the dataset lie at its base {}, which is not known",
+                name.base
+            ))
+        })?;
+        let key = keys::data(name.id);
+        let got = store.get(&key, Some(piece.range), deadline).await.map_err(|error| piece.explain(error))?;
+        match got.len() as u64 == piece.range.len {
+            true => Ok(got),
+            false => {
+                let message = format!("{} bytes came of {}", got.len(), piece.range.len);
+                Err(piece.explain(Error::new(ErrorKind::Truncated, message).url(store.url())))
+            }
+        }
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Source for StripeSource {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn physics(&self) -> Physics {
+        if self.immediate { Physics::LOCAL } else { DISTANT }
+    }
+
+    fn server(&self) -> Option<String> {
+        server_of(&self.identity.url)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        None
+    }
+
+    fn checksums(&self, _: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn read_ranges<'a>(
+        &'a self,
+        ranges: &'a [ByteRange],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
+        Box::pin(try_join_all(ranges.iter().map(move |range| self.read(*range, deadline))))
+    }
+}

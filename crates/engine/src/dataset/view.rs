@@ -1,0 +1,231 @@
+//! A version of a dataset that is read: which baskets its branches have, found when they are wanted first.
+
+use super::objects::{Objects, Stripes};
+use super::schema::{Origin, Parsed, Union};
+use super::source::StripeSource;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_streamer::Compiler;
+use sapwood_stripe::{Id, ObjectRef, Snapshot, StripeList, keys};
+use sapwood_tfile::{FileHeader, StreamerInfos};
+use sapwood_ttree::BasketRef;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+/// Parts of an object that are so near are read together.
+const GAP: u64 = 64 << 10;
+/// Requests for stripe lists that are in flight together.
+const TOGETHER: usize = 32;
+
+/// A version of a dataset.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) version: u64,
+    /// By the number of the base.
+    stores: Vec<Arc<dyn Store>>,
+    schemas: Vec<Parsed>,
+    objects: Arc<Objects>,
+    /// Of each product: its stripes in each segment.
+    stripes: Vec<OnceLock<Vec<Known>>>,
+}
+
+/// The stripes of a product in a segment, and the address of each.
+#[derive(Debug)]
+struct Known {
+    stripes: Arc<Stripes>,
+    addresses: Vec<u64>,
+}
+
+/// A stripe list that is wanted: the places of its product and its segment in the snapshot, and where it is.
+type Wanted<'a> = (usize, usize, &'a ObjectRef);
+
+impl View {
+    /// The version of the dataset in a store that a snapshot describes.
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        version: u64,
+        store: Arc<dyn Store>,
+        options: &OpenOptions,
+    ) -> Result<View> {
+        let others = snapshot.bases.iter().map(|base| open_store(base, options));
+        let stores = std::iter::once(Ok(store)).chain(others).collect::<Result<_>>()?;
+        let schemas = snapshot.schemas.iter().map(|schema| Parsed::new(schema, &snapshot.tree));
+        let schemas = schemas.collect::<Result<_>>()?;
+        let stripes = snapshot.products.iter().map(|_| OnceLock::new()).collect();
+        Ok(View { snapshot, version, stores, schemas, objects: Arc::default(), stripes })
+    }
+
+    /// Where the dataset is, without secrets.
+    pub(crate) fn url(&self) -> &str {
+        self.stores.first().map_or("", |store| store.url())
+    }
+
+    /// What readers see as the file.
+    pub(crate) fn source(&self) -> StripeSource {
+        let version = format!("{} {}", self.version, self.snapshot.id);
+        StripeSource::new(self.url().to_owned(), version, self.stores.clone(), Arc::clone(&self.objects))
+    }
+
+    /// The file that the tree seems to be in: that of the first schema.
+    pub(crate) fn file(&self) -> Result<(&Bytes, &FileHeader)> {
+        let schema = self.snapshot.schemas.first().zip(self.schemas.first());
+        schema.map(|(schema, parsed)| (&schema.file, &parsed.header)).ok_or_else(|| {
+            Error::new(ErrorKind::Missing, "this version of the dataset holds nothing")
+                .hint("'sapwood stripe log' tells of the others")
+                .url(self.url())
+        })
+    }
+
+    /// The descriptions of the classes of all schemas.
+    pub(crate) fn streamers(&self) -> StreamerInfos {
+        self.schemas.iter().flat_map(|schema| schema.streamers.iter()).cloned().collect()
+    }
+
+    /// What compiles the classes of each schema.
+    pub(crate) fn compilers(&self) -> Vec<Compiler> {
+        self.schemas.iter().map(|schema| Compiler::new(schema.streamers.clone())).collect()
+    }
+
+    /// The tree, and where each of its branches comes from.
+    pub(crate) fn tree(&self) -> Result<(sapwood_ttree::Tree, Vec<Origin>)> {
+        let union = Union::new(&self.snapshot, &self.schemas).map_err(|error| error.url(self.url()))?;
+        Ok((union.tree, union.origins))
+    }
+
+    /// Bytes of the stripes that are known so far.
+    pub(crate) fn known_bytes(&self) -> u64 {
+        let known = self.stripes.iter().filter_map(OnceLock::get).flatten();
+        known.flat_map(|known| known.stripes.list.stripes()).map(|stripe| u64::from(stripe.len)).sum()
+    }
+
+    /// Finds the baskets of some branches of the tree, where they are not known.
+    pub(crate) async fn find_baskets(
+        &self,
+        tree: &sapwood_ttree::Tree,
+        origins: &[Origin],
+        branches: &[usize],
+        deadline: Deadline,
+    ) -> Result<()> {
+        let unknown = branches.iter().filter_map(|index| tree.branches.get(*index).zip(origins.get(*index)));
+        let unknown: Vec<_> = unknown.filter(|(branch, _)| !branch.baskets.are_known()).collect();
+        let products: BTreeSet<usize> = unknown.iter().map(|(_, origin)| origin.product).collect();
+        self.find_stripes(&products, deadline).await.map_err(|error| error.url(self.url()))?;
+        for (branch, origin) in unknown {
+            branch.baskets.tell(self.baskets(*origin));
+        }
+        Ok(())
+    }
+
+    /// The baskets of a branch; its stripes are known.
+    fn baskets(&self, origin: Origin) -> Vec<BasketRef> {
+        let known = self.stripes.get(origin.product).and_then(OnceLock::get);
+        let known = known.into_iter().flatten();
+        known
+            .flat_map(|Known { stripes, addresses }| {
+                addresses.iter().enumerate().filter_map(move |(number, address)| {
+                    let start = stripes.list.start(origin.branch, number)?;
+                    let basket = stripes.list.basket(origin.branch, number)?;
+                    (basket.len > 0).then_some(BasketRef {
+                        first_entry: stripes.first_entry + basket.first_entry,
+                        entries: basket.entries,
+                        offset: address + u64::from(start),
+                        len: u64::from(basket.len),
+                        embedded: None,
+                    })
+                })
+            })
+            .collect()
+    }
+
+    /// Finds the stripes of some products: the parts of all lists that tell of them are asked for together.
+    async fn find_stripes(&self, products: &BTreeSet<usize>, deadline: Deadline) -> Result<()> {
+        let unknown = |number: &&usize| self.stripes.get(**number).is_some_and(|known| known.get().is_none());
+        let mut wanted: BTreeMap<(u32, Id), Vec<Wanted<'_>>> = BTreeMap::new();
+        let mut found: BTreeMap<usize, BTreeMap<usize, StripeList>> = BTreeMap::new();
+        for number in products.iter().filter(unknown) {
+            found.entry(*number).or_default();
+            let Some(product) = self.snapshot.products.get(*number) else { continue };
+            for (place, segment) in self.snapshot.segments.iter().enumerate() {
+                let list = segment.lists.get(&product.id).ok_or_else(|| {
+                    let message = format!("the product '{}' is not in segment {}", product.name, segment.id);
+                    Error::corrupt(message).hint("add it for these entries, or drop it")
+                })?;
+                wanted.entry((list.base, list.id)).or_default().push((*number, place, list));
+            }
+        }
+        let parts = wanted.into_values().flat_map(together);
+        let read = stream::iter(parts.map(|part| self.read_lists(part, deadline))).buffer_unordered(TOGETHER);
+        for (product, segment, list) in read.try_collect::<Vec<_>>().await?.into_iter().flatten() {
+            found.entry(product).or_default().insert(segment, list);
+        }
+        for (number, lists) in found {
+            self.know(number, lists)?;
+        }
+        Ok(())
+    }
+
+    /// Reads stripe lists that lie near each other in one object.
+    async fn read_lists(
+        &self,
+        part: Vec<Wanted<'_>>,
+        deadline: Deadline,
+    ) -> Result<Vec<(usize, usize, StripeList)>> {
+        let Some((.., first)) = part.first() else { return Ok(Vec::new()) };
+        let end = part.iter().map(|(.., list)| list.offset.saturating_add(list.len)).max().unwrap_or(0);
+        let range = ByteRange::new(first.offset, end - first.offset)?;
+        let store = usize::try_from(first.base).ok().and_then(|base| self.stores.get(base));
+        let store =
+            store.ok_or_else(|| Error::unsupported(format!("the base {} is not known", first.base)))?;
+        let key = keys::list(first.id);
+        let read = store.get(&key, Some(range), deadline).await;
+        let lost = |error: Error| match error.kind() {
+            ErrorKind::NotFound => {
+                let lost = Error::corrupt("a stripe list is lost: its object is not in the store");
+                lost.url(format!("{}/{key}", store.url())).caused_by(error)
+            }
+            _ => error,
+        };
+        let bytes = read.map_err(lost)?;
+        let decode = |(product, segment, list): Wanted<'_>| {
+            let described = self.snapshot.products.get(product).zip(self.snapshot.segments.get(segment));
+            let (branches, entries) = described.map_or((0, 0), |(p, s)| (p.branches.len(), s.entries));
+            let start = usize::try_from(list.offset - range.start).unwrap_or(usize::MAX);
+            let end = start.saturating_add(usize::try_from(list.len).unwrap_or(usize::MAX));
+            let section = bytes.get(start..end).unwrap_or_default();
+            list.verify(section)
+                .and_then(|()| StripeList::decode(section, branches, entries))
+                .map(|list| (product, segment, list))
+        };
+        let lists = part.into_iter().map(decode).collect::<Result<_>>();
+        lists.map_err(|error| error.url(format!("{}/{key}", store.url())))
+    }
+
+    /// The stripes of a product in all segments are found.
+    fn know(&self, product: usize, lists: BTreeMap<usize, StripeList>) -> Result<()> {
+        let (Some(place), Some(described)) = (self.stripes.get(product), self.snapshot.products.get(product))
+        else {
+            return Ok(());
+        };
+        let mut first_entry = 0;
+        let mut known = Vec::with_capacity(lists.len());
+        for (segment, list) in self.snapshot.segments.iter().zip(lists.into_values()) {
+            let stripes = Arc::new(Stripes { product: described.name.clone(), first_entry, list });
+            let addresses = self.objects.place(&stripes)?;
+            known.push(Known { stripes, addresses });
+            first_entry += segment.entries;
+        }
+        place.get_or_init(|| known);
+        Ok(())
+    }
+}
+
+/// Parts of one object in the order of their places, those together that lie near each other.
+fn together(mut wanted: Vec<Wanted<'_>>) -> Vec<Vec<Wanted<'_>>> {
+    wanted.sort_unstable_by_key(|(.., list)| list.offset);
+    let end = |list: &ObjectRef| list.offset.saturating_add(list.len);
+    let parts = wanted.chunk_by(|(.., one), (.., next)| next.offset <= end(one).saturating_add(GAP));
+    parts.map(<[Wanted<'_>]>::to_vec).collect()
+}
