@@ -127,6 +127,10 @@ impl CloudStore {
     ) -> Result<T> {
         let acted = async {
             legal?;
+            // What waits for it would let through what is done at once.
+            if deadline.has_passed() {
+                return Err(too_late());
+            }
             let state = self.state();
             match act(Arc::clone(&state)).await {
                 Ok(done) => Ok(done),
@@ -267,9 +271,14 @@ impl Failure {
             Last::Answered { status, headers, word } => (status, headers, word),
         };
         bucket.learn(&headers);
+        // So says S3 that the request came too slowly, by a status that else is for good.
+        let slow = word.as_deref() == Some("RequestTimeout");
         let answer = word.map_or_else(|| status.to_string(), |word| format!("{status} ({word})"));
         let message = format!("the object store answered {answer}");
         match status.as_u16() {
+            400 if slow => {
+                Failure { error: Error::new(ErrorKind::Server, message), again: Some(None), definite: false }
+            }
             401 | 403 => Failure::fatal(refused(&answer, bucket)),
             404 => Failure::fatal(
                 Error::new(ErrorKind::NotFound, format!("{message}: there is no such bucket"))

@@ -42,34 +42,42 @@ async fn any_store_keeps_the_contract() {
     store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), rounds.unwrap_or(40)).await;
 }
 
+/// The store through a proxy that cuts the first answer after so many bytes. It is another each time: connections are kept.
+async fn losing(gateway: &Gateway, cut: u64) -> (Proxy, Arc<dyn Store>) {
+    let fault = Some(LinkFault::CloseAfter(cut));
+    let link = Link { fault, faulty_connections: 1, ..Link::default() };
+    let proxy = Proxy::start(gateway.address, link).await.unwrap();
+    let store = open_store("s3://data/p", &gateway.options(proxy.address())).unwrap();
+    (proxy, store)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_lost_leaves_it_unclear() {
     let Some(gateway) = Gateway::start() else { return };
-    let proxy = Proxy::start(gateway.address, Link::default()).await.unwrap();
     let direct = open_store("s3://data/p", &gateway.options(gateway.address)).unwrap();
-    for (number, cut) in [0, 10].into_iter().enumerate() {
-        let through = open_store("s3://data/p", &gateway.options(proxy.address())).unwrap();
-        let lose = |connections| {
-            proxy.change(|link| {
-                link.fault = Some(LinkFault::CloseAfter(cut));
-                link.faulty_connections = connections;
-            });
-        };
-        let key = format!("log/{number}");
-        lose(1);
-        let created = through.create(&key, "mine".into(), soon()).await.unwrap();
+    for cut in [0, 10] {
+        let (proxy, store) = losing(&gateway, cut).await;
+        let key = format!("log/{cut}");
+        let created = store.create(&key, "mine".into(), soon()).await.unwrap();
         assert!(matches!(created, Created::Unclear(_)), "{created:?}");
         assert_eq!(direct.get(&key, None, soon()).await.unwrap(), "mine", "it was done, once");
-        lose(0);
-        assert!(matches!(through.create(&key, "mine".into(), soon()).await.unwrap(), Created::Exists));
-        lose(1);
-        through.put("again", sample(5000), soon()).await.unwrap();
-        lose(1);
-        assert_eq!(through.get("again", None, soon()).await.unwrap(), sample(5000));
-        lose(1);
-        assert_eq!(through.list("again", soon()).await.unwrap().len(), 1);
-        lose(1);
-        through.delete(&["again".to_owned()], soon()).await.unwrap();
+        assert!(matches!(store.create(&key, "mine".into(), soon()).await.unwrap(), Created::Exists));
+        drop(proxy);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_else_is_done_again_when_its_answer_is_lost() {
+    let Some(gateway) = Gateway::start() else { return };
+    for cut in [0, 200] {
+        losing(&gateway, cut).await.1.put("again", sample(5000), soon()).await.unwrap();
+        let got = losing(&gateway, cut).await.1.get("again", None, soon()).await.unwrap();
+        assert_eq!(got, sample(5000));
+        assert_eq!(losing(&gateway, cut).await.1.list("again", soon()).await.unwrap().len(), 1);
+        assert_eq!(losing(&gateway, cut).await.1.stat("again", soon()).await.unwrap().size, 5000);
+        let keys = ["again".to_owned()];
+        losing(&gateway, cut).await.1.delete(&keys, soon()).await.unwrap();
+        let direct = open_store("s3://data/p", &gateway.options(gateway.address)).unwrap();
         assert_eq!(error_of(direct.stat("again", soon()).await).kind(), ErrorKind::NotFound);
     }
 }
