@@ -76,10 +76,18 @@ class Server:
         name = f"test_{secrets.token_hex(6)}"
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-            try:
-                yield f"{self.url.rpartition('/')[0]}/{name}"
-            finally:
-                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        url = f"{self.url.rpartition('/')[0]}/{name}"
+        try:
+            yield url
+        finally:
+            self.drop(url)
+
+    def drop(self, url: str) -> None:
+        """Removes a database, and ends the connections to it."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {url.rpartition('/')[2]} WITH (FORCE)")
 
 
 @contextmanager

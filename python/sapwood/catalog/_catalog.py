@@ -159,9 +159,15 @@ class Catalog:
             name: name or place of the dataset.
             version: of this version, not of the newest.
             history: all that there ever were.
+
+        Raises:
+            KeyInFileError: the catalogue has no such dataset, or no such version of it.
         """
         with self._database.reading() as connection:
-            return _queries.products(connection, self._find(connection, name), version, history)
+            number = self._find(connection, name)
+            if version is not None:
+                self._check_version(connection, number, name, version)
+            return _queries.products(connection, number, version, history)
 
     def ancestors(self, name: str) -> list[Related]:
         """What a dataset was made of, and what that was made of: files and datasets, the nearest first."""
@@ -232,6 +238,13 @@ class Catalog:
             raise ConflictError(
                 f"the catalogue has another dataset called {name!r}", hint="give this one another name"
             )
+
+    def _check_version(self, connection: Connection, number: int, name: str, version: int) -> None:
+        table = _schema.versions
+        known = connection.scalars(select(table.c.version).where(table.c.dataset == number)).all()
+        if version not in known:
+            names = [f"v{one}" for one in sorted(known, reverse=True)]
+            raise KeyInFileError.not_found("version", f"v{version}", names, f"the dataset {name}")
 
 
 def _all(connection: Connection) -> list[int]:

@@ -42,7 +42,8 @@ def datasets(
     if product is not None or at_least is not None:
         conditions.append(table.c.id.in_(select(_schema.products.c.dataset).where(*_now(product, at_least))))
     total = connection.scalar(select(func.count()).select_from(table).where(*conditions)) or 0
-    some = select(table).where(*conditions).order_by(table.c.name).limit(limit).offset(offset)
+    by_name = select(table).where(*conditions).order_by(func.lower(table.c.name), table.c.name)
+    some = by_name.limit(limit).offset(offset)
     return _told(connection, connection.execute(some).mappings().all()), total
 
 

@@ -186,6 +186,36 @@ def forget(names: Annotated[list[str], typer.Argument(metavar="NAME...")], catal
             opened.forget(name)
 
 
+@app.command()
+@command
+def serve(
+    web: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the page is; only for this machine by default.")
+    ] = "127.0.0.1:8332",
+    catalog: Where = None,
+) -> None:
+    """Serve a page to browse the catalogue, until Ctrl-C. It only reads.
+
+    Nobody is asked for a password: let others than this machine in only where all may see it.
+    """
+    import time
+
+    from ..catalog import Catalog
+    from ..catalog.web import CatalogPage
+    from ..monitoring._udp import host_and_port
+
+    with Catalog(catalog) as opened:
+        page = CatalogPage(*host_and_port(web, 8332), opened)
+        try:
+            print(f"page: {page.url}", flush=True)
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            print("stopped")
+        finally:
+            page.close()
+
+
 def _list(
     catalog: str | None, name: str | None, product: str | None, at_least: int | None, as_json: bool
 ) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("typer")
 
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
-from sapwood.cli._app import app  # noqa: E402
+from sapwood.cli._app import app
 
 DATA = "s3://bucket/data"
 Run = Callable[..., tuple[int, str]]

@@ -1,0 +1,54 @@
+"""HTML that is safe by construction: whatever is text is escaped, only elements made here are not."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+
+class Html(str):
+    """A piece of a page that needs no escaping any more."""
+
+    __slots__ = ()
+
+
+Content = str | int | Html | Iterable["Content"] | None
+
+
+def safe(content: Content) -> Html:
+    """Content as HTML: texts escaped, elements as they are, lists one after the other.
+
+    >>> safe(["<b>", tag("b", "&")])
+    '&lt;b&gt;<b>&amp;</b>'
+    """
+    if isinstance(content, Html):
+        return content
+    if content is None:
+        return Html("")
+    if isinstance(content, (str, int)):
+        return Html(html.escape(str(content)))
+    return Html("".join(safe(one) for one in content))
+
+
+def tag(element: str, content: Content = None, /, **attributes: str | int | None) -> Html:
+    """An element. Attributes of the value None are left out; ``class_`` is ``class``.
+
+    >>> tag("a", "A & B", href='?q="x"', class_="name", id=None)
+    '<a href="?q=&quot;x&quot;" class="name">A &amp; B</a>'
+    """
+    told = "".join(
+        f' {name.rstrip("_")}="{html.escape(str(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    end = "" if element in ("input", "meta") else f"</{element}>"
+    return Html(f"<{element}{told}>{safe(content)}{end}")
+
+
+def table(titles: Iterable[tuple[str, str]], rows: Iterable[Iterable[Content]]) -> Html:
+    """A table of columns, each with a title and a class, which says how its cells look."""
+    columns = list(titles)
+    head = [tag("th", title, class_=kind or None, scope="col") for title, kind in columns]
+    lines = ([(cell, kind) for cell, (_, kind) in zip(row, columns, strict=True)] for row in rows)
+    body = [tag("tr", [tag("td", cell, class_=kind or None) for cell, kind in line]) for line in lines]
+    return tag("div", tag("table", [tag("thead", tag("tr", head)), tag("tbody", body)]), class_="scroll")
