@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,8 @@ class Database:
         self._path = Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
         self._engine = _sqlite(parsed) if self._path else _postgresql(parsed)
         self._ready = False
+        # Connections end with the last who could use them, if nobody ends them before.
+        weakref.finalize(self, self._engine.dispose)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import TracebackType
 
 from sqlalchemy import func, insert, select
 
@@ -54,6 +55,17 @@ class DatabaseLog:
         except ConflictError:
             return False
         return True
+
+    def __enter__(self) -> DatabaseLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Ends the connections to the database."""
