@@ -1,0 +1,200 @@
+//! Objects that were cut, changed, or made by somebody who means harm: an error of the right kind, quickly.
+
+use crate::samples;
+use bytes::Bytes;
+use proptest::prelude::*;
+use sapwood_core::{Error, ErrorKind};
+use sapwood_stripe::{Directory, Envelope, EventIndex, Kind, Snapshot, StripeList, checksum, seal, unseal};
+
+/// Reads an object of each kind in full.
+fn read(kind: Kind, object: &Bytes) -> Result<(), Error> {
+    match kind {
+        Kind::Format | Kind::Record => unseal(kind, object).map(drop),
+        Kind::Snapshot => Snapshot::decode(object).map(drop),
+        Kind::List => unseal(Kind::List, object).and_then(|content| {
+            let place = samples::list_object().1;
+            let start = place.offset as usize - Envelope::LEN;
+            read_list(&content[start.min(content.len())..])
+        }),
+        Kind::Stripe => Directory::of(object).map(drop),
+        Kind::Events => EventIndex::decode(object, 2500).map(drop),
+    }
+}
+
+/// Whatever a list says that was taken for a good one, can be asked for.
+fn read_list(section: &[u8]) -> Result<(), Error> {
+    let list = StripeList::decode(section, 3, 2500)?;
+    assert_eq!(list.stripes().count(), list.len());
+    for branch in 0..3 {
+        assert_eq!(list.branch(branch).count(), list.len());
+        (0..list.len()).for_each(|stripe| {
+            assert!(list.statistics(branch, stripe).is_none_or(|s| s.count >= s.nans || s.extremes.is_none()))
+        });
+    }
+    assert!(list.find(2499).is_some() && list.find(2500).is_none());
+    Ok(())
+}
+
+fn objects() -> [(Kind, Bytes); 5] {
+    [
+        (Kind::Format, seal(Kind::Format, b"{}")),
+        (Kind::Snapshot, samples::snapshot().encode().unwrap()),
+        (Kind::List, samples::list_object().0),
+        (Kind::Stripe, samples::group(1).0),
+        (Kind::Events, samples::events().encode().unwrap()),
+    ]
+}
+
+#[track_caller]
+fn assert_damage(result: Result<(), Error>, what: &str) {
+    let kind = result.expect_err(what).kind();
+    let damage = [ErrorKind::Corrupt, ErrorKind::Truncated, ErrorKind::Checksum, ErrorKind::Unsupported];
+    assert!(damage.contains(&kind), "{what}: {kind:?}");
+}
+
+#[test]
+fn an_object_that_was_cut_is_told() {
+    for (kind, object) in objects() {
+        read(kind, &object).unwrap();
+        for len in 0..object.len() {
+            assert_damage(read(kind, &object.slice(..len)), &format!("{kind:?} cut to {len}"));
+        }
+        let longer = [object.as_ref(), &[0]].concat().into();
+        assert_damage(read(kind, &longer), &format!("{kind:?} with a byte more"));
+    }
+}
+
+#[test]
+fn a_changed_byte_is_told_wherever_it_is() {
+    for (kind, object) in objects() {
+        for place in 0..object.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut changed = object.to_vec();
+                changed[place] ^= change;
+                assert_damage(read(kind, &changed.into()), &format!("{kind:?} changed at {place}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_object_of_another_kind_is_not_taken_for_it() {
+    for (kind, _) in objects() {
+        for (other, object) in objects().into_iter().filter(|(other, _)| *other != kind) {
+            assert_damage(read(kind, &object), &format!("{other:?} as {kind:?}"));
+        }
+    }
+}
+
+/// Writes the header again, after `change` of it.
+fn with_header(object: &Bytes, change: impl FnOnce(&mut [u8])) -> Bytes {
+    let mut changed = object.to_vec();
+    change(&mut changed[..56]);
+    let sum = checksum(&changed[..56]).to_le_bytes();
+    changed[56..64].copy_from_slice(&sum);
+    changed.into()
+}
+
+#[test]
+fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
+    for (kind, object) in objects() {
+        // The kind, the version, compression, what is reserved, features for readers, the length of the header, more.
+        for place in [8, 9, 10, 11, 12, 15, 20, 48] {
+            let newer = with_header(&object, |header| header[place] ^= 0x40);
+            assert_eq!(read(kind, &newer).unwrap_err().kind(), ErrorKind::Unsupported, "{kind:?}, {place}");
+        }
+        let writers = with_header(&object, |header| header[16] = 1);
+        read(kind, &writers).unwrap();
+        assert_eq!(Envelope::parse(&object).unwrap().check_writable().ok(), Some(()));
+        let refused = Envelope::parse(&writers).unwrap().check_writable().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    }
+}
+
+/// The content of an object, changed at a place, under checksums that are right: what a bad writer makes.
+fn resealed(kind: Kind, object: &Bytes, place: usize, change: u8) -> Bytes {
+    let mut content = object[Envelope::LEN..].to_vec();
+    content[place] ^= change;
+    if kind == Kind::Stripe {
+        let stored = u32::from_le_bytes(content[8..12].try_into().unwrap()) as usize;
+        let end = (16 + stored).min(content.len());
+        let sum = checksum(&content[8..end]).to_le_bytes();
+        content[..8].copy_from_slice(&sum);
+    }
+    if kind == Kind::Events {
+        let sum = checksum(&content[100..]).to_le_bytes();
+        content[48..56].copy_from_slice(&sum);
+        let sum = checksum(&content[..56]).to_le_bytes();
+        content[56..64].copy_from_slice(&sum);
+    }
+    seal(kind, &content)
+}
+
+#[test]
+fn nonsense_under_right_checksums_is_told_or_harmless() {
+    for (kind, object) in objects() {
+        let mut refused = 0;
+        for place in 0..object.len() - Envelope::LEN {
+            for change in [1, 0x10, 0x80, 0xff] {
+                if let Err(error) = read(kind, &resealed(kind, &object, place, change)) {
+                    assert_damage(Err(error), &format!("{kind:?} changed at {place}"));
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 0 || kind == Kind::Format, "{kind:?}");
+    }
+}
+
+/// Numbers of a list's header, in their places, as somebody may claim them.
+#[test]
+fn claims_of_a_list_take_no_memory() {
+    let (object, place) = samples::list_object();
+    let good = &object[place.offset as usize..(place.offset + place.len) as usize];
+    // Entries, stripes, branches, objects, bytes here, bytes packed, bytes.
+    for (at, len) in [(8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4)] {
+        for claim in [u64::MAX, u64::MAX / 16, 1 << 31, 1 << 20] {
+            let mut bad = good.to_vec();
+            bad[at..at + len].copy_from_slice(&claim.to_le_bytes()[..len]);
+            assert_damage(read_list(&bad), &format!("{claim} at {at}"));
+        }
+    }
+    // A caller that has no idea, either.
+    let mut bad = good.to_vec();
+    bad[8..24].copy_from_slice(&[0xff; 16]);
+    let error = StripeList::decode(&bad, 3, u64::MAX).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn a_list_of_another_product_or_segment_is_not_taken_for_it() {
+    let section = samples::list().encode().unwrap();
+    for (branches, entries) in [(2, 2500), (4, 2500), (3, 2499), (3, 0)] {
+        let error = StripeList::decode(&section, branches, entries).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.message().contains("3 branches and 2500 entries"), "{error}");
+    }
+}
+
+#[test]
+fn errors_say_where() {
+    let object = samples::group(1).0;
+    let mut changed = object.to_vec();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(Directory::of(&changed.into()).unwrap_err().offset(), Some(64));
+    let error = Snapshot::decode(&object.slice(..40)).unwrap_err();
+    assert_eq!((error.kind(), error.offset()), (ErrorKind::Truncated, Some(0)));
+    let error = EventIndex::decode(&samples::events().encode().unwrap(), 1).unwrap_err();
+    assert_eq!(error.offset(), Some(64 + 12), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        for (kind, _) in objects() {
+            prop_assert!(read(kind, &bytes.clone().into()).is_err());
+            drop(read(kind, &seal(kind, &bytes)));
+        }
+        prop_assert!(read_list(&bytes).is_err());
+    }
+}

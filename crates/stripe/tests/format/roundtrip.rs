@@ -1,0 +1,220 @@
+//! What was written is read again.
+
+use crate::samples;
+use bytes::Bytes;
+use proptest::prelude::*;
+use sapwood_stripe::{
+    Directory, EventHead, EventId, EventIndex, Extremes, Id, LumiMask, ObjectBuilder, ObjectName, Place,
+    Snapshot, Statistics, StripeList, checksum,
+};
+
+#[test]
+fn a_snapshot_is_read_as_it_was_written() {
+    let snapshot = samples::snapshot();
+    assert_eq!(Snapshot::decode(&snapshot.encode().unwrap()).unwrap(), snapshot);
+}
+
+#[test]
+fn a_snapshot_that_names_what_there_is_not_is_refused() {
+    type Change = fn(&mut Snapshot);
+    let changes: [Change; 7] = [
+        |snapshot| snapshot.products[1].schema = 9,
+        |snapshot| snapshot.products[1].id = 1,
+        |snapshot| snapshot.segments[0].batch = 0,
+        |snapshot| snapshot.segments[0].events.as_mut().unwrap().base = 2,
+        |snapshot| snapshot.segments[0].lists.get_mut(&1).unwrap().offset = u64::MAX,
+        |snapshot| drop(snapshot.products.remove(0)),
+        |snapshot| {
+            let again = snapshot.segments[0].clone();
+            snapshot.segments[0].entries = u64::MAX;
+            snapshot.segments.push(again);
+        },
+    ];
+    for change in changes {
+        let mut snapshot = samples::snapshot();
+        change(&mut snapshot);
+        assert!(Snapshot::decode(&snapshot.encode().unwrap()).is_err());
+    }
+}
+
+#[test]
+fn a_directory_is_read_from_the_first_bytes() {
+    let (object, placed) = samples::group(1);
+    let start = placed[0].offset as usize;
+    let directory = Directory::head(&object[..start]).unwrap();
+    assert_eq!(directory, Directory::of(&object).unwrap());
+    assert!(Directory::head(&object[..start - 1]).is_err());
+    let [muon, jet] = &directory.members[..] else { panic!("{directory:?}") };
+    assert_eq!((muon.product.as_str(), jet.product.as_str()), ("Muon", "Jet"));
+    assert_eq!((jet.first_entry, &jet.placed), (1000, &placed[1]));
+}
+
+#[test]
+fn statistics_of_another_type_are_refused() {
+    let mut list = StripeList::new(1);
+    let object = ObjectName { base: 0, id: Id::random() };
+    let (_, placed) = {
+        let mut builder = ObjectBuilder::default();
+        builder.add("x", 0, 1, vec![Bytes::from("record")]).unwrap();
+        builder.finish().unwrap()
+    };
+    let of = |extremes| [Some(Statistics { count: 1, nans: 0, extremes })];
+    list.push(object, &placed[0], &of(None)).unwrap();
+    list.push(object, &placed[0], &of(Some(Extremes::Float(1.0, 1.0)))).unwrap();
+    list.push(object, &placed[0], &of(None)).unwrap();
+    list.push(object, &placed[0], &of(Some(Extremes::Signed(1, 1)))).unwrap_err();
+    list.push(object, &placed[0], &[None, None]).unwrap_err();
+    assert_eq!(list.len(), 3);
+    assert_eq!(StripeList::decode(&list.encode().unwrap(), 1, 3).unwrap(), list);
+}
+
+/// A stripe as the tests make it: entries, the lengths of the baskets (a fifth of them none), whether it is inline.
+type Made = (u64, Vec<u16>, bool);
+
+fn stripes() -> impl Strategy<Value = (usize, Vec<Made>)> {
+    (0usize..6).prop_flat_map(|branches| {
+        let len = prop_oneof![1 => Just(0u16), 4 => 1u16..300];
+        let stripe = (1u64..1_000_000, prop::collection::vec(len, branches), any::<bool>());
+        (Just(branches), prop::collection::vec(stripe, 0..40))
+    })
+}
+
+fn extremes(kind: usize, bits: u64) -> Option<Extremes> {
+    match kind % 3 {
+        0 => Some(Extremes::Signed(bits.cast_signed(), i64::MAX)),
+        1 => Some(Extremes::Unsigned(bits, u64::MAX)),
+        _ => Some(Extremes::Float(-(bits as f64), f64::INFINITY)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn lists_are_read_as_they_were_written((branches, stripes) in stripes(), step in 0u64..3) {
+        let mut list = StripeList::new(branches);
+        let mut wanted = Vec::new();
+        for (number, (entries, lens, inline)) in stripes.iter().enumerate() {
+            let records: Vec<Bytes> =
+                lens.iter().map(|len| vec![number as u8; usize::from(*len)].into()).collect();
+            let statistics: Vec<_> = (0..branches)
+                .map(|branch| (branch as u64 % 2 < step).then(|| Statistics {
+                    count: 10,
+                    nans: 3,
+                    extremes: extremes(branch, checksum(&[number as u8])),
+                }))
+                .collect();
+            if *inline {
+                list.push_inline(*entries, &records, &statistics).unwrap();
+            } else {
+                let mut builder = ObjectBuilder::default();
+                builder.add("x", 0, *entries, records.clone()).unwrap();
+                let (_, placed) = builder.finish().unwrap();
+                list.push(ObjectName { base: 1, id: Id::random() }, &placed[0], &statistics).unwrap();
+            }
+            wanted.push((records, statistics, *inline));
+        }
+        let again = StripeList::decode(&list.encode().unwrap(), branches, list.entries()).unwrap();
+        prop_assert_eq!(&again, &list);
+        let mut first = 0;
+        for (number, (records, statistics, inline)) in wanted.iter().enumerate() {
+            let stripe = again.stripe(number).unwrap();
+            prop_assert_eq!((stripe.first_entry, stripe.entries), (first, stripes[number].0));
+            prop_assert_eq!(again.find(first), Some(number));
+            first += stripe.entries;
+            prop_assert_eq!(again.find(first - 1), Some(number));
+            let mut before = 0;
+            for (branch, record) in records.iter().enumerate() {
+                let basket = again.basket(branch, number).unwrap();
+                prop_assert_eq!((basket.len as usize, basket.checksum), (record.len(), checksum(record)));
+                match (&basket.place, &stripe.place) {
+                    (Place::Inline(bytes), _) => prop_assert!(*inline && bytes == record),
+                    (Place::Object { offset, .. }, Place::Object { offset: start, .. }) => {
+                        prop_assert_eq!(*offset, start + before);
+                    }
+                    _ => prop_assert!(false),
+                }
+                prop_assert_eq!(&again.statistics(branch, number), &statistics[branch]);
+                before += u64::from(basket.len);
+            }
+            prop_assert_eq!(before, u64::from(stripe.len));
+        }
+        prop_assert_eq!(again.find(first), None);
+    }
+
+    #[test]
+    fn events_are_read_as_they_were_written_and_found(
+        ids in prop::collection::vec((0u32..3, any::<u32>(), any::<u64>()), 0..200),
+        repeat in 0usize..3,
+    ) {
+        let ids: Vec<_> = (0..=repeat).flat_map(|_| ids.clone()).collect();
+        let column = |of: fn(&(u32, u32, u64)) -> u32| ids.iter().map(of).collect();
+        let events = ids.iter().map(|id| id.2).collect();
+        let index = EventIndex::new(column(|id| id.0), column(|id| id.1), events).unwrap();
+        let again = EventIndex::decode(&index.encode().unwrap(), ids.len() as u64).unwrap();
+        prop_assert_eq!(&again, &index);
+        let lookup = again.lookup();
+        for (entry, event) in again.iter().enumerate() {
+            prop_assert!(lookup.find(event).contains(&(entry as u32)));
+        }
+        prop_assert_eq!(lookup.duplicates().count() > 0, repeat > 0 && !ids.is_empty());
+    }
+
+    #[test]
+    fn columns_come_into_the_order_of_other_columns(len in 1usize..200, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut events: Vec<u64> = (0..len as u64).map(|number| number * number).collect();
+        let index = |events: &[u64]| {
+            EventIndex::new(vec![1; events.len()], vec![2; events.len()], events.to_vec()).unwrap()
+        };
+        let old = index(&events);
+        random.shuffle(&mut events);
+        let new = index(&events);
+        let order = new.order_of(&old).unwrap();
+        prop_assert_eq!(order.is_none(), new == old);
+        if let Some(order) = order {
+            let moved = order.iter().map(|entry| new.get(*entry as usize));
+            prop_assert!(moved.eq(old.iter().map(Some)));
+        }
+        // One that is missing, one that is new, and one that is there twice.
+        prop_assert!(index(&events[1..]).order_of(&old).is_err());
+        events[0] = 3;
+        prop_assert!(index(&events).order_of(&old).unwrap_err().message().starts_with("1 of"));
+        events[0] = 0;
+        if len > 1 {
+            events[1] = 0;
+            prop_assert!(index(&events).order_of(&old).unwrap_err().message().contains("more than once"));
+        }
+    }
+}
+
+#[test]
+fn luminosity_blocks_are_chosen_by_entries() {
+    let index = samples::events();
+    let mask = |text| LumiMask::from_json(text).unwrap();
+    assert_eq!(
+        index.select(&mask(r#"{"273158": [[1, 2], [4, 4]], "273160": [[5, 90], [1, 1]]}"#)),
+        [0..200, 300..400, 2000..2100, 2400..2500]
+    );
+    assert_eq!(index.select(&mask("{}")), []);
+    // A block within another one.
+    assert_eq!(index.select(&mask(r#"{"273159": [[2, 9], [3, 3]]}"#)), [1100..1900]);
+    for wrong in ["[]", r#"{"1": [[2, 1]]}"#, r#"{"1": [[1]]}"#, r#"{"x": []}"#] {
+        assert!(LumiMask::from_json(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn blocks_of_an_index_are_chosen_by_their_bounds() {
+    let count = 200_000u32;
+    let runs = (0..count).map(|entry| entry / 65_536).collect();
+    let index = EventIndex::new(runs, vec![5; count as usize], (0..u64::from(count)).collect()).unwrap();
+    let object = index.encode().unwrap();
+    let needed = EventHead::bytes_needed(u64::from(count)) as usize;
+    let head = EventHead::parse(&object[..needed], u64::from(count)).unwrap();
+    let mask = LumiMask::from_json(r#"{"2": [[5, 5]], "3": [[6, 9]]}"#).unwrap();
+    let chosen: Vec<_> = head.blocks.iter().filter(|block| block.may_hold(&mask)).collect();
+    let [block] = chosen[..] else { panic!("{chosen:?}") };
+    assert_eq!(block.entries, 131_072..196_608);
+    let part = block.decode(&object[block.bytes.start as usize..block.bytes.end() as usize]).unwrap();
+    assert_eq!(part.get(1), Some(EventId { run: 2, lumi: 5, event: 131_073 }));
+    assert!(block.decode(&object[block.bytes.start as usize + 1..block.bytes.end() as usize]).is_err());
+}

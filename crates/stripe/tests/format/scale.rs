@@ -1,0 +1,154 @@
+//! What the description of a large dataset takes: 10 million events of 200 products.
+//!
+//! `cargo test --release -p sapwood-stripe --test format -- --ignored --nocapture scale` prints the figures.
+
+use sapwood_stripe::{
+    Basket, EventIndex, Id, Ids, LayoutOptions, ListBuilder, Made, ObjectName, ObjectRef, Placed, Product,
+    Schema, Segment, Snapshot, StripeList, plan,
+};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What a dataset is like: bytes per event and branches of each product.
+struct Like {
+    name: &'static str,
+    products: Vec<(f64, usize)>,
+}
+
+/// Products whose sizes fall off evenly on a logarithmic scale, as they do in data; together so many bytes per event.
+fn like(name: &'static str, bytes_per_event: f64, branches: usize) -> Like {
+    let weights: Vec<f64> = (0..200).map(|number| (-f64::from(number) / 25.0).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    let products = weights.iter().map(|weight| (bytes_per_event * weight / sum, branches)).collect();
+    Like { name, products }
+}
+
+/// Memory that this process holds, in bytes.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+/// The list of a product: lengths differ by 3 %, checksums cannot be packed.
+fn list(bytes: f64, branches: usize, stripe: u64, entries: u64, ids: &Ids, first: u64) -> StripeList {
+    let mut list = StripeList::new(branches);
+    let mut start = 0;
+    while start < entries {
+        let here = stripe.min(entries - start);
+        let basket = |_| {
+            let len = here as f64 * bytes / branches as f64 * (1.0 + 0.03 * (fastrand::f64() - 0.5)) + 80.0;
+            Basket { len: len as u32, checksum: fastrand::u64(..) }
+        };
+        let baskets = (0..branches).map(basket).collect();
+        let object = ObjectName { base: 0, id: ids.next() };
+        list.push(object, &Placed { offset: 200 + first, entries: here, baskets }, &[]).unwrap();
+        start += here;
+    }
+    list
+}
+
+#[test]
+#[ignore = "takes seconds, and only prints"]
+fn scale() {
+    const ENTRIES: u64 = 10_000_000;
+    for like in [like("NanoAOD", 4e3, 8), like("MiniAOD", 45e3, 4)] {
+        let sizes: Vec<f64> = like.products.iter().map(|(bytes, _)| *bytes).collect();
+        let layout = plan(&sizes, &LayoutOptions::default());
+        let (ids, mut builder, mut lists) = (Ids::new(), ListBuilder::new(Id::random()), BTreeMap::new());
+        let (mut objects, mut baskets, mut longest) = (0, 0, (0, 0));
+        for planned in &layout.objects {
+            objects += ENTRIES.div_ceil(planned.entries);
+            for (place, product) in planned.products.iter().enumerate() {
+                let (bytes, branches) = like.products[*product];
+                let list = list(bytes, branches, planned.entries, ENTRIES, &ids, place as u64 * 10_000);
+                baskets += list.len() * branches;
+                let place = builder.add(&list).unwrap();
+                longest = longest.max((place.len, *product));
+                lists.insert(*product as u32, place);
+            }
+        }
+        let object = builder.finish();
+        let events = EventIndex::new(
+            (0..ENTRIES as u32).map(|entry| 380_000 + entry / 1_000_000).collect(),
+            (0..ENTRIES as u32).map(|entry| entry % 1_000_000 / 2_000).collect(),
+            (0..ENTRIES).map(|entry| entry / 2_000 * 4_000_000 + fastrand::u64(..4_000_000)).collect(),
+        );
+        let (events, index) = (events.unwrap().encode().unwrap(), Id::random());
+        let product = |(id, (_, branches)): (usize, &(f64, usize))| Product {
+            id: id as u32,
+            name: format!("recoProduct{id}_aModuleOfReconstruction__RECO."),
+            schema: 1,
+            branches: (0..*branches).map(|branch| (id * branches + branch) as u32).collect(),
+            version: 1,
+        };
+        let snapshot = Snapshot {
+            id: Id::random(),
+            parent: None,
+            tree: "Events".into(),
+            schemas: vec![Schema { id: 1, file: Default::default() }],
+            products: like.products.iter().enumerate().map(product).collect(),
+            segments: vec![Segment {
+                id: 1,
+                entries: ENTRIES,
+                batch: layout.batch,
+                lists,
+                events: Some(ObjectRef::whole(index, &events)),
+                auxiliary: None,
+            }],
+            bases: Vec::new(),
+            used: Default::default(),
+            made: Made::default(),
+        };
+        let root = snapshot.encode().unwrap();
+        println!(
+            "{}: batch {}, {objects} objects, {baskets} baskets; snapshot {} B, lists {} B ({:.2} B per event, {:.1} B per \
+             basket), events {} B ({:.2} B per event)",
+            like.name,
+            layout.batch,
+            root.len(),
+            object.len(),
+            object.len() as f64 / ENTRIES as f64,
+            object.len() as f64 / baskets as f64,
+            events.len(),
+            events.len() as f64 / ENTRIES as f64,
+        );
+        time_reading(&like, &snapshot, &root, &object, longest.1);
+        let start = Instant::now();
+        let index = EventIndex::decode(&events, ENTRIES).unwrap();
+        let decoded = start.elapsed();
+        let lookup = index.lookup();
+        println!("  events: read in {decoded:.2?}, put in order in {:.2?}", start.elapsed() - decoded);
+        assert!(lookup.find(index.get(5_000_000).unwrap()).contains(&5_000_000));
+    }
+}
+
+fn time_reading(
+    like: &Like,
+    snapshot: &Snapshot,
+    root: &bytes::Bytes,
+    object: &bytes::Bytes,
+    longest: usize,
+) {
+    let start = Instant::now();
+    assert_eq!(Snapshot::decode(root).unwrap().products.len(), 200);
+    println!("  snapshot: read in {:.2?}", start.elapsed());
+    let read = |product: usize| {
+        let place = &snapshot.segments[0].lists[&(product as u32)];
+        let section = &object[place.offset as usize..(place.offset + place.len) as usize];
+        place.verify(section).unwrap();
+        StripeList::decode(section, like.products[product].1, snapshot.segments[0].entries).unwrap()
+    };
+    for (what, products) in [("longest", vec![longest]), ("last", vec![199]), ("all", (0..200).collect())] {
+        let before = resident();
+        let start = Instant::now();
+        let lists: Vec<_> = products.iter().map(|product| read(*product)).collect();
+        let took = start.elapsed();
+        let bytes: u64 =
+            products.iter().map(|product| snapshot.segments[0].lists[&(*product as u32)].len).sum();
+        let held = resident().saturating_sub(before);
+        println!(
+            "  lists, {what}: {bytes} B, {} stripes, read in {took:.2?}, {held} B of memory",
+            lists.iter().map(StripeList::len).sum::<usize>()
+        );
+    }
+}
