@@ -196,7 +196,8 @@ fn luminosity_blocks_are_chosen_by_entries() {
     );
     assert_eq!(index.select(&mask("{}")), []);
     // A block within another one.
-    assert_eq!(index.select(&mask(r#"{"273159": [[2, 9], [3, 3]]}"#)), [1100..1900]);
+    let chosen = index.select(&mask(r#"{"273159": [[2, 9], [3, 3]]}"#));
+    assert!(chosen.first() == Some(&(1100..1900)) && chosen.len() == 1);
     for wrong in ["[]", r#"{"1": [[2, 1]]}"#, r#"{"1": [[1]]}"#, r#"{"x": []}"#] {
         assert!(LumiMask::from_json(wrong).is_err(), "{wrong}");
     }

@@ -7,12 +7,12 @@ use sapwood_stripe::{
 };
 use std::collections::BTreeMap;
 
-pub fn id(name: &str) -> Id {
+pub(crate) fn id(name: &str) -> Id {
     format!("0000{name:0>16}").parse().unwrap()
 }
 
 /// What stands for the record of a basket: nothing here looks into it.
-pub fn record(product: &str, branch: usize, stripe: usize) -> Bytes {
+pub(crate) fn record(product: &str, branch: usize, stripe: usize) -> Bytes {
     Bytes::from(format!("{product}, branch {branch}, stripe {stripe}; ").repeat(branch + stripe + 1))
 }
 
@@ -23,7 +23,7 @@ fn records(product: &str, branches: usize, stripe: usize) -> Vec<Bytes> {
 }
 
 /// A group: two products, of 3 and 2 branches, for 1,000 entries from `stripe` × 1,000 on.
-pub fn group(stripe: usize) -> (Bytes, Vec<Placed>) {
+pub(crate) fn group(stripe: usize) -> (Bytes, Vec<Placed>) {
     let mut builder = ObjectBuilder::default();
     builder.add("Muon", 1000 * stripe as u64, 1000, records("Muon", 3, stripe)).unwrap();
     builder.add("Jet", 1000 * stripe as u64, 1000, records("Jet", 2, stripe)).unwrap();
@@ -31,7 +31,7 @@ pub fn group(stripe: usize) -> (Bytes, Vec<Placed>) {
 }
 
 /// The list of a product of 3 branches, with 2,500 entries in three stripes; the last in the list itself.
-pub fn list() -> StripeList {
+pub(crate) fn list() -> StripeList {
     let mut list = StripeList::new(3);
     for stripe in 0..2 {
         let object = ObjectName { base: stripe as u32, id: id(&format!("a{stripe}")) };
@@ -48,21 +48,21 @@ fn statistics(stripe: usize) -> [Option<Statistics>; 3] {
 }
 
 /// A list object, and which part of it the list is.
-pub fn list_object() -> (Bytes, ObjectRef) {
+pub(crate) fn list_object() -> (Bytes, ObjectRef) {
     let mut builder = ListBuilder::new(id("b"));
     builder.add(&StripeList::new(1)).unwrap();
     let place = builder.add(&list()).unwrap();
     (builder.finish(), place)
 }
 
-pub fn events() -> EventIndex {
+pub(crate) fn events() -> EventIndex {
     let runs = (0..2500).map(|entry| 273_158 + entry / 1000).collect();
     let lumis = (0..2500).map(|entry| 1 + entry % 1000 / 100).collect();
     EventIndex::new(runs, lumis, (0..2500).map(|entry| (entry * 7919) % 65_537 + (1 << 33)).collect())
         .unwrap()
 }
 
-pub fn snapshot() -> Snapshot {
+pub(crate) fn snapshot() -> Snapshot {
     let place = list_object().1;
     let product =
         |id, name: &str, branches| Product { id, name: name.into(), schema: 1, branches, version: 1 };
