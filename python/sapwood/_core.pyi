@@ -65,6 +65,9 @@ class CoreError(Exception):
 def beside(origin: str, name: str) -> str:
     """The place of a file that another one, at ``origin``, calls ``name``: beside it, or a local path."""
 
+def check_log(log: object, seconds: float) -> None:
+    """Fills a log that is empty (``url``, ``newest``, ``read``, ``create``), and sees whether it can be one."""
+
 def redact(url: str) -> str:
     """A URL without user name, password, query values and fragment."""
 

@@ -3,6 +3,7 @@
 mod arguments;
 mod cache;
 mod column;
+mod database_log;
 mod doctor;
 mod error;
 mod file;
@@ -29,6 +30,8 @@ mod _core {
     use crate::cache::{cache_clear, cache_contents, cache_verify};
     #[pymodule_export]
     use crate::column::Column;
+    #[pymodule_export]
+    use crate::database_log::check_log;
     #[pymodule_export]
     use crate::doctor::diagnose;
     #[pymodule_export]

@@ -110,6 +110,8 @@ class Database:
             yield
         except exc.DBAPIError as error:
             raise self._told(error) from None
+        except exc.TimeoutError:
+            raise DeadlineError(f"the catalogue {self.shown}: too many ask at once", url=self.shown) from None
         except OSError as error:
             if isinstance(error, SapwoodError):
                 raise

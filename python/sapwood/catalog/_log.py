@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from types import TracebackType
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from ..errors import ConflictError
 from . import _changes, _schema
@@ -27,12 +27,18 @@ class DatabaseLog:
         self._database = Database(default_url() if url is None else url)
         self.dataset = dataset
 
-    def tip(self) -> int:
-        """The number of the last entry; 0 if there is none."""
+    @property
+    def url(self) -> str:
+        """Where the database is, without user, password and options."""
+        return self._database.shown
+
+    def newest(self) -> tuple[int, bytes] | None:
+        """Number and content of the last entry, or None if there is none."""
         table = _schema.commits
+        last = select(table.c.number, table.c.entry).where(table.c.dataset == self.dataset)
         with self._database.reading() as connection:
-            last = select(func.max(table.c.number)).where(table.c.dataset == self.dataset)
-            return connection.scalar(last) or 0
+            row = connection.execute(last.order_by(table.c.number.desc()).limit(1)).first()
+        return None if row is None else (row.number, bytes(row.entry))
 
     def read(self, number: int) -> bytes | None:
         """An entry, or None if there is none of this number."""

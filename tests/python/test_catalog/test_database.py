@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sapwood import _core
 from sapwood.catalog import Catalog, DatabaseLog, _database, _schema
 from sapwood.errors import (
     CorruptFileError,
@@ -138,7 +139,7 @@ class TestTables:
                 return catalogue.count()
 
         assert together(AT_ONCE, count) == [0] * AT_ONCE
-        assert DatabaseLog(database, "x").tip() == 0
+        assert DatabaseLog(database, "x").newest() is None
 
     def test_newer_ones_are_left_alone(self, database: str) -> None:
         with Catalog(database) as catalogue:
@@ -224,11 +225,11 @@ class TestFailures:
 class TestLog:
     def test_entries_are_made_once(self, database: str) -> None:
         log, other = DatabaseLog(database, "a"), DatabaseLog(database, "b")
-        assert log.tip() == 0 and log.read(1) is None
+        assert log.newest() is None and log.read(1) is None
         assert log.create(1, b"first") and not log.create(1, b"second")
-        assert log.read(1) == b"first" and log.tip() == 1
-        assert other.tip() == 0 and other.create(1, b"of another dataset")
-        assert log.create(2, bytes(range(256))) and log.read(2) == bytes(range(256)) and log.tip() == 2
+        assert log.read(1) == b"first" and log.newest() == (1, b"first")
+        assert other.newest() is None and other.create(1, b"of another dataset")
+        assert log.create(2, bytes(range(256))) and log.newest() == (2, bytes(range(256)))
 
     def test_of_all_who_make_the_same_entry_one_does(self, database: str) -> None:
         logs = [DatabaseLog(database, "a") for _ in range(AT_ONCE)]
@@ -242,3 +243,15 @@ class TestLog:
             assert logs[0].read(number) == f"by {made.index(True)}".encode()
         for log in logs:
             log.close()
+
+    def test_it_keeps_what_logs_have_to_keep(self, database: str) -> None:
+        # The same that logs in object stores are asked.
+        with DatabaseLog(database, "a") as log:
+            _core.check_log(log, 60)
+            with pytest.raises(_core.CoreError, match="not empty"):
+                _core.check_log(log, 60)
+
+    def test_failures_of_the_database_are_those_of_the_log(self) -> None:
+        with DatabaseLog("postgresql://127.0.0.1:9/x", "a") as log, pytest.raises(_core.CoreError) as told:
+            _core.check_log(log, 60)
+        assert told.value.args[0] == "network" and "127.0.0.1:9" in told.value.args[1]
