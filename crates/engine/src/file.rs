@@ -1,6 +1,6 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
-use crate::dataset::View;
+use crate::dataset::{Named, View};
 use crate::elsewhere::beside;
 use crate::keys::Keys;
 use crate::opening;
@@ -44,7 +44,8 @@ pub(crate) struct Inner {
 }
 
 impl File {
-    /// Opens a path or URL, and where else `options.replicas` say that the file is; with these, it may also be a name
+    /// Opens a path or URL: that of a file, or of a dataset, whose version may be named behind it (`s3://bucket/name@v12`).
+    /// Of a file, also where else `options.replicas` say that the file is; with these, it may also be a name
     /// that is no place by itself. Of a metalink, or the like, what it describes is opened.
     ///
     /// # Errors
@@ -60,9 +61,19 @@ impl File {
                 _ => error,
             }
         };
+        let dataset = Named::of(url, &options).transpose().map_err(|error| error.url(redact(url)))?;
+        if let Some(dataset) = &dataset
+            && let Some(file) = dataset.open(&options, interrupt).map_err(advise)?
+        {
+            return Ok(file);
+        }
         let opened =
             wait(&pool::runtime()?, opening::open(url, &options, Trace::new(begin)), deadline, interrupt)
-                .map_err(advise)?;
+                .map_err(advise)
+                .map_err(|error| match (error.kind(), &dataset) {
+                    (ErrorKind::NotFound, Some(_)) => error.hint("there is no file there, and no dataset"),
+                    _ => error,
+                })?;
         File::from_reached(opened, begin, counters, Some((url.to_owned(), options)), deadline, interrupt)
     }
 
@@ -85,7 +96,7 @@ impl File {
     }
 
     /// A version of a dataset, as a file with its tree.
-    pub(crate) fn of_dataset(
+    pub(crate) fn of_view(
         dataset: View,
         begin: Instant,
         origin: (String, OpenOptions),

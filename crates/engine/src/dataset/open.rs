@@ -1,28 +1,110 @@
-//! Opening a dataset as a file.
+//! Opening a dataset as a file: which paths and URLs may name one, and at which version.
 
 use super::View;
-use crate::{File, Interrupt};
-use sapwood_core::Result;
-use sapwood_source::{OpenOptions, Store};
-use sapwood_stripe::Snapshot;
+use crate::{File, Interrupt, pool};
+use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_fetch::wait;
+use sapwood_source::{OpenOptions, Store, is_document, open_store};
+use sapwood_stripe::{Dataset, Version, keys};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Before a moment, in place of the name of a version: milliseconds since 1970.
+const MOMENT: &str = "time:";
+
+/// A dataset that a path or URL may name: where it would be, and which version is meant.
+pub(crate) struct Named {
+    store: Arc<dyn Store>,
+    version: Version,
+}
+
+impl Named {
+    /// None if it is no name of a dataset, or can be seen to be that of a file.
+    pub(crate) fn of(url: &str, options: &OpenOptions) -> Option<Result<Named>> {
+        let replicas = &options.replicas;
+        if !(replicas.urls.is_empty() && replicas.documents.is_empty()) || is_document(url) {
+            return None;
+        }
+        let (place, version) = parts(url);
+        let local = place.strip_prefix("file://").unwrap_or(place);
+        let is_local = !local.contains("://");
+        let last = place.rsplit('/').next().unwrap_or_default();
+        if is_local && !Path::new(local).join(keys::FORMAT).is_file() || !is_local && last.contains(".root") {
+            return None;
+        }
+        let store = match open_store(place, options) {
+            Ok(store) => store,
+            Err(error) => return is_local.then_some(Err(error)),
+        };
+        Some(version.map(|version| Named { store, version }))
+    }
+
+    /// The dataset, as a file. None if there is none.
+    pub(crate) fn open(&self, options: &OpenOptions, interrupt: Interrupt<'_>) -> Result<Option<File>> {
+        let begin = Instant::now();
+        let opened = Dataset::open(Arc::clone(&self.store), None, &self.version, options.deadline);
+        match wait(&pool::runtime()?, opened, options.deadline, interrupt) {
+            Ok(dataset) => File::read_dataset(&dataset, begin, options, interrupt).map(Some),
+            // Who may not list a bucket is told so of what is not there.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
+            Err(error) => Err(options.counters.explain(error)),
+        }
+    }
+}
+
 impl File {
-    /// A version of a dataset, as a file that holds its tree: the one that `snapshot` describes.
+    /// A version of a dataset, as a file that holds its tree.
     ///
     /// # Errors
-    /// `Missing` if it holds nothing; `Corrupt` or `Unsupported` if a schema is not sound.
-    pub fn of_snapshot(
-        snapshot: Arc<Snapshot>,
-        version: u64,
-        store: Arc<dyn Store>,
-        options: OpenOptions,
+    /// `Missing` if the version holds nothing; `Corrupt` or `Unsupported` if what describes its classes is not sound.
+    pub fn of_dataset(dataset: &Dataset, options: &OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
+        File::read_dataset(dataset, Instant::now(), options, interrupt)
+    }
+
+    fn read_dataset(
+        dataset: &Dataset,
+        begin: Instant,
+        options: &OpenOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
-        let begin = Instant::now();
-        let url = store.url().to_owned();
-        let view = View::new(snapshot, version, store, &options)?;
-        File::of_dataset(view, begin, (url, options), interrupt)
+        let view = View::new(dataset)?;
+        let origin = (view.url().to_owned(), options.clone());
+        File::of_view(view, begin, origin, interrupt)
+    }
+}
+
+/// The place, and the version that is named behind an `@` in its last part.
+fn parts(url: &str) -> (&str, Result<Version>) {
+    let start = url.rfind('/').map_or(0, |slash| slash + 1);
+    let at = url.get(start..).and_then(|last| last.rfind('@')).map(|at| start + at);
+    let Some((place, version)) = at.and_then(|at| Some((url.get(..at)?, url.get(at + 1..)?))) else {
+        return (url, Ok(Version::Latest));
+    };
+    let version = match version.strip_prefix(MOMENT) {
+        Some(moment) => moment.parse().map(Version::Time).map_err(|_| {
+            Error::usage(format!("'{moment}' is no moment")).hint("say it in milliseconds since 1970")
+        }),
+        None => version.parse(),
+    };
+    (place, version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_stands_behind_the_last_part() {
+        let named = |url| {
+            let (place, version) = parts(url);
+            (place, version.unwrap())
+        };
+        assert_eq!(named("s3://b/ttbar"), ("s3://b/ttbar", Version::Latest));
+        assert_eq!(named("s3://b/ttbar@v12"), ("s3://b/ttbar", Version::Number(12)));
+        assert_eq!(named("az://c@account/t@gold"), ("az://c@account/t", Version::Tag("gold".into())));
+        assert_eq!(named("az://c@account/t"), ("az://c@account/t", Version::Latest));
+        assert_eq!(named("t@time:1700"), ("t", Version::Time(1700)));
+        assert!(parts("t@time:soon").1.is_err() && parts("t@a b").1.is_err());
     }
 }

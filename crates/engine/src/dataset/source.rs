@@ -54,9 +54,11 @@ impl StripeSource {
         if let Err(error) = piece.verify(&bytes) {
             log::warn!("{}: {error}; it is read again", self.identity.url);
             bytes = self.get(&piece, deadline).await?;
-            piece.verify(&bytes).map_err(|error| match &piece.held {
-                Held::There(name) => error.url(format!("{}/{}", self.identity.url, keys::data(name.id))),
-                Held::Here(_) => error,
+            piece.verify(&bytes).map_err(|error| match (&piece.held, self.stores.first()) {
+                (Held::There(name), Some(store)) => {
+                    error.url(format!("{}/{}", store.url(), keys::data(name.id)))
+                }
+                _ => error,
             })?;
         }
         Ok(piece.cut(&bytes))

@@ -6,9 +6,9 @@ use super::source::StripeSource;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::Store;
 use sapwood_streamer::Compiler;
-use sapwood_stripe::{Id, ObjectRef, Snapshot, StripeList, keys};
+use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
 use sapwood_tfile::{FileHeader, StreamerInfos};
 use sapwood_ttree::BasketRef;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,8 @@ const TOGETHER: usize = 32;
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) version: u64,
+    /// The URL of the dataset, with the version.
+    url: String,
     /// By the number of the base.
     stores: Vec<Arc<dyn Store>>,
     schemas: Vec<Parsed>,
@@ -43,30 +44,31 @@ struct Known {
 type Wanted<'a> = (usize, usize, &'a ObjectRef);
 
 impl View {
-    /// The version of the dataset in a store that a snapshot describes.
-    pub(crate) fn new(
-        snapshot: Arc<Snapshot>,
-        version: u64,
-        store: Arc<dyn Store>,
-        options: &OpenOptions,
-    ) -> Result<View> {
-        let others = snapshot.bases.iter().map(|base| open_store(base, options));
-        let stores = std::iter::once(Ok(store)).chain(others).collect::<Result<_>>()?;
+    /// The version that a dataset is at.
+    pub(crate) fn new(dataset: &Dataset) -> Result<View> {
+        let snapshot = Arc::clone(dataset.snapshot());
+        let url = format!("{}@v{}", dataset.store().url(), dataset.version());
+        let bases = 0..=u32::try_from(snapshot.bases.len()).unwrap_or(u32::MAX);
+        let stores = bases.map(|base| dataset.base(base)).collect::<Result<_>>()?;
         let schemas = snapshot.schemas.iter().map(|schema| Parsed::new(schema, &snapshot.tree));
         let schemas = schemas.collect::<Result<_>>()?;
         let stripes = snapshot.products.iter().map(|_| OnceLock::new()).collect();
-        Ok(View { snapshot, version, stores, schemas, objects: Arc::default(), stripes })
+        Ok(View { snapshot, url, stores, schemas, objects: Arc::default(), stripes })
     }
 
-    /// Where the dataset is, without secrets.
+    /// Where the dataset is, with the version; without secrets.
     pub(crate) fn url(&self) -> &str {
-        self.stores.first().map_or("", |store| store.url())
+        &self.url
     }
 
     /// What readers see as the file.
     pub(crate) fn source(&self) -> StripeSource {
-        let version = format!("{} {}", self.version, self.snapshot.id);
-        StripeSource::new(self.url().to_owned(), version, self.stores.clone(), Arc::clone(&self.objects))
+        StripeSource::new(
+            self.url.clone(),
+            self.snapshot.id.to_string(),
+            self.stores.clone(),
+            Arc::clone(&self.objects),
+        )
     }
 
     /// The file that the tree seems to be in: that of the first schema.
