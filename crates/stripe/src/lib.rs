@@ -25,8 +25,8 @@ mod snapshot;
 mod stripe;
 mod wire;
 
-pub use check_log::check_log;
 pub use change::{Change, NewProduct, NewSegment};
+pub use check_log::check_log;
 pub use dataset::{
     Collected, Committed, Copied, Dataset, Format, GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified,
     VerifyOptions, Version, Wrong, probe,

@@ -1,5 +1,6 @@
 //! How a dataset begins.
 
+use super::commit::now_ms;
 use super::{Dataset, Home, Version, probe};
 use crate::log::{self, Claim, Entry, Log};
 use crate::record::{self, found, from_json, to_json};
@@ -82,7 +83,7 @@ impl Dataset {
             return exists(store.url());
         }
         let place = Arc::new(Home::new(store, log));
-        let made = Made { operation: "create".into(), ..made };
+        let made = Made { operation: "create".into(), time_ms: now_ms(), ..made };
         let snapshot = Snapshot {
             id: Id::random(),
             parent: None,

@@ -1,5 +1,5 @@
 //! Objects of datasets: what was written is read again, and what was damaged is told.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 
 mod damage;
 mod golden;

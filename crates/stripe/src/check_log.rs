@@ -1,0 +1,45 @@
+//! What a log has to keep, tried out: for tests of other logs than that in the store.
+
+use crate::log::Log;
+use bytes::Bytes;
+use futures::future::join_all;
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_source::Created;
+use std::sync::Arc;
+
+/// Those that create the same entry at the same time.
+const RACERS: u64 = 16;
+/// Races.
+const RACES: u64 = 5;
+
+/// Fills a log that is empty, and sees whether it keeps the contract of [`Log`].
+///
+/// # Errors
+/// `Unsupported` if it does not; those of the log.
+pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
+    let rule = |holds: bool, what: &str| match holds {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!("this is no log: {what}")).url(log.url())),
+    };
+    rule(log.read(1, deadline).await?.is_none(), "it is not empty, or has an entry that nobody wrote")?;
+    rule(log.hint(deadline).await?.is_none(), "it hints at an entry that nobody wrote")?;
+    let content = |n: u64, racer: u64| Bytes::from(format!("{{\"n\":{n},\"racer\":{racer},\"text\":\"ä\"}}"));
+    for n in 1..=RACES {
+        let race = (0..RACERS).map(|racer| log.create(n, content(n, racer), deadline));
+        let ends = join_all(race).await.into_iter().collect::<Result<Vec<_>>>()?;
+        let won =
+            (0..RACERS).zip(&ends).filter(|(_, end)| matches!(end, Created::Done)).map(|(racer, _)| racer);
+        let [winner] = won.collect::<Vec<_>>()[..] else {
+            return rule(false, "of all who create an entry, not exactly one is told so");
+        };
+        let kept = Some(content(n, winner));
+        rule(log.read(n, deadline).await? == kept, "an entry is not as it was written")?;
+        let late = log.create(n, content(n, RACERS), deadline).await?;
+        rule(matches!(late, Created::Exists), "an entry that exists is created again")?;
+        rule(log.read(n, deadline).await? == kept, "an entry that exists is written over")?;
+        rule(log.read(n + 1, deadline).await?.is_none(), "it has an entry that nobody wrote")?;
+        log.advise(n, content(n, winner), deadline).await?;
+        rule(log.hint(deadline).await? == kept.map(|kept| (n, kept)), "its hint is not of the newest entry")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Datasets in stores in memory and in directories: what is committed is kept, whatever fails.
+
+mod budgets;
+mod care;
+mod conflicts;
+mod crashes;
+mod races;
+mod state_machine;
+mod world;

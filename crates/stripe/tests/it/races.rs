@@ -1,0 +1,165 @@
+//! Many writers at once: each commit is made once, and the log has no holes.
+
+use crate::world::{append, made, memory, read, soon, sum};
+use futures::future::join_all;
+use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
+use sapwood_source::{BoxFuture, Created, MemoryStore, OpenOptions, Store, Stored, open_store};
+use sapwood_stripe::{Change, Dataset, Version, probe};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+const WRITERS: u64 = 16;
+
+/// All of them append to the version that they found, at the same time, each from a thread of its own.
+async fn race(store: Arc<dyn Store>, rounds: u64) {
+    let mut dataset = Dataset::create(Arc::clone(&store), None, "Events", made(None), soon()).await.unwrap();
+    let mut sums: Vec<u64> = Vec::new();
+    for round in 0..rounds {
+        let base = dataset.version();
+        let mut writers = Vec::new();
+        for writer in 0..WRITERS {
+            let (dataset, seed) = (dataset.clone(), round * WRITERS + writer);
+            let change = match round % 2 {
+                0 => append(&*store, &["A"], seed, 10).await.unwrap(),
+                _ => Change::AddBase { url: format!("memory:{seed}") },
+            };
+            writers.push(tokio::spawn(async move {
+                dataset
+                    .commit(&change, made(Some(&format!("job {seed}"))), soon())
+                    .await
+                    .map(|done| done.version)
+            }));
+        }
+        let versions = join_all(writers).await.into_iter().map(|end| end.unwrap().unwrap());
+        let mut versions: Vec<u64> = versions.collect();
+        versions.sort_unstable();
+        assert_eq!(versions, (base + 1..=base + WRITERS).collect::<Vec<_>>());
+        if round % 2 == 0 {
+            sums.extend((0..WRITERS).map(|writer| sum("A", round * WRITERS + writer, 10)));
+        }
+        dataset = dataset.at(&Version::Latest, soon()).await.unwrap();
+        assert_eq!(dataset.version(), base + WRITERS);
+    }
+    let log = dataset.log(0, soon()).await.unwrap();
+    assert!(log.windows(2).all(|pair| pair[1].parent == pair[0].n && pair[1].n == pair[0].n + 1));
+    let (contents, _) = read(&dataset).await.unwrap();
+    let mut found: Vec<u64> = contents.iter().map(|(_, products)| products["A"]).collect();
+    found.sort_unstable();
+    sums.sort_unstable();
+    assert_eq!(found, sums);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_writers_lose_nothing_in_memory() {
+    race(memory(), 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_writers_lose_nothing_in_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    race(store, 2).await;
+}
+
+/// 1,000 rounds each, in several datasets, as the log and the snapshots grow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "takes minutes"]
+async fn a_thousand_races_lose_nothing() {
+    for _ in 0..100 {
+        race(memory(), 10).await;
+    }
+    for _ in 0..100 {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+        race(store, 10).await;
+    }
+}
+
+/// All create the same entry: exactly one is told that it did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn fifty_races_for_one_entry_have_one_winner() {
+    let directory = tempfile::tempdir().unwrap();
+    let local = open_store(directory.path().to_str().unwrap(), &OpenOptions::default()).unwrap();
+    for store in [memory() as Arc<dyn Store>, local] {
+        for round in 0..50 {
+            let key = sapwood_stripe::keys::log(round + 1);
+            let all = (0..WRITERS).map(|writer| {
+                let (store, key) = (Arc::clone(&store), key.clone());
+                tokio::spawn(
+                    async move { store.create(&key, writer.to_string().into(), soon()).await.unwrap() },
+                )
+            });
+            let ends = join_all(all).await;
+            let won: Vec<u64> = (0..WRITERS)
+                .zip(ends)
+                .filter_map(|(writer, end)| matches!(end.unwrap(), Created::Done).then_some(writer))
+                .collect();
+            let kept = store.get(&key, None, soon()).await.unwrap();
+            assert_eq!((won.len(), kept), (1, won[0].to_string().into()));
+        }
+    }
+}
+
+/// A server that looks whether an object is there, and then writes it.
+#[derive(Debug)]
+struct NotAtomic(Arc<MemoryStore>);
+
+impl Store for NotAtomic {
+    fn url(&self) -> &str {
+        self.0.url()
+    }
+    fn get<'a>(
+        &'a self,
+        key: &'a str,
+        range: Option<ByteRange>,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<bytes::Bytes>> {
+        self.0.get(key, range, deadline)
+    }
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        content: bytes::Bytes,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.0.put(key, content, deadline)
+    }
+    fn create<'a>(
+        &'a self,
+        key: &'a str,
+        content: bytes::Bytes,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Created>> {
+        Box::pin(async move {
+            if self.0.stat(key, deadline).await.is_ok() {
+                return Ok(Created::Exists);
+            }
+            tokio::task::yield_now().await;
+            self.0.put(key, content, deadline).await.map(|()| Created::Done)
+        })
+    }
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+        self.0.list(prefix, deadline)
+    }
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+        self.0.stat(key, deadline)
+    }
+    fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>> {
+        self.0.delete(keys, deadline)
+    }
+    fn now(&self, deadline: Deadline) -> BoxFuture<'_, Result<SystemTime>> {
+        self.0.now(deadline)
+    }
+}
+
+#[tokio::test]
+async fn a_store_whose_conditional_writes_are_not_atomic_is_refused() {
+    let memory = memory();
+    let store = Arc::new(NotAtomic(Arc::clone(&memory)));
+    let error = Dataset::create(store, None, "Events", made(None), soon()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("several writers"), "{error}");
+    assert_eq!(memory.list("", soon()).await.unwrap(), []);
+    probe(&*memory, soon()).await.unwrap();
+    assert_eq!(memory.list("", soon()).await.unwrap(), []);
+}
