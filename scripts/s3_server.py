@@ -99,9 +99,12 @@ class Server:
         """Whether it has not ended."""
         return self.process is not None and self.process.poll() is None
 
-    def make_bucket(self) -> None:
-        """Makes the bucket."""
-        self._ask("PUT", f"/{self.bucket}", b"")
+    def make_bucket(self, name: str | None = None, placement: str = "") -> None:
+        """Makes the bucket, or another one; Ceph also takes where its objects are placed."""
+        space = "http://s3.amazonaws.com/doc/2006-03-01/"
+        where = f"<LocationConstraint>{placement}</LocationConstraint>"
+        body = f'<CreateBucketConfiguration xmlns="{space}">{where}</CreateBucketConfiguration>'
+        self._ask("PUT", f"/{name or self.bucket}", body.encode() if placement else b"")
 
     def make_public(self) -> None:
         """Lets anybody read the objects."""
@@ -182,18 +185,24 @@ def _start(folder: Path) -> Server:
     return server
 
 
+def answers(server: Server, path: str) -> bool:
+    """Whether it answers by now."""
+    connection = http.client.HTTPConnection(server.address, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
 def _wait_until_ready(server: Server) -> None:
     end = time.monotonic() + READY_SECONDS
     while time.monotonic() < end and server.runs:
-        connection = http.client.HTTPConnection(server.address, timeout=2)
-        try:
-            connection.request("GET", "/health")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            time.sleep(0.02)
-        finally:
-            connection.close()
+        if answers(server, "/health"):
+            return
+        time.sleep(0.02)
     raise RuntimeError(f"the S3 server on port {server.port} does not start")
 
 

@@ -24,4 +24,4 @@ pub use proxy::{Link, LinkFault, Proxy};
 pub use request::Request;
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
-pub use store::store_conformance;
+pub use store::{store_conformance, store_race};

@@ -32,11 +32,20 @@ pub async fn store_conformance(store: Arc<dyn Store>, rounds: usize) {
     reads_ranges(store).await;
     refuses_what_is_no_key(store).await;
     creates_once(store).await;
-    one_of_many_creates(store, rounds).await;
+    one_of_many_creates(&[store], rounds).await;
     shows_whole_objects(store).await;
     lists_and_removes(store).await;
     tells_the_time(store).await;
     keeps_deadlines(store).await;
+}
+
+/// Checks that of many who create the same object, each by one of these ways to the same place, one does; so many times.
+///
+/// # Panics
+/// If another number of them is told so, or what stands is of another.
+pub async fn store_race(ways: &[Arc<dyn Store>], rounds: usize) {
+    let ways: Vec<_> = ways.iter().map(|way| &**way).collect();
+    one_of_many_creates(&ways, rounds).await;
 }
 
 /// The deadline of what should take no time.
@@ -149,12 +158,13 @@ async fn creates_once(store: &dyn Store) {
 }
 
 /// Of those that create the same object, one is told that it did, or by what it reads; and its content stands.
-async fn one_of_many_creates(store: &dyn Store, rounds: usize) {
+async fn one_of_many_creates(ways: &[&dyn Store], rounds: usize) {
+    let store = ways[0];
     let mut made = Vec::new();
     for round in 0..rounds {
         let key = format!("race/{round:020}");
         let writers = (0..WRITERS).map(|writer| {
-            let (key, content) = (&key, sample(100 + writer));
+            let (store, key, content) = (ways[writer % ways.len()], &key, sample(100 + writer));
             async move { must(store.create(key, content, soon()).await, "create") }
         });
         let told = join_all(writers).await;

@@ -1,7 +1,8 @@
-//! A real S3 server over a folder, where versitygw is installed (`make servers` builds it).
+//! Real S3 servers: versitygw over a folder, and Ceph, where they are installed.
 
 use sapwood_core::Deadline;
 use sapwood_source::OpenOptions;
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,7 @@ const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "us-east-1"),
 ];
 
-/// A running server with the bucket `data`; it ends when this is dropped.
+/// versitygw with the bucket `data`; it ends when this is dropped.
 pub(crate) struct Gateway {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -65,6 +66,54 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         // It holds nothing that is still needed.
         let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A Ceph cluster with two gateways, where it is installed (`SAPWOOD_RADOSGW=1 make servers` does that).
+pub(crate) struct Ceph {
+    process: Child,
+    endpoints: Vec<String>,
+    directory: Directory,
+}
+
+impl Ceph {
+    /// Starts one; `None`, and a word of it, where it is not installed.
+    pub(crate) fn start() -> Option<Ceph> {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+        let process = Command::new("python3")
+            .arg(scripts.join("radosgw_server.py"))
+            .args(["--gateways", "2"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut ceph = Ceph { process: process.ok()?, endpoints: Vec::new(), directory: Directory::new() };
+        let mut line = String::new();
+        BufReader::new(ceph.process.stdout.take()?).read_line(&mut line).unwrap();
+        let Ok(said) = serde_json::from_str::<serde_json::Value>(&line) else {
+            eprintln!("skipped: Ceph is not installed");
+            return None;
+        };
+        let endpoints = said["endpoints"].as_array().unwrap();
+        ceph.endpoints = endpoints.iter().map(|endpoint| endpoint.as_str().unwrap().to_owned()).collect();
+        Some(ceph)
+    }
+
+    /// What reaches each of its gateways.
+    pub(crate) fn options(&self) -> Vec<OpenOptions> {
+        let options = |endpoint: &String| {
+            let mut options = self.directory.options(&KEYS);
+            options.storage.endpoint = Some(endpoint.clone());
+            options
+        };
+        self.endpoints.iter().map(options).collect()
+    }
+}
+
+impl Drop for Ceph {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }

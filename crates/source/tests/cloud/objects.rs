@@ -1,11 +1,11 @@
 //! Stores in buckets: the contract with real servers, and what becomes of it when answers get lost or say odd things.
 
-use super::gateway::Gateway;
+use super::gateway::{Ceph, Gateway};
 use super::scripted::{Scripted, answer, refusal};
 use super::{Directory, error_of};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
 use sapwood_source::{Created, OpenOptions, Store, open_store};
-use sapwood_testkit::{Link, LinkFault, Proxy, sample, store_conformance};
+use sapwood_testkit::{Link, LinkFault, Proxy, sample, store_conformance, store_race};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -30,6 +30,16 @@ async fn a_real_server_keeps_the_contract() {
     store_conformance(store, 20).await;
     // The whole of a bucket is a place, too.
     store_conformance(open_store("s3://data", &gateway.options(gateway.address)).unwrap(), 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ceph_keeps_the_contract() {
+    let Some(ceph) = Ceph::start() else { return };
+    let ways: Vec<_> =
+        ceph.options().iter().map(|options| open_store("s3://data/place", options).unwrap()).collect();
+    store_conformance(Arc::clone(&ways[0]), 20).await;
+    // Those who lose get other answers where another gateway was faster.
+    store_race(&ways, 40).await;
 }
 
 /// `SAPWOOD_TEST_STORE=s3://bucket/empty/place AWS_ENDPOINT_URL=… cargo test -p sapwood-source --test cloud -- --ignored
