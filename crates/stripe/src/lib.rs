@@ -28,8 +28,8 @@ mod wire;
 pub use change::{Change, NewProduct, NewSegment};
 pub use check_log::check_log;
 pub use dataset::{
-    Collected, Committed, Copied, Dataset, Format, GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified,
-    VerifyOptions, Version, Wrong, probe,
+    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format,
+    GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified, VerifyOptions, Version, Wrong, probe,
 };
 pub use envelope::{Envelope, Kind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
