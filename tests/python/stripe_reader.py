@@ -1,0 +1,161 @@
+"""Reads datasets in a directory by docs/specs/stripe.md alone, without sapwood: the text is enough."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cramjam
+import numpy as np
+from xxhash import xxh64_intdigest as checksum
+
+DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def unpack(payload: bytes, length: int) -> bytes:
+    """The content of a record, or of a packed block, as ROOT stores it."""
+    parts, at = [], 0
+    while len(payload) != length and at < len(payload):
+        assert payload[at : at + 2] == b"ZS"
+        size = int.from_bytes(payload[at + 3 : at + 6], "little")
+        parts.append(bytes(cramjam.zstd.decompress(payload[at + 9 : at + 9 + size])))
+        at += 9 + size
+    return b"".join(parts) or payload
+
+
+class Reader:
+    """Takes bytes in order."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def take(self, length: int) -> bytes:
+        self.at += length
+        assert self.at <= len(self.content)
+        return self.content[self.at - length : self.at]
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
+
+    def packed(self) -> bytes:
+        stored, length = self.numbers("II")
+        return unpack(self.take(stored), length)
+
+    def planes(self, count: int, width: int) -> np.ndarray:
+        planes = np.frombuffer(self.take(count * width), np.uint8).reshape(width, count)
+        return np.ascontiguousarray(planes.T).view(f"<u{width}")[:, 0] if count else planes[:0, 0]
+
+
+def content(thing: bytes, kind: int) -> bytes:
+    """What is in an object of that kind."""
+    magic, of, version, _, readers, _, header, stored, length, body, more = struct.unpack_from(
+        "<8sBBHIIIQQQQ", thing
+    )
+    assert (magic, of, version, readers, header, more) == (b"\x89SAPW\r\n\x1a", kind, 1, 0, 64, 0)
+    assert checksum(thing[:56]) == struct.unpack_from("<Q", thing, 56)[0]
+    assert stored == length == len(thing) - 64 and checksum(thing[64:]) == body
+    return thing[64:]
+
+
+def snapshot(thing: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """A snapshot's description, and its schemas."""
+    reader = Reader(content(thing, 2))
+    description = json.loads(reader.packed())
+    return description, [reader.packed() for _ in description["schemas"]]
+
+
+def directory(thing: bytes) -> list[tuple[str, int, int, list[bytes]]]:
+    """What a stripe holds: product, first entry, entries, records of baskets."""
+    reader = Reader(content(thing, 4))
+    assert reader.numbers("Q")[0] == checksum(
+        reader.content[8 : 16 + struct.unpack_from("<I", reader.content, 8)[0]]
+    )
+    listed, members = Reader(reader.packed()), []
+    for _ in range(listed.numbers("I")[0]):
+        name = listed.take(listed.numbers("H")[0]).decode()
+        first, entries, count = listed.numbers("QQI")
+        lengths, sums = listed.numbers(f"{count}I"), listed.numbers(f"{count}Q")
+        records = [reader.take(length) for length in lengths]
+        assert [checksum(record) for record in records] == list(sums)
+        members.append((name, first, entries, records))
+    return members
+
+
+def name_of(number: int) -> str:
+    return "".join(DIGITS[number >> 5 * place & 31] for place in reversed(range(20)))
+
+
+def stripes(section: bytes) -> Iterator[tuple[int, int | bytes, str, int, list[int], list[int]]]:
+    """Of each stripe its entries, base (or bytes), object, offset, lengths and checksums of baskets."""
+    reader = Reader(section)
+    magic, version, features, entries, count, branches, objects, inline = reader.numbers("4sHHQQIII")
+    assert (magic, version, features) == (b"SPLT", 1, 0)
+    columns = Reader(reader.packed())
+    bases, low, high = (columns.planes(objects, width).tolist() for width in (4, 8, 4))
+    names, number = [], 0
+    for lowest, highest in zip(low, high, strict=True):
+        number = (number + lowest + (highest << 64)) % (1 << 96)
+        names.append(name_of(number))
+    sizes = columns.planes(count, 8).tolist()
+    which = np.cumsum(columns.planes(count, 4), dtype=np.uint32).tolist()
+    offsets = columns.planes(count, 8).tolist()
+    lengths = columns.planes(branches * count, 4).reshape(branches, count)
+    sums = np.frombuffer(columns.take(8 * branches * count), "<u8").reshape(branches, count)
+    here = columns.take(inline)
+    assert sum(sizes) == entries and columns.at == len(columns.content)
+    for stripe, (size, place, offset) in enumerate(zip(sizes, which, offsets, strict=True)):
+        base, name = (here, "") if place == 2**32 - 1 else (bases[place], names[place])
+        yield size, base, name, offset, lengths[:, stripe].tolist(), sums[:, stripe].tolist()
+
+
+def events(thing: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Runs, luminosity blocks and event numbers."""
+    reader = Reader(content(thing, 5))
+    entries, blocks = reader.numbers("QI")
+    bounds = [reader.numbers("IIQIIQIQ") for _ in range(blocks)]
+    assert checksum(reader.content[: reader.at]) == reader.numbers("Q")[0]
+    columns: list[list[np.ndarray]] = [[], [], []]
+    for number, bound in enumerate(bounds):
+        block = reader.take(bound[6])
+        assert checksum(block) == bound[7]
+        planes = Reader(Reader(block).packed())
+        for column, width in zip(columns, (4, 4, 8), strict=True):
+            steps = planes.planes(min(65_536, entries - 65_536 * number), width)
+            one = steps.dtype.type(1)
+            column.append(
+                np.cumsum((steps >> one) ^ (np.zeros_like(steps) - (steps & one)), dtype=steps.dtype)
+            )
+    runs, lumis, numbers = (np.concatenate(column or [np.zeros(0)]) for column in columns)
+    return runs, lumis, numbers
+
+
+class Dataset:
+    """The last version of a dataset in a directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        assert json.loads(content((folder / "fmt").read_bytes(), 1))["log_elsewhere"] is False
+        last = max((folder / "log").iterdir(), key=lambda entry: entry.name)
+        self.version = json.loads(content(last.read_bytes(), 6))
+        found = snapshot((folder / "snap" / self.version["snapshot"]).read_bytes())
+        self.description, self.schemas = found
+
+    def baskets(self, product: dict[str, Any], place: int) -> Iterator[tuple[int, bytes]]:
+        """Entries and content of each basket of a branch, by its place in `branches`."""
+        for segment in self.description["segments"]:
+            where = segment["lists"][str(product["id"])]
+            listed = (self.folder / "list" / where["id"]).read_bytes()
+            section = listed[where["offset"] : where["offset"] + where["len"]]
+            assert checksum(section) == where["checksum"] and where["base"] == 0
+            for entries, base, name, offset, lengths, sums in stripes(section):
+                thing = (
+                    base if isinstance(base, bytes) else (self.folder / "d" / name[-2:] / name).read_bytes()
+                )
+                start = offset + sum(lengths[:place])
+                record = thing[start : start + lengths[place]]
+                assert checksum(record) == sums[place]
+                length, key = struct.unpack_from(">6xI4xH", record)
+                yield entries, unpack(record[key:], length)
