@@ -19,7 +19,7 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
-mod dataset;
+pub mod dataset;
 mod doctor;
 mod elsewhere;
 mod entries;

@@ -4,6 +4,7 @@ mod arguments;
 mod cache;
 mod column;
 mod database_log;
+mod describe;
 mod doctor;
 mod error;
 mod file;
@@ -13,6 +14,7 @@ mod logging;
 mod object;
 mod repack;
 mod sink;
+mod stripe;
 mod trace;
 mod tree;
 mod write;
@@ -33,6 +35,8 @@ mod _core {
     #[pymodule_export]
     use crate::database_log::check_log;
     #[pymodule_export]
+    use crate::describe::{dataset_log, describe_dataset};
+    #[pymodule_export]
     use crate::doctor::diagnose;
     #[pymodule_export]
     use crate::error::CoreError;
@@ -44,6 +48,8 @@ mod _core {
     use crate::listing::{list_directory, redact};
     #[pymodule_export]
     use crate::repack::repack;
+    #[pymodule_export]
+    use crate::stripe::Stripes;
     #[pymodule_export]
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]

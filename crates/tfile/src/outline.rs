@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 200;
 const SELF: u64 = 1;
 
 /// Where the things stand in a record that depend on positions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outline {
     /// By rising position; what stands inside of another thing follows it.
     marks: Vec<Mark>,

@@ -1,15 +1,33 @@
-//! Datasets of product stripes (`sapwood-stripe`): read as the tree of a file.
+//! Datasets of product stripes (`sapwood-stripe`): read as the tree of a file, written from the trees of files.
 //!
 //! - `schema`: the branches of all products as one tree.
 //! - `view`: which baskets they have; asked for when a branch is wanted first.
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
+//! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
+//!   `cutting` cuts their entries, `segment` stores them (`uploads`), `identity` says which events they are.
+//! - `export`: a file again; `stripes` reads the baskets for it.
 
+mod cutting;
+mod describe;
+mod export;
+mod identity;
+mod memory;
 mod objects;
 mod open;
+mod products;
 mod schema;
+mod segment;
 mod source;
+mod stripes;
+mod template;
+mod uploads;
 mod view;
+mod writing;
+
+pub use describe::{describe, log_after};
+pub use export::export;
+pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
 
 pub(crate) use open::Named;
 pub(crate) use schema::Origin;

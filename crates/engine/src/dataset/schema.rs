@@ -96,6 +96,8 @@ impl Union {
         let tree = Tree {
             entries,
             cluster_starts: cluster_starts(snapshot, entries)?,
+            // What the writer counted is in the schemas, of the entries that it saw.
+            total_bytes: branches.iter().map(|branch| branch.total_bytes).fold(0, u64::saturating_add),
             branches,
             ..first.tree.clone()
         };

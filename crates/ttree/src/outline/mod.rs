@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// A tree's record, and where its members stand in it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TreeOutline {
     /// The record, and behind it those of the trees whose branches were grafted on it.
     payload: Bytes,
@@ -36,7 +36,7 @@ pub struct TreeOutline {
 }
 
 /// A branch in a tree's record.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct BranchOutline {
     /// Name.
     pub name: String,
@@ -93,7 +93,7 @@ struct Slots {
 }
 
 /// Where the members of a tree stand.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct TreePlaces {
     entries: Option<Number>,
     total_bytes: Option<Number>,
@@ -111,7 +111,7 @@ struct TreePlaces {
 }
 
 /// Where the members of a branch stand.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct BranchPlaces {
     /// Where references to the branch point.
     at: usize,

@@ -1,0 +1,87 @@
+//! Which event an entry is: its run, luminosity block and event number.
+
+use crate::{Interrupt, ReadOptions, Request, Tree};
+use sapwood_core::{Column, Form, Primitive, Result};
+use sapwood_stripe::EventIndex;
+
+/// What the numbers are called: in NanoAOD, in the objects of CMS, in xAOD.
+const NAMES: [[(&str, &str); 3]; 4] = [
+    [("run", ""), ("luminosityBlock", ""), ("event", "")],
+    [
+        ("EventAuxiliary", "id_.run_"),
+        ("EventAuxiliary", "id_.luminosityBlock_"),
+        ("EventAuxiliary", "id_.event_"),
+    ],
+    [
+        ("EventInfoAuxDyn.runNumber", ""),
+        ("EventInfoAuxDyn.lumiBlock", ""),
+        ("EventInfoAuxDyn.eventNumber", ""),
+    ],
+    [("EventInfoAux.runNumber", ""), ("EventInfoAux.lumiBlock", ""), ("EventInfoAux.eventNumber", "")],
+];
+/// Entries that are read at once.
+const TOGETHER: u64 = 1 << 20;
+
+/// The events of all entries of a tree; none if it does not say, in whole numbers, which they are.
+///
+/// # Errors
+/// Those of reading.
+pub(crate) fn events(
+    tree: &Tree,
+    options: &ReadOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<EventIndex>> {
+    let Some(requests) = NAMES.iter().find_map(|names| requests(tree, names)) else { return Ok(None) };
+    let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    let mut from = 0;
+    while from < tree.entries() {
+        let to = (from + TOGETHER).min(tree.entries());
+        let columns = tree.read(&requests, from..to, options, interrupt)?;
+        let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
+        let Some([run, block, event]) = numbers.as_deref() else { return Ok(None) };
+        let short = |numbers: &[u64]| numbers.iter().map(|&number| u32::try_from(number).ok()).collect();
+        let short: (Option<Vec<u32>>, Option<Vec<u32>>) = (short(run), short(block));
+        let (Some(run), Some(block)) = short else { return Ok(None) };
+        runs.extend(run);
+        blocks.extend(block);
+        events.extend(event);
+        from = to;
+    }
+    EventIndex::new(runs, blocks, events).map(Some)
+}
+
+/// What to read, if the tree has it.
+fn requests(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Request>> {
+    let request = |(branch, member): &(&str, &str)| {
+        let inside = |path: &str| {
+            path.strip_prefix(branch)
+                .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(&format!("/{member}")))
+        };
+        let part = tree.branches().iter().position(|b| !member.is_empty() && inside(&b.path));
+        if let Some(part) = part {
+            return Some(Request::from(part));
+        }
+        let whole = tree.branches().iter().position(|b| b.path == *branch)?;
+        if !member.is_empty() {
+            tree.member(whole, member).ok()?;
+        }
+        Some(Request::from((whole, *member)))
+    };
+    names.iter().map(request).collect()
+}
+
+/// The values of a column of whole numbers; negative ones as their two's complement.
+fn numbers(column: &Column) -> Option<Vec<u64>> {
+    let Form::Primitive(primitive) = &column.form else { return None };
+    let buffer = column.buffers.first()?;
+    Some(match primitive {
+        Primitive::U32 => buffer.view::<u32>().iter().map(|&value| u64::from(value)).collect(),
+        Primitive::U64 => buffer.view::<u64>().to_vec(),
+        Primitive::I32 => {
+            buffer.view::<i32>().iter().map(|&value| i64::from(value).cast_unsigned()).collect()
+        }
+        Primitive::I64 => buffer.view::<i64>().iter().map(|value| value.cast_unsigned()).collect(),
+        Primitive::U16 => buffer.view::<u16>().iter().map(|&value| u64::from(value)).collect(),
+        _ => return None,
+    })
+}

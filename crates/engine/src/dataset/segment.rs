@@ -1,0 +1,127 @@
+//! Entries of a tree, written as a segment: stripes, groups of small ones, and their lists.
+
+use super::cutting::{Batch, Cutting, Order};
+use super::uploads::Uploads;
+use crate::Interrupt;
+use crate::repack::input::InputTree;
+use bytes::Bytes;
+use rayon::ThreadPool;
+use sapwood_codec::Compression;
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_stripe::{
+    Id, Ids, Layout, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, StripeList, StripeListRef, checksum,
+    keys,
+};
+
+/// A product that is written, and the places of its branches in the tree that it comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) branches: Vec<usize>,
+}
+
+/// What is written, and how.
+pub(crate) struct Writing<'a> {
+    pub(crate) input: &'a InputTree,
+    pub(crate) parts: &'a [Part],
+    pub(crate) layout: &'a Layout,
+    pub(crate) order: Order,
+    pub(crate) entries: u64,
+    pub(crate) compression: Compression,
+    pub(crate) pool: &'a ThreadPool,
+    pub(crate) deadline: Deadline,
+}
+
+/// Bytes of each product per entry, as they are stored in the tree.
+pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<f64> {
+    let entries = input.meta.entries.max(1) as f64;
+    let bytes = |&branch: &usize| -> u64 {
+        let baskets = input.outline.branches.get(branch).map_or(&[][..], |branch| &branch.baskets);
+        baskets
+            .iter()
+            .map(|basket| basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64))
+            .sum()
+    };
+    parts.iter().map(|part| part.branches.iter().map(bytes).sum::<u64>() as f64 / entries).collect()
+}
+
+impl Writing<'_> {
+    /// Writes the stripes and their lists; where the list of each product is.
+    pub(crate) fn run(&self, uploads: &mut Uploads, interrupt: Interrupt<'_>) -> Result<Vec<StripeListRef>> {
+        let mut stripes = vec![self.layout.batch; self.parts.len()];
+        for object in &self.layout.objects {
+            for &product in &object.products {
+                stripes.get_mut(product).into_iter().for_each(|stripe| *stripe = object.entries);
+            }
+        }
+        let slots = self.parts.iter().zip(stripes);
+        let slots: Vec<(usize, u64)> = slots
+            .flat_map(|(part, stripe)| part.branches.iter().map(move |&branch| (branch, stripe)))
+            .collect();
+        let cutting = Cutting::new(
+            self.input,
+            &slots,
+            self.order.clone(),
+            self.entries,
+            self.layout.batch,
+            self.compression,
+            self.pool,
+        )?;
+        let mut lists: Vec<StripeList> =
+            self.parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
+        let ids = Ids::new();
+        cutting.run(self.deadline, interrupt, &mut |batch, interrupt| {
+            self.place(batch, &mut lists, &ids, uploads, interrupt)
+        })?;
+        let id = Id::random();
+        let mut builder = ListBuilder::new(id);
+        let places = lists.iter().map(|list| builder.add(list)).collect::<Result<Vec<_>>>()?;
+        uploads.put(keys::list(id), builder.finish(), interrupt)?;
+        Ok(places)
+    }
+
+    /// Hands over the objects of a batch, and notes where its stripes are.
+    fn place(
+        &self,
+        batch: Batch,
+        lists: &mut [StripeList],
+        ids: &Ids,
+        uploads: &mut Uploads,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let mut records = batch.records.into_iter();
+        let of_part = self.parts.iter().map(|part| records.by_ref().take(part.branches.len()).collect());
+        let columns: Vec<Vec<Vec<Bytes>>> = of_part.collect();
+        for object in &self.layout.objects {
+            for stripe in 0..batch.entries.div_ceil(object.entries.max(1)) {
+                let first = batch.first + stripe * object.entries;
+                let entries = object.entries.min(batch.first + batch.entries - first);
+                let nth = usize::try_from(stripe).unwrap_or(usize::MAX);
+                let mut builder = ObjectBuilder::default();
+                for (part, columns) in
+                    object.products.iter().filter_map(|&p| self.parts.get(p).zip(columns.get(p)))
+                {
+                    let baskets = columns.iter().map(|column| column.get(nth).cloned().unwrap_or_default());
+                    builder.add(&part.name, first, entries, baskets.collect())?;
+                }
+                let (content, placed) = builder.finish()?;
+                let id = ids.next();
+                for (&product, placed) in object.products.iter().zip(&placed) {
+                    let list =
+                        lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
+                    list.push(ObjectName { base: 0, id }, placed, &[])?;
+                }
+                uploads.put(keys::data(id), content, interrupt)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Hands over an object that is read whole.
+pub(crate) fn put_whole(object: Bytes, uploads: &mut Uploads, interrupt: Interrupt<'_>) -> Result<ObjectRef> {
+    let id = Id::random();
+    let (len, checksum) = (object.len() as u64, checksum(&object));
+    uploads.put(keys::data(id), object, interrupt)?;
+    Ok(ObjectRef { base: 0, id, offset: 0, len, checksum })
+}

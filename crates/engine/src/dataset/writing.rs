@@ -1,0 +1,416 @@
+//! Datasets out of ROOT files: created, appended to, and given products.
+
+use super::cutting::Order;
+use super::identity;
+use super::segment::{Part, Writing, put_whole, sizes};
+use super::template::{Template, auxiliary, open_tree};
+use super::uploads::Uploads;
+use crate::pool::{computing, runtime};
+use crate::repack::Input;
+use crate::repack::input::InputTree;
+use crate::{File, Interrupt, ReadOptions};
+use bytes::Bytes;
+use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_fetch::wait;
+use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_stripe::{
+    Change, Committed, Dataset, EventIndex, LayoutOptions, Log, Made, NewSegment, ObjectRef, Snapshot, keys,
+    plan,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Name and version of what writes.
+const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
+/// ROOT's own level of ZSTD.
+const ZSTD: u8 = 5;
+
+/// How a dataset is written.
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// Compression of all baskets. Default: ZSTD, level 5.
+    pub compression: Option<Compression>,
+    /// Entries of batches and bytes of objects.
+    pub layout: LayoutOptions,
+    /// Number of computing threads, as in [`ReadOptions`].
+    pub threads: Option<usize>,
+    /// When to give up.
+    pub deadline: Deadline,
+    /// Who writes.
+    pub who: Option<String>,
+    /// Job and attempt: what a job committed, it does not commit again.
+    pub job: Option<(String, u32)>,
+    /// What else is to be remembered of how it came to be.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The version that has it.
+    pub dataset: Dataset,
+    /// Its entries that were written.
+    pub entries: u64,
+    /// Objects and bytes that were stored.
+    pub objects: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// True if the job had done it before.
+    pub already: bool,
+    /// What is not as one might expect.
+    pub notes: Vec<String>,
+}
+
+/// What is done with a product that is added.
+#[derive(Debug, Clone, Default)]
+pub struct AddOptions {
+    /// Names of the products, as the tree that is added has them. Default: all.
+    pub products: Option<Vec<String>>,
+    /// Entries belong together by their position. Default: by run, luminosity block and event number.
+    pub by_position: bool,
+}
+
+impl WriteOptions {
+    fn compression(&self) -> Result<Compression> {
+        self.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)
+    }
+
+    fn made(&self, inputs: &[Input]) -> Made {
+        Made {
+            who: self.who.clone(),
+            tool: TOOL.to_owned(),
+            job: self.job.clone(),
+            inputs: inputs.iter().map(Input::url).collect(),
+            parameters: self.parameters.clone(),
+            ..Made::default()
+        }
+    }
+
+    fn read(&self) -> ReadOptions {
+        ReadOptions { threads: self.threads, deadline: self.deadline }
+    }
+}
+
+/// Where a dataset is, and how it is reached.
+#[derive(Debug, Clone)]
+pub struct Place {
+    store: Arc<dyn Store>,
+    log: Option<Arc<dyn Log>>,
+}
+
+impl Place {
+    /// At a path or URL. `log` is given where the log is not in the store.
+    ///
+    /// # Errors
+    /// Those of [`open_store`].
+    pub fn new(url: &str, options: &OpenOptions, log: Option<Arc<dyn Log>>) -> Result<Place> {
+        Ok(Place { store: open_store(url, options)?, log })
+    }
+
+    /// The URL, without secrets.
+    pub fn url(&self) -> &str {
+        self.store.url()
+    }
+
+    /// Store and log.
+    pub fn parts(&self) -> (Arc<dyn Store>, Option<Arc<dyn Log>>) {
+        (Arc::clone(&self.store), self.log.clone())
+    }
+
+    /// A version: `v12`, `latest`, or a tag.
+    ///
+    /// # Errors
+    /// Those of [`Dataset::open`].
+    pub fn open(&self, version: &str, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Dataset> {
+        let ((store, log), version) = (self.parts(), version.parse()?);
+        self.wait(Dataset::open(store, log, &version, deadline), deadline, interrupt)
+    }
+
+    /// Waits for something that is done with the dataset.
+    ///
+    /// # Errors
+    /// Those of the future; `Timeout` and `Cancelled`.
+    pub fn wait<T>(
+        &self,
+        future: impl Future<Output = Result<T>>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<T> {
+        wait(&runtime()?, future, deadline, interrupt)
+    }
+}
+
+/// Creates a dataset of the trees at `tree` of some files, in their order.
+///
+/// # Errors
+/// `Usage` if there is a dataset with entries already; those of [`append`].
+pub fn create(
+    place: &Place,
+    tree: &str,
+    inputs: &[Input],
+    options: &WriteOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Written> {
+    // Inputs that cannot be read are told before anything is written.
+    if let Some(first) = inputs.first() {
+        open_tree(&open(first, interrupt)?, tree, options.deadline, interrupt)?;
+    }
+    let (store, log) = place.parts();
+    let dataset = Dataset::open_or_create(store, log, tree, options.made(&[]), options.deadline);
+    let dataset = wait(&runtime()?, dataset, options.deadline, interrupt)?;
+    if !dataset.snapshot().segments.is_empty() && options.job.is_none() {
+        return Err(Error::usage("there is a dataset already")
+            .url(place.url())
+            .hint("append to it, or choose another place"));
+    }
+    append(&dataset, inputs, options, interrupt)
+}
+
+/// Appends the entries of some files, in their order.
+///
+/// # Errors
+/// Those of opening and reading the inputs; `Unsupported` if a tree is not like the dataset; those of the store, and of
+/// [`Dataset::commit`]. The dataset is then as it was.
+pub fn append(
+    dataset: &Dataset,
+    inputs: &[Input],
+    options: &WriteOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Written> {
+    let (deadline, path) = (options.deadline, dataset.snapshot().tree.clone());
+    let known = !dataset.snapshot().products.is_empty();
+    let mut template = match known {
+        true => Some(Template::of_snapshot(dataset.snapshot(), deadline, interrupt)?),
+        false => None,
+    };
+    let mut uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
+    let (mut segments, mut notes) = (Vec::new(), Vec::new());
+    for input in inputs {
+        let file = open(input, interrupt)?;
+        let tree = open_tree(&file, &path, deadline, interrupt)?;
+        let template = match &mut template {
+            Some(template) => template,
+            none => none.insert(Template::of_tree(&tree, &path, None, deadline, interrupt)?),
+        };
+        if tree.meta.entries == 0 {
+            notes.push(format!("{} has no entries", file.url()));
+            continue;
+        }
+        segments.push(segment(template, tree, options, &mut uploads, interrupt)?);
+    }
+    uploads.finish(interrupt)?;
+    let products = template.filter(|_| !known).map_or_else(Vec::new, |template| template.new_products());
+    let entries = segments.iter().map(|segment| segment.entries).sum();
+    let change = Change::Append { products, segments };
+    let committed = commit(dataset, &change, options.made(inputs), deadline, interrupt)?;
+    Ok(written(committed, entries, &uploads, notes))
+}
+
+/// Writes the entries of a tree as a segment.
+fn segment(
+    template: &Template,
+    mut tree: InputTree,
+    options: &WriteOptions,
+    uploads: &mut Uploads,
+    interrupt: Interrupt<'_>,
+) -> Result<NewSegment> {
+    let deadline = options.deadline;
+    let places = template.places(&tree, true)?;
+    let parts: Vec<Part> = (template.products.iter().zip(places))
+        .map(|(product, branches)| Part { name: product.name.clone(), branches })
+        .collect();
+    tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
+    let layout = plan(&sizes(&tree, &parts), &options.layout);
+    let pool = computing(options.threads)?;
+    let writing = Writing {
+        input: &tree,
+        parts: &parts,
+        layout: &layout,
+        order: Order::From(0),
+        entries: tree.meta.entries,
+        compression: options.compression()?,
+        pool: &pool,
+        deadline,
+    };
+    let lists = writing.run(uploads, interrupt)?;
+    let read = tree.file.tree(&template.tree, None, deadline, interrupt)?;
+    let events = identity::events(&read, &options.read(), interrupt)?;
+    let events = events.map(|events| put_whole(events.encode()?, uploads, interrupt)).transpose()?;
+    let auxiliary = auxiliary(&tree.file, &template.tree, options.threads, deadline, interrupt)?;
+    let auxiliary = put_whole(auxiliary, uploads, interrupt)?;
+    Ok(NewSegment {
+        entries: tree.meta.entries,
+        batch: layout.batch,
+        lists: parts.into_iter().map(|part| part.name).zip(lists).collect(),
+        events,
+        auxiliary: Some(auxiliary),
+    })
+}
+
+/// Adds products of a tree to the entries that the dataset has; those of the same name are replaced.
+///
+/// # Errors
+/// `Usage` if the tree does not have the same events, each once, or nothing says which they are; those of [`append`].
+pub fn add(
+    dataset: &Dataset,
+    input: &Input,
+    path: &str,
+    what: &AddOptions,
+    options: &WriteOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Written> {
+    let deadline = options.deadline;
+    let file = open(input, interrupt)?;
+    let mut tree = open_tree(&file, path, deadline, interrupt)?;
+    if path != dataset.snapshot().tree {
+        let message =
+            format!("the tree is called '{path}', that of the dataset '{}'", dataset.snapshot().tree);
+        return Err(Error::unsupported(message).url(file.url()).hint("write it under that name"));
+    }
+    let template = Template::of_tree(&tree, path, what.products.as_deref(), deadline, interrupt)?;
+    let orders = orders(dataset, &tree, path, what, options, interrupt)?;
+    let places = template.places(&tree, false)?;
+    let parts: Vec<Part> = (template.products.iter().zip(places))
+        .map(|(product, branches)| Part { name: product.name.clone(), branches })
+        .collect();
+    tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
+    let mut uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
+    let pool = computing(options.threads)?;
+    let sizes = sizes(&tree, &parts);
+    let mut lists: Vec<BTreeMap<u32, _>> = vec![BTreeMap::new(); parts.len()];
+    for (segment, order) in dataset.snapshot().segments.iter().zip(orders) {
+        // At the borders of batches all products begin a new stripe.
+        let layout = LayoutOptions { batch: Some(segment.batch), ..options.layout.clone() };
+        let writing = Writing {
+            input: &tree,
+            parts: &parts,
+            layout: &plan(&sizes, &layout),
+            order,
+            entries: segment.entries,
+            compression: options.compression()?,
+            pool: &pool,
+            deadline,
+        };
+        for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, interrupt)?) {
+            lists.insert(segment.id, list);
+        }
+    }
+    uploads.finish(interrupt)?;
+    let mut last = None;
+    for (product, lists) in template.new_products().into_iter().zip(lists) {
+        let dataset = last.as_ref().map_or(dataset, |last: &Committed| &last.dataset);
+        let replace = dataset.snapshot().products.iter().any(|known| known.name == product.name);
+        let change = Change::Put { product, lists, replace };
+        let made = options.made(std::slice::from_ref(input));
+        last = Some(commit(dataset, &change, made, deadline, interrupt)?);
+    }
+    let last = last.ok_or_else(|| Error::usage("there is no product to add").url(file.url()))?;
+    let entries = dataset.snapshot().segments.iter().map(|segment| segment.entries).sum();
+    Ok(written(last, entries, &uploads, Vec::new()))
+}
+
+/// For each segment, which entries of the tree are its events.
+fn orders(
+    dataset: &Dataset,
+    tree: &InputTree,
+    path: &str,
+    what: &AddOptions,
+    options: &WriteOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Order>> {
+    let snapshot = dataset.snapshot();
+    let (entries, url) = (tree.meta.entries, tree.file.url());
+    let total: u64 = snapshot.segments.iter().map(|segment| segment.entries).sum();
+    if what.by_position {
+        if entries != total {
+            let message = format!("the tree has {entries} entries, the dataset {total}");
+            return Err(Error::usage(message).url(url));
+        }
+        return Ok(consecutive(snapshot));
+    }
+    let unknown = |whose: &str| {
+        Error::usage(format!("nothing says which events {whose} has"))
+            .url(url)
+            .hint("if its entries are those of the dataset, in the same order, say so: --by-position")
+    };
+    let read = tree.file.tree(path, None, options.deadline, interrupt)?;
+    let events = identity::events(&read, &options.read(), interrupt)?.ok_or_else(|| unknown("the tree"))?;
+    let known = events_of(dataset, options.deadline, interrupt)?.ok_or_else(|| unknown("the dataset"))?;
+    let Some(order) = events.order_of(&known).map_err(|error| error.url(url))? else {
+        return Ok(consecutive(snapshot));
+    };
+    let mut order = order.into_iter().map(u64::from);
+    let orders = snapshot.segments.iter().map(|segment| {
+        let own: Vec<u64> =
+            order.by_ref().take(usize::try_from(segment.entries).unwrap_or(usize::MAX)).collect();
+        let first = own.first().copied().unwrap_or(0);
+        let consecutive = own.iter().zip(first..).all(|(&place, next)| place == next);
+        if consecutive { Order::From(first) } else { Order::Each(own.into()) }
+    });
+    Ok(orders.collect())
+}
+
+/// The entries of the segments one after the other.
+fn consecutive(snapshot: &Snapshot) -> Vec<Order> {
+    let mut next = 0;
+    let orders = snapshot.segments.iter().map(|segment| {
+        let first = next;
+        next += segment.entries;
+        Order::From(first)
+    });
+    orders.collect()
+}
+
+/// The events of all entries of a dataset; none if it is not known of some.
+fn events_of(dataset: &Dataset, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Option<EventIndex>> {
+    let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    for segment in &dataset.snapshot().segments {
+        let Some(place) = &segment.events else { return Ok(None) };
+        let object = object(dataset, place, deadline, interrupt)?;
+        for event in EventIndex::decode(&object, segment.entries)?.iter() {
+            runs.push(event.run);
+            blocks.push(event.lumi);
+            events.push(event.event);
+        }
+    }
+    EventIndex::new(runs, blocks, events).map(Some)
+}
+
+/// A whole object of a dataset, as it was written.
+///
+/// # Errors
+/// Those of the store; `Truncated` or `Checksum` if it is another one now.
+pub(super) fn object(
+    dataset: &Dataset,
+    place: &ObjectRef,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Bytes> {
+    let (store, key) = (dataset.base(place.base)?, keys::data(place.id));
+    let object = wait(&runtime()?, store.get(&key, None, deadline), deadline, interrupt)?;
+    place.verify(&object).map_err(|error| error.url(format!("{}/{key}", store.url())))?;
+    Ok(object)
+}
+
+fn open(input: &Input, interrupt: Interrupt<'_>) -> Result<File> {
+    match input {
+        Input::Open(file) => Ok(file.clone()),
+        Input::At(url, options) => File::open(url, (**options).clone(), interrupt),
+    }
+}
+
+fn commit(
+    dataset: &Dataset,
+    change: &Change,
+    made: Made,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Committed> {
+    wait(&runtime()?, dataset.commit(change, made, deadline), deadline, interrupt)
+}
+
+fn written(committed: Committed, entries: u64, uploads: &Uploads, notes: Vec<String>) -> Written {
+    let Committed { dataset, already, .. } = committed;
+    Written { dataset, entries, objects: uploads.objects, bytes: uploads.sent, already, notes }
+}

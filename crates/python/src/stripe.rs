@@ -1,0 +1,279 @@
+//! Datasets of stripes: written, changed, checked, exported.
+
+use crate::arguments::{deadline, open_options};
+use crate::database_log::log_of;
+use crate::error::{detached, exception};
+use crate::repack::input;
+use crate::sink::ObjectSink;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use sapwood::dataset::{AddOptions, Place, WriteOptions, Written};
+use sapwood::repack::Input;
+use sapwood::write::{Compression, create_sink};
+use sapwood::{Deadline, Error, Interrupt, Result};
+use sapwood_stripe::{Change, Dataset, GcOptions, Keep, LayoutOptions, Made, VerifyOptions};
+use std::collections::BTreeMap;
+use std::future::Future;
+
+/// Where a dataset is, and how it is reached.
+#[pyclass(frozen, module = "sapwood._core")]
+pub(crate) struct Stripes {
+    place: Place,
+    deadline: Option<f64>,
+}
+
+/// How a dataset is written, as Python says it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Writing {
+    compression: Option<i32>,
+    stripe_size: Option<u64>,
+    batch: Option<u64>,
+    group: bool,
+    pad: u64,
+    threads: Option<usize>,
+    who: Option<String>,
+    job: Option<(String, u32)>,
+    parameters: BTreeMap<String, String>,
+}
+
+impl Writing {
+    fn options(self, deadline: Deadline) -> Result<WriteOptions> {
+        let defaults = LayoutOptions::default();
+        let layout = LayoutOptions {
+            target: self.stripe_size.unwrap_or(defaults.target),
+            batch: self.batch,
+            group: self.group,
+            pad_quantum: self.pad,
+            ..defaults
+        };
+        let compression = self.compression.map(Compression::from_number).transpose()?;
+        let Writing { threads, who, job, parameters, .. } = self;
+        Ok(WriteOptions { compression, layout, threads, deadline, who, job, parameters })
+    }
+}
+
+#[pymethods]
+impl Stripes {
+    /// The dataset at a path or URL; nothing is looked at yet.
+    #[new]
+    #[pyo3(signature = (url, deadline=None, options=None, log=None))]
+    fn new(
+        url: &str,
+        deadline: Option<f64>,
+        options: Option<&Bound<'_, PyDict>>,
+        log: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Stripes> {
+        let options = open_options(deadline, options)?;
+        let log = log.map(log_of).transpose()?;
+        let place = Place::new(url, &options, log).map_err(|error| exception(&error))?;
+        Ok(Stripes { place, deadline })
+    }
+
+    /// The URL, without secrets.
+    #[getter]
+    fn url(&self) -> &str {
+        self.place.url()
+    }
+
+    /// The number of a version, such as `v3`, `latest` or a tag.
+    fn version(&self, py: Python<'_>, version: &str) -> PyResult<u64> {
+        self.run(py, |place, deadline, interrupt| Ok(place.open(version, deadline, interrupt)?.version()))
+    }
+
+    /// Makes a dataset of the trees of some files, or appends them.
+    #[pyo3(signature = (tree, inputs, writing))]
+    fn create<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &str,
+        inputs: Vec<Bound<'py, PyAny>>,
+        writing: Writing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = self.inputs(&inputs)?;
+        let written = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            sapwood::dataset::create(place, tree, &inputs, &options, interrupt)
+        })?;
+        told(py, &written)
+    }
+
+    /// Appends the entries of some files.
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Vec<Bound<'py, PyAny>>,
+        writing: Writing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = self.inputs(&inputs)?;
+        let written = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            let dataset = place.open("latest", deadline, interrupt)?;
+            sapwood::dataset::append(&dataset, &inputs, &options, interrupt)
+        })?;
+        told(py, &written)
+    }
+
+    /// Adds or replaces products.
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        tree: &str,
+        products: Option<Vec<String>>,
+        by_position: bool,
+        writing: Writing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let source = input(source, self.deadline)?;
+        let written = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            let dataset = place.open("latest", deadline, interrupt)?;
+            let what = AddOptions { products, by_position };
+            sapwood::dataset::add(&dataset, &source, tree, &what, &options, interrupt)
+        })?;
+        told(py, &written)
+    }
+
+    /// Removes products; the new version.
+    fn drop(&self, py: Python<'_>, products: Vec<String>, who: Option<String>) -> PyResult<u64> {
+        self.change(py, Change::Drop { products }, who)
+    }
+
+    /// Makes an earlier version the newest; the new version.
+    fn restore(&self, py: Python<'_>, version: u64, who: Option<String>) -> PyResult<u64> {
+        self.change(py, Change::Restore { version }, who)
+    }
+
+    /// Names a version.
+    fn tag(&self, py: Python<'_>, name: &str, version: &str) -> PyResult<u64> {
+        self.on(py, version, |dataset, deadline| async move {
+            Ok(dataset.tag(name, deadline).await?.version)
+        })
+    }
+
+    /// Removes a name.
+    fn untag(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.on(py, "latest", |dataset, deadline| async move { dataset.untag(name, deadline).await })
+    }
+
+    /// Names and versions.
+    fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        self.on(py, "latest", |dataset, deadline| async move {
+            Ok(dataset.tags(deadline).await?.into_iter().map(|tag| (tag.name, tag.version)).collect())
+        })
+    }
+
+    /// Lets versions expire; the oldest that is kept.
+    fn expire(&self, py: Python<'_>, newest: Option<u64>, within: Option<f64>, dry_run: bool) -> PyResult<u64> {
+        let within = within.map(|seconds| crate::arguments::seconds("within", seconds)).transpose()?;
+        let keep = Keep { newest, within };
+        self.on(py, "latest", |dataset, deadline| async move { dataset.expire(keep, dry_run, deadline).await })
+    }
+
+    /// Deletes what no version needs: objects, their bytes, and how many are kept.
+    fn gc(&self, py: Python<'_>, grace: Option<f64>, dry_run: bool, alone: bool) -> PyResult<(Vec<String>, u64, u64)> {
+        let grace = grace.map(|seconds| crate::arguments::seconds("grace", seconds)).transpose()?;
+        let options = GcOptions { grace: grace.unwrap_or(GcOptions::default().grace), dry_run, alone };
+        self.on(py, "latest", |dataset, deadline| async move {
+            let done = dataset.collect(options, deadline).await?;
+            Ok((done.objects.into_iter().map(|object| object.key).collect(), done.bytes, done.kept))
+        })
+    }
+
+    /// Compares checksums of a version: objects, bytes, and what is wrong.
+    #[expect(clippy::type_complexity, reason = "a tuple for Python")]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        version: &str,
+        fraction: f64,
+        seed: u64,
+    ) -> PyResult<(u64, u64, u64, Vec<(String, Option<String>, (u64, u64), String)>)> {
+        let options = VerifyOptions { fraction, seed };
+        self.on(py, version, |dataset, deadline| async move {
+            let done = dataset.verify(options, deadline).await?;
+            let wrong = done.wrong.into_iter();
+            let wrong = wrong.map(|wrong| (wrong.object, wrong.product, wrong.entries, wrong.error.to_string()));
+            Ok((done.objects, done.bytes, done.skipped, wrong.collect()))
+        })
+    }
+
+    /// Writes a version to a ROOT file; bytes, entries, and notes.
+    fn export(
+        &self,
+        py: Python<'_>,
+        version: &str,
+        target: &Bound<'_, PyAny>,
+        name: &str,
+        threads: Option<usize>,
+    ) -> PyResult<(u64, u64, Vec<String>)> {
+        let url: Option<String> = target.extract().ok();
+        let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
+        let report = self.run(py, |place, deadline, interrupt| {
+            let dataset = place.open(version, deadline, interrupt)?;
+            let sink = match (url, object) {
+                (Some(url), _) => create_sink(&url)?,
+                (None, Some(object)) => Box::new(object),
+                (None, None) => return Err(Error::usage("there is no place to write to")),
+            };
+            sapwood::dataset::export(&dataset, sink, name, threads, deadline, interrupt)
+        })?;
+        let entries = report.trees.last().map_or(0, |(_, entries)| *entries);
+        Ok((report.bytes, entries, report.notes))
+    }
+
+    /// Copies the dataset to another place: objects, bytes, and how many were there already.
+    fn copy(&self, py: Python<'_>, other: &Stripes) -> PyResult<(u64, u64, u64)> {
+        let (store, log) = other.place.parts();
+        self.on(py, "latest", |dataset, deadline| async move {
+            let done = dataset.copy_to(store, log, deadline).await?;
+            Ok((done.objects, done.bytes, done.there))
+        })
+    }
+}
+
+impl Stripes {
+    fn inputs(&self, inputs: &[Bound<'_, PyAny>]) -> PyResult<Vec<Input>> {
+        inputs.iter().map(|one| input(one, self.deadline)).collect()
+    }
+
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Place, Deadline, Interrupt<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let deadline = deadline(self.deadline)?;
+        detached(py, |interrupt| work(&self.place, deadline, interrupt))
+    }
+
+    /// Does something with a version.
+    fn on<T: Send, F: Future<Output = Result<T>>>(
+        &self,
+        py: Python<'_>,
+        version: &str,
+        work: impl FnOnce(Dataset, Deadline) -> F + Send,
+    ) -> PyResult<T> {
+        self.run(py, |place, deadline, interrupt| {
+            let dataset = place.open(version, deadline, interrupt)?;
+            place.wait(work(dataset, deadline), deadline, interrupt)
+        })
+    }
+
+    fn change(&self, py: Python<'_>, change: Change, who: Option<String>) -> PyResult<u64> {
+        let made = Made { who, tool: format!("sapwood {}", env!("CARGO_PKG_VERSION")), ..Made::default() };
+        self.on(py, "latest", |dataset, deadline| async move {
+            Ok(dataset.commit(&change, made, deadline).await?.version)
+        })
+    }
+}
+
+fn told<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("version", written.dataset.version())?;
+    result.set_item("entries", written.entries)?;
+    result.set_item("objects", written.objects)?;
+    result.set_item("bytes", written.bytes)?;
+    result.set_item("already", written.already)?;
+    result.set_item("notes", PyList::new(py, &written.notes)?)?;
+    Ok(result)
+}
