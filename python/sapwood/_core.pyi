@@ -314,14 +314,15 @@ def repack(
     trees: Sequence[str] | None = None,
     choices: Sequence[tuple[str, Sequence[str] | None, Sequence[Sequence[tuple[int, int]]] | None]] = (),
     intersection: bool = False,
+    sets: Sequence[str] = (),
     threads: int | None = None,
     deadline: float | None = None,
 ) -> dict[str, Any]:
     """Write what is in some files, open or opened by URL and options, to a new one; ROOT shows `name`.
 
     cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: of a tree, the paths of its
-    branches and, for each input that has it, the ranges of its entries; None for all. Gives the fields of
-    `sapwood.repacking.RepackReport`; times in nanoseconds.
+    branches and, for each input that has it, the ranges of its entries; None for all. sets: trees of which
+    equal ones are written once. Gives the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
     """
 
 @final

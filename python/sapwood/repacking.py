@@ -14,6 +14,7 @@ from ._border import core_errors
 from ._filters import Filter, text_filter
 from ._memory import memory_size
 from ._paths import is_url, several_files, single_file
+from ._runs import followers, runs_of
 from .compression import Compression
 from .directory import TREE_CLASSES
 from .errors import KeyInFileError, UsageError
@@ -21,6 +22,9 @@ from .file import File
 from .opening import open_spec
 from .options import OpenOptions, open_options
 from .tree import Tree
+
+CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
+"""Trees of CMS files that say how all that is in the file was made: files of one job have the same ones."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ def repack(
     drop: Filter = None,
     cut: str | None = None,
     entries: tuple[int | None, int | None] | None = None,
+    follow: bool = False,
     tree: str | None = None,
     trees: Sequence[str] | None = None,
     threads: int | None = None,
@@ -76,7 +81,8 @@ def repack(
 
     Args:
         source: a path or URL, or an open :class:`sapwood.File`. It must not be the target.
-        target: a local path, or an object with ``write`` and ``seek``. The file is there when it is complete.
+        target: a local path, a URL of an object store, or an object with ``write`` and ``seek``. The file is
+            there when it is complete.
         compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
         basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
         cluster_size: bytes of a cluster as they are stored in the source, such as ``"20 MB"``.
@@ -85,10 +91,13 @@ def repack(
             come with those in them and those that count them.
         cut: an expression; entries of ``tree`` are written for which it is true.
         entries: the range of entries of ``tree`` that is written: start and stop, as in a slice.
-        tree: the path of the tree that these four are about. Default: the one with the most bytes.
+        follow: with ``cut`` or ``entries`` of a CMS file: write only those entries of the trees ``Runs`` and
+            ``LuminosityBlocks`` that chosen entries belong to. Default: all, as sums over what was processed
+            need them.
+        tree: the path of the tree that these are about. Default: the one with the most bytes.
         trees: paths of the trees that are written. Default: all.
         threads: threads that work. Default: as in :func:`sapwood.open`.
-        deadline: seconds that each step may take.
+        deadline: seconds that the whole may take. Default: 30 days, and an hour for each step of it.
         options: those of :func:`sapwood.open`.
 
     Raises:
@@ -103,6 +112,11 @@ def repack(
             path, main = _main_tree(file, tree, trees)
             ranges = _ranges(main, cut, entries)
             choices = [(path, _branches(main, keep, drop), None if ranges is None else [ranges])]
+            if follow and ranges is not None:
+                followed = followers(file, main, path, ranges)
+                choices += [
+                    (place, None, [own]) for place, own in followed if trees is None or place in trees
+                ]
         layout = _layout(compression, basket_size, cluster_size, cluster_entries)
         return _written([file._core], target, choices, layout, trees, opened)
 
@@ -116,6 +130,7 @@ def merge(
     cluster_size: int | str | None = None,
     cluster_entries: int | None = None,
     schema: Literal["strict", "intersection"] = "strict",
+    sets: Sequence[str] = CMS_SETS,
     trees: Sequence[str] | None = None,
     threads: int | None = None,
     deadline: float | None = None,
@@ -131,6 +146,8 @@ def merge(
         sources: paths or URLs, or globs of them.
         schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
             ``"intersection"`` writes those that all have, of the same type, and notes the others.
+        sets: paths of trees that describe what was processed: of files that have the same entries in one,
+            those of the first are written. Default: those of CMS.
         target, compression, basket_size, cluster_size, cluster_entries: as in :func:`repack`.
         trees, threads, deadline, options: as in :func:`repack`.
 
@@ -149,7 +166,8 @@ def merge(
         places = opened.places_of(where)
         inputs.append((where, opened.for_core() | places.for_core()))
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
-    return _written(inputs, target, [], layout | {"intersection": schema == "intersection"}, trees, opened)
+    layout |= {"intersection": schema == "intersection", "sets": list(sets)}
+    return _written(inputs, target, [], layout, trees, opened)
 
 
 def _written(
@@ -296,6 +314,4 @@ def _ranges(
         if values.ndim != 1 or values.dtype.kind not in "biuf":
             raise UsageError(f"the cut {cut!r} is not one true or false for each entry")
         passing.append(np.flatnonzero(values) + report.tree_entry_start)
-    chosen = np.concatenate(passing)
-    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(chosen, breaks) if len(run)]
+    return runs_of(np.concatenate(passing))

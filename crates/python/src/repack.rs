@@ -6,9 +6,9 @@ use crate::file::File;
 use crate::sink::ObjectSink;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood::Error;
 use sapwood::repack::{Choice, Drift, Input, RepackOptions};
 use sapwood::write::{ClusterSize, Compression, create_sink};
+use sapwood::{Deadline, Error, OpenOptions};
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
 type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
@@ -17,7 +17,7 @@ type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
-    intersection=false, threads=None, deadline=None
+    intersection=false, sets=Vec::new(), threads=None, deadline=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
 pub(crate) fn repack<'py>(
@@ -31,6 +31,7 @@ pub(crate) fn repack<'py>(
     trees: Option<Vec<String>>,
     choices: Vec<Chosen>,
     intersection: bool,
+    sets: Vec<String>,
     threads: Option<usize>,
     deadline: Option<f64>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -48,8 +49,9 @@ pub(crate) fn repack<'py>(
         only_trees: false,
         choices: choices.into_iter().map(choice).collect(),
         drift: if intersection { Drift::Intersection } else { Drift::Strict },
+        sets,
         threads,
-        deadline: self::deadline(deadline)?,
+        deadline: whole(deadline)?,
     };
     let url: Option<String> = target.extract().ok();
     let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
@@ -76,12 +78,18 @@ pub(crate) fn repack<'py>(
 }
 
 /// An open file, or the place and the options of one.
-fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<Input> {
+pub(crate) fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<Input> {
     if let Ok(file) = one.cast::<File>() {
         return Ok(Input::Open(file.get().get()?));
     }
     let (url, options): (String, Bound<'_, PyDict>) = one.extract()?;
-    Ok(Input::At(url, Box::new(open_options(deadline, Some(&options))?)))
+    let options = open_options(deadline, Some(&options))?;
+    Ok(Input::At(url, Box::new(OpenOptions { deadline: whole(deadline)?, ..options })))
+}
+
+/// When the whole is given up: it may take days, where each of its steps may not.
+fn whole(seconds: Option<f64>) -> PyResult<Deadline> {
+    deadline(seconds.or(Some(Deadline::LONGEST.as_secs_f64())))
 }
 
 fn choice((tree, branches, entries): Chosen) -> Choice {

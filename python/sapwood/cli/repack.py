@@ -104,6 +104,9 @@ def skim(
     drop: Drop = None,
     entries: Entries = None,
     compression: Compression = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="CMS: only runs and luminosity blocks of entries that pass.")
+    ] = False,
     tree: MainTree = None,
     force: Force = False,
     as_json: Json = False,
@@ -125,6 +128,7 @@ def skim(
         drop=drop or None,
         entries=None if entries is None else entry_range(entries),
         compression=compression,
+        follow=follow,
         tree=tree,
         deadline=deadline,
         threads=threads,

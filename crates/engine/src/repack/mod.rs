@@ -9,8 +9,10 @@
 pub(crate) mod baskets;
 pub(crate) mod chosen;
 pub(crate) mod input;
+pub(crate) mod inputs;
 pub(crate) mod objects;
 mod options;
+mod sets;
 mod stream;
 pub(crate) mod survey;
 pub(crate) mod target;
@@ -23,14 +25,16 @@ use crate::pool::computing;
 use baskets::Times;
 use chosen::Chosen;
 use input::InputTree;
+use inputs::Inputs;
 use objects::{copy_objects, copy_process_ids};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::Result;
 use sapwood_source::sink::Sink;
 use sapwood_tfile::write::{FileWriter, Origin};
+use sets::Sets;
 use std::sync::atomic::Ordering;
 use stream::{Stream, flush};
-use survey::{Inputs, Survey};
+use survey::Survey;
 use target::Target;
 use writing::Output;
 
@@ -69,7 +73,7 @@ pub fn repack(
 }
 
 /// Writes the trees: input by input, so that each is open once.
-fn copy_trees(
+pub(crate) fn copy_trees(
     survey: &mut Survey,
     inputs: &mut Inputs<'_>,
     output: &mut Output,
@@ -79,18 +83,20 @@ fn copy_trees(
 ) -> Result<()> {
     let (pool, times) = (computing(options.threads)?, Times::default());
     let mut targets: Vec<Option<Target>> = survey.trees.iter().map(|_| None).collect();
+    let mut sets = Sets::default();
     for index in 0..inputs.len() {
+        inputs.ahead(index);
         for (tree, slot) in survey.trees.iter_mut().zip(&mut targets) {
             let Some((position, &(_, cycle))) =
                 tree.inputs.iter().enumerate().find(|(_, (input, _))| *input == index)
             else {
                 continue;
             };
-            let mut input = match tree.only.take() {
+            let mut input = match tree.first.take() {
                 Some(input) => input,
                 None => {
                     let file = inputs.get(index, interrupt)?;
-                    InputTree::open(&file, &tree.path, cycle, options.deadline, interrupt)?
+                    InputTree::open(&file, &tree.path, cycle, options.step(), interrupt)?
                 }
             };
             let choice = options.choices.iter().find(|choice| choice.tree == tree.path);
@@ -102,12 +108,16 @@ fn copy_trees(
                 *slot = Some(Target::new(&input, directory, &tree.wanted, apart, options));
             }
             let Some(target) = slot else { continue };
+            let set = tree.inputs.len() > 1 && options.sets.contains(&tree.path);
+            if set && !sets.insert(&tree.path, &input, options.step(), interrupt)? {
+                continue;
+            }
             let ranges = ranges.and_then(|inputs| inputs.get(position));
             let chosen = Chosen::new(ranges.map(Vec::as_slice), input.meta.entries);
             let places = target.places(&input);
             let used =
                 places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
-            input.open_elsewhere(used, options.deadline, interrupt)?;
+            input.open_elsewhere(used, options.step(), interrupt)?;
             target.begin(&input, &places, &chosen, tree.cut)?;
             let stream = Stream {
                 input: &input,
@@ -120,7 +130,7 @@ fn copy_trees(
                 pool: &pool,
                 times: &times,
             };
-            stream.run(target, output, report, options.deadline, interrupt)?;
+            stream.run(target, output, report, options, interrupt)?;
             target.end(&input, &chosen)?;
         }
     }
@@ -131,6 +141,7 @@ fn copy_trees(
         output.hand_on()?;
         report.trees.push((tree.path.clone(), target.entries));
     }
+    report.notes.extend(sets.notes());
     report.decompress_ns = times.decompress.load(Ordering::Relaxed);
     report.compress_ns = times.compress.load(Ordering::Relaxed);
     Ok(())

@@ -1,7 +1,7 @@
 //! What is no tree: copied as bytes; histograms that are in several inputs, added.
 
+use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport};
-use super::survey::Inputs;
 use super::writing::Output;
 use crate::pool::runtime;
 use crate::{File, Interrupt, KeyEntry};
@@ -127,7 +127,7 @@ fn add_all(
     options: &RepackOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
-    let keys = file.keys(options.deadline, interrupt)?;
+    let keys = file.keys(options.step(), interrupt)?;
     let mut newest: HashMap<&str, &KeyEntry> = HashMap::new();
     for entry in &keys {
         let found = newest.entry(&entry.path).or_insert(entry);
@@ -177,7 +177,7 @@ fn each_record<'e>(
     }
     let ahead = Ahead { jobs: 2, bytes: 2 * OBJECTS };
     let mut ahead = ReadAhead::new(jobs, file.0.fetcher.clone(), runtime()?, ahead);
-    while let Some(answer) = ahead.next(options.deadline, interrupt) {
+    while let Some(answer) = ahead.next(options.step(), interrupt) {
         let (range, records) = answer?;
         for (entry, record) in entries.get(range).unwrap_or_default().iter().zip(records) {
             work(entry, record).map_err(|error| error.url(file.url()))?;

@@ -45,8 +45,17 @@ pub struct RepackOptions {
     pub drift: Drift,
     /// Number of computing threads, as in [`ReadOptions`](crate::ReadOptions).
     pub threads: Option<usize>,
-    /// When to give up.
+    /// Paths of trees that are sets: of inputs that have the same entries in one, those of the first are written.
+    pub sets: Vec<String>,
+    /// When to give up. A single step, such as fetching the next baskets, may take an hour at most.
     pub deadline: Deadline,
+}
+
+impl RepackOptions {
+    /// When a step that begins now is given up.
+    pub(crate) fn step(&self) -> Deadline {
+        self.deadline.within(Deadline::DEFAULT)
+    }
 }
 
 /// What of a tree is written.

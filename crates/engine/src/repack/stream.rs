@@ -4,7 +4,7 @@
 use super::baskets::{Body, Borders, Branchwise, Ready, Times, entries, made, places, whole};
 use super::chosen::Chosen;
 use super::input::InputTree;
-use super::options::RepackReport;
+use super::options::{RepackOptions, RepackReport};
 use super::target::{Target, TargetBranch};
 use super::writing::Output;
 use crate::Interrupt;
@@ -12,14 +12,16 @@ use crate::pool::{compute, interrupted, runtime};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Compressed bytes that are fetched and worked on together, of this machine and of others.
+/// Compressed bytes that are fetched and worked on together: that are only copied, that are worked on by all threads,
+/// and those of other machines.
+const COPIED_BATCH: u64 = 512 << 10;
 const BATCH: u64 = 4 << 20;
 const DISTANT_BATCH: u64 = 16 << 20;
 /// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
@@ -61,7 +63,7 @@ impl Stream<'_> {
         target: &mut Target,
         output: &mut Output,
         report: &mut RepackReport,
-        deadline: Deadline,
+        options: &RepackOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
         let parts = self.parts();
@@ -74,11 +76,16 @@ impl Stream<'_> {
             let to = from + len.count();
             let file = self.input.file_of(name);
             let immediate = file.0.fetcher.source().physics().immediate;
-            let most = if immediate { BATCH } else { DISTANT_BATCH };
+            let copied = !self.cut && !target.branches.iter().flatten().any(|branch| branch.recompress);
+            let most = match (immediate, copied) {
+                (false, _) => DISTANT_BATCH,
+                (true, false) => BATCH,
+                (true, true) => COPIED_BATCH,
+            };
             let jobs = self.jobs(&parts, from..to, most);
             let ahead = Ahead { jobs: 2, bytes: 2 * most };
             let mut ahead = ReadAhead::new(jobs, file.0.fetcher.clone(), runtime()?, ahead);
-            while let Some(answer) = ahead.next(deadline, interrupt) {
+            while let Some(answer) = ahead.next(options.step(), interrupt) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
                 let batch = parts.get(range).unwrap_or_default();
@@ -95,11 +102,16 @@ impl Stream<'_> {
 
     /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
     fn parts(&self) -> Vec<Part> {
+        let mut names: Vec<&str> =
+            self.input.outline.branches.iter().map(|branch| branch.file_name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
         let mut keyed = Vec::new();
         for (branch, place) in self.places.iter().enumerate() {
             let (Some(target), Some(outline)) = (*place, self.input.outline.branches.get(branch)) else {
                 continue;
             };
+            let file = names.partition_point(|name| **name < *outline.file_name);
             let mut last = 0;
             for (basket, reference) in outline.baskets.iter().enumerate() {
                 let entries = reference.first_entry..reference.first_entry + reference.entries;
@@ -108,10 +120,7 @@ impl Stream<'_> {
                 // Baskets of a branch stay in the order of their entries.
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
                 let order = if self.cut { cluster } else { 0 };
-                keyed.push((
-                    (order, outline.file_name.as_str(), last),
-                    Part { target, branch, basket, cluster },
-                ));
+                keyed.push(((order, file, last), Part { target, branch, basket, cluster }));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
@@ -169,52 +178,62 @@ impl Stream<'_> {
             let bytes = basket.embedded.clone().or_else(|| fetched.next());
             work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
         }
+        if self.cut {
+            return compute(self.pool, interrupt, |cancelled| self.cut_all(&work, target, cancelled));
+        }
+        let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+            let kept = self.keep(part, basket, bytes, target, narrow);
+            kept.map_err(|error| self.locate(error, part, basket))
+        };
+        let copied = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
+            let branch = target.branches.get(part.target).and_then(Option::as_ref);
+            self.stays(basket, bytes, narrow) && branch.is_some_and(|branch| !branch.recompress)
+        };
+        // Where nothing is to be computed, other threads would only have to be waited for.
+        if work.iter().all(copied) {
+            return work.iter().map(one).collect();
+        }
         compute(self.pool, interrupt, |cancelled| {
-            if self.cut {
-                self.cut_all(&work, target, cancelled)
-            } else {
-                self.keep_all(&work, target, narrow, cancelled)
-            }
+            let told = |item| match cancelled.load(Ordering::Relaxed) {
+                true => Err(interrupted()),
+                false => one(item),
+            };
+            work.par_iter().map(told).collect()
         })
     }
 
-    /// Baskets that keep their entries, or lose those that were not chosen.
-    fn keep_all(
+    /// True if a basket keeps its entries, and its key.
+    fn stays(&self, basket: &BasketRef, bytes: &[u8], narrow: bool) -> bool {
+        let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
+        // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
+        let fits = (narrow && self.pid_shift == 0) || is_wide(bytes);
+        basket.embedded.is_none() && kept == basket.entries && fits
+    }
+
+    /// A basket that keeps its entries, or loses those that were not chosen.
+    fn keep(
         &self,
-        work: &[(Part, &BasketRef, Bytes)],
+        part: &Part,
+        basket: &BasketRef,
+        bytes: &Bytes,
         target: &Target,
         narrow: bool,
-        cancelled: &AtomicBool,
-    ) -> Result<Vec<(usize, Ready)>> {
-        let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
-            let Some(Some(branch)) = target.branches.get(part.target) else {
-                return Err(Error::corrupt("a basket belongs to no branch"));
-            };
-            let first = self.base + self.chosen.rank(basket.first_entry);
-            let kept: u64 = places(basket, self.chosen).map(|range| range.len() as u64).sum();
-            let fits = basket.embedded.is_none() && kept == basket.entries;
-            // Old keys cannot say that they lie beyond 2 GiB: their entries get a new one.
-            if fits && ((narrow && self.pid_shift == 0) || is_wide(bytes)) {
-                let compression = branch.recompress.then_some(branch.compression);
-                return Ok(vec![(part.target, whole(basket, first, bytes, compression, self.times)?)]);
-            }
-            self.check_process_ids(bytes, branch)?;
-            let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
-            let mut cuts = Vec::new();
-            let entries = entries(basket, bytes, self.times)?;
-            cutting.add(&entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut cuts)?;
-            cuts.extend(cutting.cutter.close()?);
-            let made = cuts.into_iter().map(|cut| made(cut, first, branch.compression, self.times));
-            made.map(|ready| Ok((part.target, ready?))).collect()
+    ) -> Result<(usize, Ready)> {
+        let Some(Some(branch)) = target.branches.get(part.target) else {
+            return Err(Error::corrupt("a basket belongs to no branch"));
         };
-        let told = |item: &(Part, &BasketRef, Bytes)| {
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(interrupted());
-            }
-            one(item).map_err(|error| self.locate(error, &item.0, item.1))
-        };
-        let ready: Vec<Vec<_>> = work.par_iter().map(told).collect::<Result<_>>()?;
-        Ok(ready.into_iter().flatten().collect())
+        let first = self.base + self.chosen.rank(basket.first_entry);
+        if self.stays(basket, bytes, narrow) {
+            let compression = branch.recompress.then_some(branch.compression);
+            return Ok((part.target, whole(basket, first, bytes, compression, self.times)?));
+        }
+        self.check_process_ids(bytes, branch)?;
+        let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
+        let mut cuts = Vec::new();
+        let entries = entries(basket, bytes, self.times)?;
+        cutting.add(&entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut cuts)?;
+        let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
+        Ok((part.target, made(cut, first, branch.compression, self.times)?))
     }
 
     /// Baskets that are taken apart and cut anew.

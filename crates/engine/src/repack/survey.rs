@@ -1,48 +1,13 @@
 //! What is in the inputs, before anything is written.
 
 use super::input::InputTree;
-use super::options::{Drift, Input, RepackOptions};
+use super::inputs::Inputs;
+use super::options::{Drift, RepackOptions};
 use crate::file::{RNTUPLES, is_tree};
 use crate::{File, Interrupt, KeyEntry};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::Descriptions;
 use std::collections::{HashMap, HashSet};
-
-/// So many inputs stay open.
-const MOST_OPEN: usize = 16;
-
-/// The inputs, of which a few stay open.
-#[derive(Debug)]
-pub(crate) struct Inputs<'a> {
-    inputs: &'a [Input],
-    open: HashMap<usize, File>,
-}
-
-impl<'a> Inputs<'a> {
-    pub(crate) fn new(inputs: &'a [Input]) -> Inputs<'a> {
-        Inputs { inputs, open: HashMap::new() }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.inputs.len()
-    }
-
-    /// One of them, opened.
-    pub(crate) fn get(&mut self, index: usize, interrupt: Interrupt<'_>) -> Result<File> {
-        if let Some(file) = self.open.get(&index) {
-            return Ok(file.clone());
-        }
-        let file = match self.inputs.get(index) {
-            Some(Input::Open(file)) => file.clone(),
-            Some(Input::At(url, options)) => File::open(url, (**options).clone(), interrupt)?,
-            None => return Err(Error::usage("there is no such input")),
-        };
-        if self.open.len() < MOST_OPEN {
-            self.open.insert(index, file.clone());
-        }
-        Ok(file)
-    }
-}
 
 /// What is to be written.
 #[derive(Debug, Default)]
@@ -71,8 +36,8 @@ pub(crate) struct SurveyedTree {
     pub(crate) wanted: Vec<bool>,
     /// True if baskets are cut anew.
     pub(crate) cut: bool,
-    /// The tree, if one input has it.
-    pub(crate) only: Option<InputTree>,
+    /// That of the first input which has it.
+    pub(crate) first: Option<InputTree>,
 }
 
 impl Survey {
@@ -84,17 +49,25 @@ impl Survey {
     ) -> Result<Survey> {
         let mut survey = Survey::default();
         for index in 0..inputs.len() {
+            inputs.ahead(index);
             let file = inputs.get(index, interrupt)?;
             let process_ids = survey.add(index, &file, options, interrupt)?;
             survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
+            for tree in &mut survey.trees {
+                tree.join(index, &file, options, notes, interrupt)?;
+            }
         }
         let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
         let chosen = options.choices.iter().map(|choice| &choice.tree);
         if let Some(path) = options.trees.iter().flatten().chain(chosen).find(|path| missing(path)) {
             return Err(Error::new(sapwood_core::ErrorKind::Missing, format!("there is no tree '{path}'")));
         }
-        for tree in &mut survey.trees {
-            tree.compare(inputs, options, notes, interrupt)?;
+        for tree in &survey.trees {
+            let empty = tree.first.as_ref().is_none_or(|first| first.outline.branches.is_empty());
+            if !empty && !tree.wanted.contains(&true) {
+                let message = format!("the trees '{}' have no branch in common", tree.path);
+                return Err(Error::unsupported(message));
+            }
         }
         Ok(survey)
     }
@@ -106,14 +79,13 @@ impl Survey {
         options: &RepackOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<KeyEntry>> {
-        let streamers = file.streamers(options.deadline, interrupt)?;
-        let record =
-            file.0.parse(options.deadline, interrupt, |tfile, known| tfile.streamers_record(known))?;
+        let streamers = file.streamers(options.step(), interrupt)?;
+        let record = file.0.parse(options.step(), interrupt, |tfile, known| tfile.streamers_record(known))?;
         if let Some(record) = record {
             self.descriptions.add_record(&record, file.header().version)?;
         }
         let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
-        for entry in file.keys(options.deadline, interrupt)? {
+        for entry in file.keys(options.step(), interrupt)? {
             let class = entry.key.class_name.as_str();
             let tree = is_tree(class, &streamers);
             let wanted = options.trees.as_ref().is_none_or(|trees| trees.contains(&entry.path));
@@ -129,7 +101,8 @@ impl Survey {
                     .url(file.url())
                     .hint("name the trees that are to be written, and it is left out"));
             } else if class == "TProcessID" {
-                process_ids.push(entry);
+                // Without objects nothing refers to them.
+                process_ids.extend(Some(entry).filter(|_| !options.only_trees));
             } else if !tree && !RNTUPLES.contains(&class) && !options.only_trees {
                 self.add_object(index, entry);
             }
@@ -179,7 +152,7 @@ impl Survey {
                     inputs,
                     wanted: Vec::new(),
                     cut: false,
-                    only: None,
+                    first: None,
                 });
             }
         }
@@ -205,57 +178,58 @@ impl Survey {
 }
 
 impl SurveyedTree {
-    /// Finds out which branches are written; that they can be joined, where there are several inputs.
-    fn compare(
+    /// Finds out which branches are written, from the first input; of another, that its tree can be joined.
+    fn join(
         &mut self,
-        inputs: &mut Inputs<'_>,
+        index: usize,
+        file: &File,
         options: &RepackOptions,
         notes: &mut Vec<String>,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
-        let Some(&(first, cycle)) = self.inputs.first() else { return Ok(()) };
-        let file = inputs.get(first, interrupt)?;
-        let tree = InputTree::open(&file, &self.path, cycle, options.deadline, interrupt)?;
-        let choice = options.choices.iter().find(|choice| choice.tree == self.path);
-        let scattered = choice.and_then(|choice| choice.entries.as_ref());
-        let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
-        self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
-        self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
-        if self.inputs.len() == 1 {
-            self.only = Some(tree);
+        let Some(&(_, cycle)) = self.inputs.last().filter(|(last, _)| *last == index) else { return Ok(()) };
+        let tree = InputTree::open(file, &self.path, cycle, options.step(), interrupt)?;
+        let Some(first) = self.first.take() else {
+            let choice = options.choices.iter().find(|choice| choice.tree == self.path);
+            let scattered = choice.and_then(|choice| choice.entries.as_ref());
+            let scattered = scattered.is_some_and(|inputs| inputs.iter().any(|ranges| ranges.len() > 1));
+            self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
+            self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
+            self.first = Some(tree);
+            return Ok(());
+        };
+        let compared = self.compare(&first, &tree, options.drift, notes);
+        self.first = Some(first);
+        compared
+    }
+
+    /// Leaves out what differs in another tree, or refuses it.
+    fn compare(
+        &mut self,
+        first: &InputTree,
+        other: &InputTree,
+        drift: Drift,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        let differences = self.differences(first, other);
+        if differences.is_empty() {
             return Ok(());
         }
-        let others: Vec<_> = self.inputs.iter().skip(1).copied().collect();
-        for (index, cycle) in others {
-            let file = inputs.get(index, interrupt)?;
-            let other = InputTree::open(&file, &self.path, cycle, options.deadline, interrupt)?;
-            let differences = self.differences(&tree, &other);
-            if differences.is_empty() {
-                continue;
-            }
-            let shown: Vec<_> = differences.iter().take(5).map(|(_, text)| text.as_str()).collect();
-            let more = differences.len().saturating_sub(shown.len());
-            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-            let message = format!(
-                "'{}' differs from that in {}: {}{more}",
-                self.path,
-                tree.file.url(),
-                shown.join("; ")
-            );
-            if options.drift == Drift::Strict {
-                return Err(Error::unsupported(message)
-                    .url(file.url())
-                    .hint("merge what all have, of the same type, with --schema intersection"));
-            }
-            notes.push(format!("{}: {message}", file.url()));
-            for place in differences.into_iter().filter_map(|(place, _)| place) {
-                self.leave_out(&tree, place);
-            }
+        let shown: Vec<_> = differences.iter().take(5).map(|(_, text)| text.as_str()).collect();
+        let more = differences.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let (path, place) = (&self.path, first.file.url());
+        let message = format!("'{path}' differs from that in {place}: {}{more}", shown.join("; "));
+        if drift == Drift::Strict {
+            return Err(Error::unsupported(message)
+                .url(other.file.url())
+                .hint("merge what all have, of the same type, with --schema intersection"));
         }
-        if self.wanted.contains(&true) || tree.outline.branches.is_empty() {
-            return Ok(());
+        notes.push(format!("{}: {message}", other.file.url()));
+        for place in differences.into_iter().filter_map(|(place, _)| place) {
+            self.leave_out(first, place);
         }
-        Err(Error::unsupported(format!("the trees '{}' have no branch in common", self.path)))
+        Ok(())
     }
 
     /// What differs in another tree: in words, with the place of the branch in the first.

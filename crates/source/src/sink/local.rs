@@ -2,15 +2,20 @@
 
 use super::Sink;
 use super::growing::{Growing, io_error};
+use super::lock::{Lock, lock};
 use sapwood_core::{Error, ErrorKind, Piece, Result};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A temporary file is locked by then, if whoever made it still writes.
+const UNLOCKED: Duration = Duration::from_secs(1);
 
 /// A local file that is written.
 ///
 /// It grows under a temporary name that ends with `.part`, in the directory of its place, since only there a move is one
-/// step. A process that is killed leaves that file and nothing else.
+/// step. A process that is killed leaves that file and nothing else; who writes to the same place next removes it.
 #[derive(Debug)]
 pub struct LocalSink {
     target: PathBuf,
@@ -62,6 +67,7 @@ impl LocalSink {
         };
         // A link stays a link: what it names is replaced.
         let target = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
+        remove_abandoned(&target);
         let mut part_name = file_name.to_owned();
         part_name.push(format!(".{:08x}.part", fastrand::u32(..)));
         let path = target.with_file_name(part_name);
@@ -71,6 +77,7 @@ impl LocalSink {
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
         let part = Part { path, moved: false };
+        lock(&file);
         Ok(LocalSink { target, part, file: Growing::new(name, file, 0) })
     }
 }
@@ -96,6 +103,33 @@ impl Sink for LocalSink {
         self.part.moved = true;
         Ok(())
     }
+}
+
+/// Removes what others began to write in this place and left: the temporary files that nobody has locked.
+fn remove_abandoned(target: &Path) {
+    let (Some(directory), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str()))
+    else {
+        return;
+    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let found = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in found.filter(|entry| entry.file_name().to_str().is_some_and(|part| is_part(part, name))) {
+        // One that was made just now may not be locked yet.
+        let age =
+            entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > UNLOCKED)
+            && File::options().write(true).open(entry.path()).is_ok_and(|file| lock(&file) == Lock::Ours)
+        {
+            // Who may not remove it can write beside it all the same.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// True for the temporary names of a file.
+fn is_part(part: &str, name: &str) -> bool {
+    let random = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".part"));
+    random.is_some_and(|random| random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Why there can be no file beside `target`.
@@ -174,6 +208,45 @@ mod tests {
         drop(sink);
         assert_eq!(names(&directory), ["a.root"]);
         assert_eq!(fs::read(&target).unwrap(), b"old");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn what_others_left_is_removed() {
+        let directory = directory("abandoned");
+        let target = directory.join("a.root");
+        let old = std::time::SystemTime::now() - 2 * UNLOCKED;
+        let left = |name: &str| {
+            let file = File::create(directory.join(name)).unwrap();
+            file.set_modified(old).unwrap();
+            file
+        };
+        for name in ["a.root.0123abcd.part", "b.root.0123abcd.part", "a.root.backup.part"] {
+            drop(left(name));
+        }
+        let written = left("a.root.00000000.part");
+        assert_eq!(lock(&written), Lock::Ours);
+        drop(LocalSink::create(&target).unwrap());
+        assert_eq!(names(&directory), ["a.root.00000000.part", "a.root.backup.part", "b.root.0123abcd.part"]);
+        drop(written);
+        drop(LocalSink::create(&target).unwrap());
+        assert_eq!(names(&directory), ["a.root.backup.part", "b.root.0123abcd.part"]);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn room_that_was_not_needed_is_given_back() {
+        let directory = directory("room");
+        let target = directory.join("a.root");
+        let mut sink = LocalSink::create(&target).unwrap();
+        for index in 0..24 {
+            sink.write(piece(index * BUFFER as u64, vec![1; BUFFER])).unwrap();
+        }
+        Box::new(sink).commit().unwrap();
+        let found = fs::metadata(&target).unwrap();
+        assert_eq!(found.len(), 24 * BUFFER as u64);
+        #[cfg(unix)]
+        assert!(std::os::unix::fs::MetadataExt::blocks(&found) * 512 <= found.len() + (1 << 20));
         fs::remove_dir_all(directory).unwrap();
     }
 

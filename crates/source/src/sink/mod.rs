@@ -5,6 +5,7 @@
 
 mod growing;
 mod local;
+mod lock;
 mod parts;
 mod update;
 

@@ -2,6 +2,7 @@
 
 use super::Sink;
 use super::growing::{Growing, io_error};
+use super::lock::{Lock, lock};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result};
 use std::fs::{self, File, OpenOptions};
@@ -38,7 +39,11 @@ impl LocalUpdate {
             }
             Err(error) => return Err(cannot_open(error).url(name)),
         };
-        lock(&file).map_err(|error| error.url(&name))?;
+        if lock(&file) == Lock::SomebodyElses {
+            return Err(Error::new(ErrorKind::Io, "somebody else is adding to the file just now")
+                .url(name)
+                .hint("try again when they are done"));
+        }
         let size = file.metadata().map_err(|error| io_error(error).url(&name))?.len();
         Ok(LocalUpdate { name, file, size })
     }
@@ -146,24 +151,6 @@ fn cannot_open(error: io::Error) -> Error {
         }
         _ => io_error(error),
     }
-}
-
-#[cfg(unix)]
-fn lock(file: &File) -> Result<()> {
-    use rustix::fs::{FlockOperation, flock};
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(Error::new(ErrorKind::Io, "somebody else is adding to the file just now")
-                .hint("try again when they are done"))
-        }
-        // Some file systems have no locks.
-        _ => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-fn lock(_: &File) -> Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

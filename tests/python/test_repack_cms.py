@@ -1,0 +1,97 @@
+"""Files of CMS, skimmed and merged: trees beside the events stay consistent with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood.errors import UsageError
+
+pytest.importorskip("awkward")
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "edm"
+NUMBERS = {
+    "run": np.repeat(np.array([1, 2, 3], np.uint32), 4),
+    "luminosityBlock": np.array([1, 1, 2, 2, 1, 1, 5, 5, 1, 2, 3, 4], np.uint32),
+}
+
+
+@pytest.fixture
+def nano(tmp_path: Path) -> Path:
+    """Twelve events of three runs, and what NanoAOD has beside them."""
+    path = tmp_path / "nano.root"
+    blocks = np.unique(np.stack(list(NUMBERS.values())), axis=1)
+    with sapwood.recreate(path) as file:
+        file["Events"] = NUMBERS | {"x": np.arange(12.0)}
+        file["LuminosityBlocks"] = {"run": blocks[0], "luminosityBlock": blocks[1]}
+        file["Runs"] = {"run": np.array([3, 1, 2], np.uint32), "genEventCount": np.array([30, 10, 20])}
+        file["MetaData"] = {"version": np.array([7])}
+        file["ParameterSets"] = {"blob": np.arange(5)}
+    return path
+
+
+def column(path: Path, name: str) -> list[Any]:
+    tree, _, branch = name.partition("/")
+    with sapwood.open(f"{path}:{tree}") as found:
+        return list(found[branch].array(library="np"))
+
+
+def test_runs_and_luminosity_blocks_come_along_whole(nano: Path, tmp_path: Path) -> None:
+    report = sapwood.repack(nano, tmp_path / "out.root", cut="x == 3", tree="Events")
+    assert report.trees["Events"] == 1
+    assert (report.trees["Runs"], report.trees["LuminosityBlocks"]) == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("cut", "runs", "blocks"),
+    [
+        ("(x == 2) | (x > 10)", [3, 1], [(1, 2), (3, 4)]),
+        ("x < 0", [], []),
+        ("x >= 0", [3, 1, 2], None),
+    ],
+)
+def test_runs_and_luminosity_blocks_follow(
+    nano: Path, tmp_path: Path, cut: str, runs: list[int], blocks: list[tuple[int, int]] | None
+) -> None:
+    target = tmp_path / "out.root"
+    sapwood.repack(nano, target, cut=cut, tree="Events", follow=True)
+    assert column(target, "Runs/run") == runs
+    assert column(target, "Runs/genEventCount") == [10 * run for run in runs]
+    numbers = (column(target, f"LuminosityBlocks/{name}") for name in NUMBERS)
+    found = list(zip(*numbers, strict=True))
+    assert found == (sorted(set(zip(*NUMBERS.values(), strict=True))) if blocks is None else blocks)
+
+
+def test_what_has_no_runs_cannot_be_followed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no trees of runs"):
+        sapwood.repack(DATA / "edm.root", tmp_path / "out.root", tree="Events", entries=(0, 5), follow=True)
+
+
+def test_what_files_have_in_common_is_there_once(nano: Path, tmp_path: Path) -> None:
+    target, other = tmp_path / "out.root", tmp_path / "other.root"
+    report = sapwood.merge([nano, nano, nano], target)
+    assert (report.trees["Events"], report.trees["ParameterSets"], report.trees["MetaData"]) == (36, 5, 1)
+    assert sum("written once" in note for note in report.notes) == 2
+    # In another compression, and other baskets, they are the same still.
+    sapwood.repack(nano, other, compression="lzma:1", basket_size=1000, cluster_entries=2)
+    assert sapwood.merge([nano, other], target).trees["ParameterSets"] == 5
+    assert sapwood.merge([nano, other], target, sets=()).trees["ParameterSets"] == 10
+
+
+def test_what_differs_is_joined_and_told(nano: Path, tmp_path: Path) -> None:
+    target, other = tmp_path / "out.root", tmp_path / "other.root"
+    sapwood.repack(nano, other, tree="ParameterSets", entries=(0, 3))
+    report = sapwood.merge([nano, other, nano, other], target)
+    assert column(target, "ParameterSets/blob") == [0, 1, 2, 3, 4, 0, 1, 2]
+    assert report.trees["MetaData"] == 1
+    assert any("'ParameterSets' differs: of 4 files, there are 2" in note for note in report.notes)
+
+
+def test_edm_files_are_merged(tmp_path: Path) -> None:
+    target = tmp_path / "out.root"
+    report = sapwood.merge([DATA / "edm.root", DATA / "edm.root"], target)
+    assert (report.trees["Events"], report.trees["MetaData"], report.trees["ParameterSets"]) == (60, 1, 2)
