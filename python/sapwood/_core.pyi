@@ -65,8 +65,23 @@ class CoreError(Exception):
 def beside(origin: str, name: str) -> str:
     """The place of a file that another one, at ``origin``, calls ``name``: beside it, or a local path."""
 
+def describe_dataset(
+    url: str,
+    version: str | None,
+    sizes: bool,
+    deadline: float | None,
+    options: dict[str, Any] | None,
+    log: object = None,
+) -> str:
+    """What a version of a dataset holds, as JSON."""
+
+def dataset_log(
+    url: str, after: int, deadline: float | None, options: dict[str, Any] | None, log: object = None
+) -> str:
+    """The entries of the log of a dataset after a number, as JSON."""
+
 def check_log(log: object, seconds: float) -> None:
-    """Fills a log that is empty (``url``, ``newest``, ``read``, ``create``), and sees whether it can be one."""
+    """Fills a log that is empty (``url``, ``newest``, ``read``, ``create``), and sees whether it is sound."""
 
 def redact(url: str) -> str:
     """A URL without user name, password, query values and fragment."""
@@ -99,6 +114,7 @@ class File:
     url: str  # without secrets
     size: int
     uuid: str  # canonical text
+    dataset_tree: str | None  # the path of the tree, if it is a dataset
     root_version: int  # 62808 = 6.28/08; 0 .. if unknown
     compression: int  # algorithm * 100 + level
     def keys(self, recursive: bool = True, deadline: float | None = None) -> list[Key]:
@@ -174,6 +190,8 @@ class Tree:
     uncompressed_bytes: int
     is_distant: bool  # reading has to wait for something beyond this machine
     bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
+    def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
+        """Find where the baskets of branches of a dataset lie, in one turnaround; those of a file are known."""
     def settled(self, deadline: float | None = None) -> Tree | None:
         """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
     def read(

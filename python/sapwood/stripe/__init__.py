@@ -1,0 +1,7 @@
+"""Datasets in an object store or a directory: products that are read, added and replaced alone, in versions."""
+
+from __future__ import annotations
+
+from ._describe import describe, log
+
+__all__ = ["describe", "log"]

@@ -1,0 +1,79 @@
+"""What datasets say of themselves: what a version holds, and their log."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._border import core_errors
+from .._paths import is_url
+from ..options import open_options
+
+if TYPE_CHECKING:
+    from ..catalog import DatabaseLog
+
+
+def describe(
+    url: str | os.PathLike[str],
+    *,
+    version: int | str | None = None,
+    sizes: bool = True,
+    log: DatabaseLog | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """What a version of a dataset holds, as JSON has it: its products, segments, tags, and how it came to be.
+
+    Args:
+        url: where the dataset is.
+        version: a number, or a tag; by default the newest.
+        sizes: tell the bytes and objects of each product, too, which takes a request for each object that has
+            lists of stripes; and the identity of the dataset, and all its tags.
+        log: its log, if that is in a database.
+        deadline: seconds that it may take; by default an hour.
+        options: for object stores, as of :func:`sapwood.open`.
+
+    Raises:
+        FileNotFoundError: there is no dataset.
+        KeyInFileError: it has no such version, or has it no more.
+    """
+    named = f"v{version}" if isinstance(version, int) else version
+    asked = open_options(deadline, None, options)
+    with core_errors():
+        told = _core.describe_dataset(_place(url), named, sizes, asked.deadline, asked.for_core(), log)
+    described: dict[str, Any] = json.loads(told)
+    return described
+
+
+def log(
+    url: str | os.PathLike[str],
+    *,
+    after: int = 0,
+    log: DatabaseLog | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """The log of a dataset, as JSON has it: an entry for each version, the oldest first.
+
+    Args:
+        url: where the dataset is.
+        after: only versions after this one.
+        log: the log, if that is in a database.
+        deadline: seconds that it may take; by default an hour.
+        options: for object stores, as of :func:`sapwood.open`.
+
+    Raises:
+        FileNotFoundError: there is no dataset.
+    """
+    asked = open_options(deadline, None, options)
+    with core_errors():
+        told = _core.dataset_log(_place(url), after, asked.deadline, asked.for_core(), log)
+    entries: list[dict[str, Any]] = json.loads(told)
+    return entries
+
+
+def _place(url: str | os.PathLike[str]) -> str:
+    place = os.fspath(url)
+    return place if is_url(place) else os.path.abspath(os.path.expanduser(place))
