@@ -1,13 +1,24 @@
 //! Objects that were cut, changed, or made by somebody who means harm: an error of the right kind, quickly.
 
-use crate::samples;
+use crate::{allocation, samples};
 use bytes::Bytes;
 use proptest::prelude::*;
 use sapwood_core::{Error, ErrorKind};
 use sapwood_stripe::{Directory, Envelope, EventIndex, Kind, Snapshot, StripeList, checksum, seal, unseal};
 
-/// Reads an object of each kind in full.
+/// What a few kilobytes may take at once, in bytes, whatever they say.
+const MEMORY: usize = 1 << 20;
+
+/// Reads an object of each kind in full, in little memory.
 fn read(kind: Kind, object: &Bytes) -> Result<(), Error> {
+    allocation::largest();
+    let result = read_all(kind, object);
+    let largest = allocation::largest();
+    assert!(largest < MEMORY, "{largest} bytes for {kind:?}: {result:?}");
+    result
+}
+
+fn read_all(kind: Kind, object: &Bytes) -> Result<(), Error> {
     match kind {
         Kind::Format | Kind::Record => unseal(kind, object).map(drop),
         Kind::Snapshot => Snapshot::decode(object).map(drop),
@@ -156,13 +167,16 @@ fn claims_of_a_list_take_no_memory() {
         for claim in [u64::MAX, u64::MAX / 16, 1 << 31, 1 << 20] {
             let mut bad = good.to_vec();
             bad[at..at + len].copy_from_slice(&claim.to_le_bytes()[..len]);
+            allocation::largest();
             assert_damage(read_list(&bad), &format!("{claim} at {at}"));
+            assert!(allocation::largest() < MEMORY, "{claim} at {at}");
         }
     }
     // A caller that has no idea, either.
     let mut bad = good.to_vec();
     bad[8..24].copy_from_slice(&[0xff; 16]);
     let error = StripeList::decode(&bad, 3, u64::MAX).unwrap_err();
+    assert!(allocation::largest() < MEMORY);
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
 }
 

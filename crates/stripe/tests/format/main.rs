@@ -1,6 +1,8 @@
 //! Objects of datasets: what was written is read again, and what was damaged is told.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests")]
 
+#[path = "../../../tfile/tests/it/allocation.rs"]
+mod allocation;
 mod damage;
 mod golden;
 mod roundtrip;
