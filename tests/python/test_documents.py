@@ -46,6 +46,8 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_examples_run(page: Path, nano: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("SAPWOOD_CATALOG", raising=False)
     (tmp_path / "nano.root").symlink_to(nano)
     for name, target in EXPERIMENTS.items():
         # Pages that say "*.root" mean files like nano.root.

@@ -67,7 +67,8 @@ def record(connection: Connection, dataset: int, history: History) -> None:
     values = {"tree": newest["tree"], "tip": newest["version"], "snapshot": newest["snapshot"]}
     changed = {"changed_ms": _time_ms(newest, new[-1]), "oldest": new[-1].get("oldest") or 1} if new else {}
     values |= {"entries": newest["entries"], "refreshed_ms": now_ms(), **changed}
-    values |= {what: _sum(newest["products"], what) for what in ("bytes", "objects")}
+    # Small products share objects: these are counted once.
+    values |= {"bytes": _sum(newest["products"], "bytes"), "objects": newest["objects"]}
     connection.execute(update(table).where(table.c.id == dataset).values(values))
 
 

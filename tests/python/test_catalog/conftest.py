@@ -102,6 +102,7 @@ class Datasets:
             ],
             "segments": [{"id": number, "entries": 1000, "batch": 100} for number in range(entries // 1000)],
         }
+        described["objects"] = sum(one["objects"] for one in described["products"])
         history.append((entry, described))
         return version
 

@@ -201,10 +201,11 @@ def _related(title: str, related: Sequence[Related], empty: str) -> Html:
             ],
             class_=f"step{min(one.steps, 4)}",
         )
-        for one in related[:MOST_RELATED]
+        for one in related
     ]
-    if len(related) > MOST_RELATED:
-        lines.append(tag("li", f"and {len(related) - MOST_RELATED:,} more", class_="faint"))
+    lines = list(dict.fromkeys(lines))
+    if len(lines) > MOST_RELATED:
+        lines[MOST_RELATED:] = [tag("li", f"and {len(lines) - MOST_RELATED:,} more", class_="faint")]
     return tag("section", [tag("h2", title), tag("ul", lines) if lines else tag("p", empty, class_="empty")])
 
 
