@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from http_fake import FakeServer, answer
 
 import sapwood
 from sapwood import _core
 from sapwood.errors import SapwoodError
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "scripts")]
 import s3_server
 import xrootd_server
+from http_fake import FakeServer, answer
 
 pytest.importorskip("awkward")
 
