@@ -91,6 +91,11 @@ impl Tree {
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
         let Some(dataset) = &self.file().0.dataset else { return Ok(()) };
+        let known =
+            |index: &usize| self.branches().get(*index).is_none_or(|branch| branch.baskets.are_known());
+        if branches.iter().all(known) {
+            return Ok(());
+        }
         let found = dataset.find_baskets(&self.0.meta, &self.0.origins, branches, deadline);
         wait(&pool::runtime()?, found, deadline, interrupt)
             .map_err(|error| self.file().counters().explain(error))

@@ -196,6 +196,11 @@ impl File {
         }
     }
 
+    /// The path of the tree, if this is a dataset.
+    pub fn dataset_tree(&self) -> Option<&str> {
+        self.0.dataset.as_ref().map(|dataset| dataset.snapshot.tree.as_str())
+    }
+
     /// The header.
     pub fn header(&self) -> &FileHeader {
         &self.0.header

@@ -30,6 +30,11 @@ impl InputTree {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<InputTree> {
+        if file.dataset_tree().is_some() {
+            return Err(Error::unsupported("a dataset is no file whose records can be taken over")
+                .url(file.url())
+                .hint("'sapwood stripe export' makes a file of it"));
+        }
         let found = file.find(path, Some(cycle), deadline, interrupt)?;
         let Found { key, record, streamers, .. } = &found;
         let (payload, len, size) = (&record.payload, record.key_len, file.size());

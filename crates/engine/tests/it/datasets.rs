@@ -2,21 +2,29 @@
 
 use crate::inputs::{MIXED, corpus, never, open, readable, trees};
 use bytes::Bytes;
-use futures::FutureExt;
-use sapwood::{Column, Deadline, File, OpenOptions, ReadOptions, Tree};
-use sapwood_source::{MemoryStore, Store};
+use sapwood::{Column, Deadline, Error, ErrorKind, File, OpenOptions, ReadOptions, Tree};
+use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
 use sapwood_stripe::{
-    Id, ListBuilder, Made, ObjectBuilder, ObjectName, ObjectRef, Product, Schema, Segment, Snapshot,
-    StripeList, keys,
+    Change, Dataset, Id, ListBuilder, Made, NewProduct, NewSegment, ObjectBuilder, ObjectName, StripeList,
+    Version, keys,
 };
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::Arc;
+
+type Counted = CountingStore<MemoryStore>;
 
 /// Stripes in an object.
 const GROUPED: usize = 3;
+/// Baskets of fewer bytes stand in the list.
+const INLINE: u64 = 150;
 
-fn put(store: &MemoryStore, key: &str, content: Bytes) {
-    store.put(key, content, Deadline::default()).now_or_never().unwrap().unwrap();
+fn now<T>(future: impl Future<Output = sapwood::Result<T>>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future).unwrap()
+}
+
+fn put(store: &Counted, key: &str, content: Bytes) {
+    now(store.put(key, content, Deadline::default()));
 }
 
 /// Branches whose baskets can be copied.
@@ -29,8 +37,17 @@ fn whole(tree: &Tree) -> Vec<usize> {
     branches.map(|(index, _)| index).collect()
 }
 
+/// A branch whose baskets are too large for the list.
+fn large(tree: &Tree) -> String {
+    let branches = readable(tree).into_iter().filter(|index| whole(tree).contains(index));
+    let sized = branches.map(|index| (tree.branches()[index].baskets[0].len, index));
+    let (len, index) = sized.max().unwrap();
+    assert!(len >= INLINE);
+    tree.branches()[index].path.clone()
+}
+
 /// The stripes of one branch: one for each of its baskets.
-fn stripes(store: &MemoryStore, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
+fn stripes(store: &Counted, tree: &Tree, content: &[u8], branch: usize) -> StripeList {
     let branch = &tree.branches()[branch];
     let mut list = StripeList::new(1);
     if branch.baskets.is_empty() {
@@ -39,7 +56,7 @@ fn stripes(store: &MemoryStore, tree: &Tree, content: &[u8], branch: usize) -> S
     for baskets in branch.baskets.chunks(GROUPED) {
         let record =
             |start: u64, len: u64| Bytes::copy_from_slice(&content[start as usize..(start + len) as usize]);
-        if baskets.iter().all(|basket| basket.len < StripeList::INLINE_LIMIT) {
+        if baskets.iter().all(|basket| basket.len < INLINE) {
             for basket in baskets {
                 list.push_inline(basket.entries, &[record(basket.offset, basket.len)], &[]).unwrap();
             }
@@ -58,50 +75,45 @@ fn stripes(store: &MemoryStore, tree: &Tree, content: &[u8], branch: usize) -> S
     list
 }
 
-/// A dataset with the entries of a tree, so many times; each branch is a product.
-fn dataset(store: &MemoryStore, tree: &Tree, content: &[u8], times: u32) -> Snapshot {
-    let branches = whole(tree);
-    let product = |(id, branch): (usize, &usize)| Product {
-        id: id as u32,
-        name: tree.branches()[*branch].path.clone(),
-        schema: 7,
-        branches: vec![*branch as u32],
-        version: 2,
-    };
-    let products: Vec<Product> = branches.iter().enumerate().map(product).collect();
-    let segment = |id| {
-        let object = Id::random();
-        let mut lists = ListBuilder::new(object);
-        let mut places: BTreeMap<u32, ObjectRef> = BTreeMap::new();
-        for (product, branch) in products.iter().zip(&branches) {
-            places.insert(product.id, lists.add(&stripes(store, tree, content, *branch)).unwrap());
-        }
-        put(store, &keys::list(object), lists.finish());
-        Segment {
-            id,
-            entries: tree.entries(),
-            batch: tree.entries().max(1),
-            lists: places,
-            events: None,
-            auxiliary: None,
-        }
-    };
-    Snapshot {
-        id: Id::random(),
-        parent: None,
-        tree: tree.path().to_owned(),
-        schemas: vec![Schema { id: 7, file: Bytes::copy_from_slice(content) }],
-        segments: (0..times).map(segment).collect(),
-        products: products.clone(),
-        bases: Vec::new(),
-        used: Default::default(),
-        made: Made::default(),
-    }
+fn product(tree: &Tree, content: &[u8], branch: usize) -> NewProduct {
+    let schema = Some(Bytes::copy_from_slice(content));
+    NewProduct { name: tree.branches()[branch].path.clone(), branches: vec![branch as u32], schema }
 }
 
-fn open_dataset(snapshot: Snapshot, store: Arc<dyn Store>) -> Tree {
-    let path = snapshot.tree.clone();
-    let file = File::of_snapshot(Arc::new(snapshot), 2, store, OpenOptions::default(), &mut never()).unwrap();
+/// The entries of a tree, whose baskets are stored; each branch is a product.
+fn segment(store: &Counted, tree: &Tree, content: &[u8]) -> NewSegment {
+    let object = Id::random();
+    let mut builder = ListBuilder::new(object);
+    let lists = whole(tree).into_iter().map(|branch| {
+        let list = stripes(store, tree, content, branch);
+        (tree.branches()[branch].path.clone(), builder.add(&list).unwrap())
+    });
+    let lists: BTreeMap<_, _> = lists.collect();
+    put(store, &keys::list(object), builder.finish());
+    NewSegment { entries: tree.entries(), batch: tree.entries(), lists, events: None, auxiliary: None }
+}
+
+/// A dataset with the entries of a tree, twice.
+fn dataset(store: &Arc<Counted>, tree: &Tree, content: &[u8]) -> Dataset {
+    let products = whole(tree).into_iter().map(|branch| product(tree, content, branch)).collect();
+    let segments = vec![segment(store, tree, content), segment(store, tree, content)];
+    let (path, deadline) = (tree.path(), Deadline::default());
+    let dataset =
+        now(Dataset::create(Arc::clone(store) as Arc<dyn Store>, None, path, Made::default(), deadline));
+    commit(&dataset, &Change::Append { products, segments })
+}
+
+fn commit(dataset: &Dataset, change: &Change) -> Dataset {
+    now(dataset.commit(change, Made::default(), Deadline::default())).dataset
+}
+
+fn counted(url: &str) -> Arc<Counted> {
+    Arc::new(CountingStore::new(MemoryStore::new(url)))
+}
+
+fn open_tree(dataset: &Dataset) -> Tree {
+    let path = dataset.snapshot().tree.clone();
+    let file = File::of_dataset(dataset, &OpenOptions::default(), &mut never()).unwrap();
     file.tree(&path, None, Deadline::default(), &mut never()).unwrap()
 }
 
@@ -115,8 +127,10 @@ fn mixed() -> Tree {
 
 /// Compares all branches of a tree with those of a dataset made of it; how many there were.
 fn compare(name: &str, tree: &Tree, content: &[u8], url: &str) -> usize {
-    let store = Arc::new(MemoryStore::new(url));
-    let other = open_dataset(dataset(&store, tree, content, 2), store);
+    if whole(tree).is_empty() {
+        return 0;
+    }
+    let other = open_tree(&dataset(&counted(url), tree, content));
     assert_eq!(other.entries(), 2 * tree.entries());
     let mut compared = 0;
     for index in readable(tree).into_iter().filter(|index| whole(tree).contains(index)) {
@@ -154,4 +168,112 @@ fn every_class_of_the_corpus_is_read_from_stripes_as_from_files() {
         }
     }
     assert!(compared == 0 || compared > 1000, "{compared} branches compared");
+}
+
+#[test]
+fn a_read_asks_for_the_lists_once_and_for_each_stripe_once() {
+    let (tree, store) = (mixed(), counted("memory://far"));
+    dataset(&store, &tree, MIXED);
+    store.take();
+    let latest =
+        now(Dataset::open(Arc::clone(&store) as Arc<dyn Store>, None, &Version::Latest, Deadline::default()));
+    let other = open_tree(&latest);
+    assert_eq!(store.take().len(), 3, "the hint, the next entry of the log, and the snapshot");
+    let branch = other.find_branch(&large(&tree)).unwrap();
+    let tree_branch = &tree.branches()[tree.find_branch(&large(&tree)).unwrap()];
+    let part = |end| other.read(&[branch], 0..end, &ReadOptions::default(), &mut never()).unwrap();
+    part(tree_branch.baskets[0].entries);
+    let calls = store.take();
+    let keys = |prefix: &str| calls.iter().filter(|call| call.key.starts_with(prefix)).count();
+    assert_eq!((keys(keys::LISTS), keys(keys::DATA), calls.len()), (2, 1, 3), "{calls:?}");
+    assert!(calls.iter().all(|call| call.operation == StoreOperation::Get && call.range.is_some()));
+    part(other.entries());
+    let objects = tree_branch.baskets.len().div_ceil(GROUPED) * 2;
+    assert_eq!(store.take().len(), objects);
+}
+
+/// The first stripe of a branch in the store: its key and content.
+fn first_object(store: &Counted, tree: &Tree, content: &[u8], name: &str) -> (String, Vec<u8>) {
+    let basket = &tree.branches()[tree.find_branch(name).unwrap()].baskets[0];
+    let record = &content[basket.offset as usize..(basket.offset + basket.len) as usize];
+    let objects = now(store.list(keys::DATA, Deadline::default()));
+    let mut objects = objects.into_iter().map(|object| {
+        let content = now(store.get(&object.key, None, Deadline::default()));
+        (object.key, content.to_vec())
+    });
+    objects.find(|(_, content)| content.windows(record.len()).any(|part| part == record)).unwrap()
+}
+
+fn failure(dataset: &Dataset, name: &str) -> Error {
+    let tree = open_tree(dataset);
+    read(&tree, &[tree.find_branch(name).unwrap()]).unwrap_err()
+}
+
+#[test]
+fn what_is_lost_or_damaged_is_told_by_product_entries_and_object() {
+    for url in ["memory:near", "memory://far"] {
+        let (tree, store) = (mixed(), counted(url));
+        let whole = dataset(&store, &tree, MIXED);
+        let name = large(&tree);
+        let of_product = format!("of the product '{name}'");
+        let (key, content) = first_object(&store, &tree, MIXED, &name);
+        let mut damaged = content.clone();
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        put(&store, &key, damaged.into());
+        let error = failure(&whole, &name);
+        assert_eq!(error.kind(), ErrorKind::Checksum, "{error}");
+        assert!(error.to_string().contains(&of_product), "{error}");
+        assert!(error.url_str().unwrap().ends_with(&key), "{error:?}");
+        put(&store, &key, content[..content.len() - 1].to_vec().into());
+        let error = failure(&whole, &name);
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{error}");
+        now(store.delete(std::slice::from_ref(&key), Deadline::default()));
+        let error = failure(&whole, &name);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.to_string().contains(&format!("{of_product} are lost")), "{error}");
+        assert!(error.url_str().unwrap().ends_with(&key), "{error:?}");
+        // All others are read as before.
+        let number = open_tree(&whole);
+        let small = if name == "number" { "flag" } else { "number" };
+        read(&number, &[number.find_branch(small).unwrap()]).unwrap();
+        let lists = now(store.list(keys::LISTS, Deadline::default()));
+        now(store.delete(&[lists[0].key.clone()], Deadline::default()));
+        let error = failure(&whole, small);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.to_string().contains("a stripe list is lost"), "{error}");
+    }
+}
+
+#[test]
+fn products_of_other_schemas_stand_beside_those_of_the_first() {
+    let (tree, store) = (mixed(), counted("memory:near"));
+    let first = dataset(&store, &tree, MIXED);
+    let branch = tree.find_branch("jagged").unwrap();
+    // The same file with other bytes behind its end is another schema.
+    let other = [MIXED, &[0]].concat();
+    let object = Id::random();
+    let mut builder = ListBuilder::new(object);
+    let lists = first
+        .snapshot()
+        .segments
+        .iter()
+        .map(|segment| (segment.id, builder.add(&stripes(&store, &tree, MIXED, branch)).unwrap()));
+    let lists = lists.collect();
+    put(&store, &keys::list(object), builder.finish());
+    let change = Change::Put { product: product(&tree, &other, branch), lists, replace: true };
+    let second = commit(&first, &change);
+    assert_eq!(second.snapshot().schemas.len(), 2);
+    let (before, after) = (open_tree(&first), open_tree(&second));
+    let all = |tree: &Tree| {
+        let branches = readable(tree).into_iter().map(|index| {
+            let column = read(tree, &[index]).unwrap().remove(0);
+            (tree.branches()[index].path.clone(), column)
+        });
+        branches.collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(all(&before), all(&after));
+    let dropped = commit(&second, &Change::Drop { products: vec!["number".into()] });
+    let names: Vec<_> = open_tree(&dropped).branches().iter().map(|branch| branch.name.clone()).collect();
+    assert!(!names.contains(&"number".to_owned()) && names.len() + 1 == after.branches().len());
 }
