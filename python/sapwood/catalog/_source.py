@@ -105,13 +105,12 @@ def _retained(url: str, version: int, options: Mapping[str, Any]) -> Mapping[str
 
 
 def _log(url: str, after: int, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    from .. import stripe
+    from ..stripe import log
 
-    return list(stripe.log(url, after=after, **options))
+    return list(log(url, after=after, **options))
 
 
 def _describe(url: str, version: int | None, sizes: bool, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    from .. import stripe
+    from ..stripe import describe
 
-    described: Mapping[str, Any] = stripe.describe(url, version=version, sizes=sizes, **options)
-    return described
+    return describe(url, version=version, sizes=sizes, **options)
