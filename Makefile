@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-studies conformance fuzz format clean
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-stripe bench-studies conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
@@ -33,7 +33,6 @@ demo: build ## make a NanoAOD-like file, read it from disk and over a slow netwo
 test: servers check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
 
 # --- building ---------------------------------------------------------------------------------------------------
-
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
 servers: .venv/.tools ## install the real servers that the tests need, where that can be done
@@ -81,8 +80,9 @@ bench-learned: build servers ## the part about columns that nobody declared; doc
 bench-sources: build servers ## the part about one file from many places; docs/sources-benchmarks.md
 bench-write: build ## the part about writing files
 bench-repack: build ## the part about repacking and merging them
+bench-stripe: build servers ## the part about datasets in object stores; docs/stripe-benchmarks.md
 bench-studies: build ## layouts of files, swept; docs/concepts/which-layout.md
-bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-studies:
+bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-stripe bench-studies:
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md

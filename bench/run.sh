@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, studies): installs the peers, makes the inputs
+# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, stripe, studies): installs the peers, makes the inputs
 # that are missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote learned sources write studies}
+parts=${*:-local memory objects remote learned sources write stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
@@ -32,6 +32,11 @@ for part in $parts; do
         install XRootD xrootd fsspec-xrootd
         install s3fs s3fs
         install matplotlib matplotlib
+        ;;
+    stripe)
+        inputs=$inputs,nano_zstd5
+        install XRootD xrootd
+        SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
     write | repack) inputs=$inputs,nano_zstd5 ;;
     studies) inputs=$inputs,nano_zstd5,edm_zlib5,edm_split,xaod_study ;;
@@ -67,6 +72,6 @@ esac
 case " $parts " in
 *" sources "*) "$python" bench/sources_plot.py "$results/sources.json" docs/images/sources.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/write-benchmarks.md docs/concepts/which-layout.md; do
+for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/write-benchmarks.md docs/stripe-benchmarks.md docs/concepts/which-layout.md; do
     "$python" bench/paste.py "$document" "$results"
 done

@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 from xrootd_server import free_port
 
@@ -113,9 +114,23 @@ class Server:
         policy = {"Version": "2012-10-17", "Statement": [statement]}
         self._ask("PUT", f"/{self.bucket}", json.dumps(policy).encode(), "policy=")
 
+    def listed(self, prefix: str) -> dict[str, tuple[int, str]]:
+        """Size and entity tag of all objects of the bucket whose keys begin so, by key."""
+        found: dict[str, tuple[int, str]] = {}
+        last = ""
+        while True:
+            query = f"list-type=2&prefix={quote(prefix, safe='')}&start-after={quote(last, safe='')}"
+            page = ElementTree.fromstring(self._ask("GET", f"/{self.bucket}", b"", query))
+            space = page.tag.removesuffix("ListBucketResult")
+            for each in page.iter(f"{space}Contents"):
+                last, size, tag = (each.findtext(f"{space}{name}") or "" for name in ("Key", "Size", "ETag"))
+                found[last] = (int(size), tag)
+            if page.findtext(f"{space}IsTruncated") != "true":
+                return found
+
     def _ask(
         self, method: str, path: str, body: bytes, query: str = "", headers: Mapping[str, str] | None = None
-    ) -> None:
+    ) -> bytes:
         connection = http.client.HTTPConnection(self.address, timeout=30)
         try:
             signed = _signature(self, method, path, query, body, headers or {})
@@ -124,6 +139,7 @@ class Server:
             text = answer.read()
             if answer.status not in (200, 204):
                 raise RuntimeError(f"{method} {path}: {answer.status} {text[:500]!r}")
+            return text
         finally:
             connection.close()
 

@@ -1,0 +1,61 @@
+"""Reads a dataset or the tree of a file with sapwood, in a process of its own, and prints a line of JSON.
+
+    python stripe_read.py URL TREE MODE [COLUMN...]
+
+MODE: open (the number of entries), columns (these), batch (these, of the first entries only), whole
+(everything, step by step). The clock starts after the imports and stops with arrays in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+import awkward  # noqa: F401  what arrays are made with is not to be imported while the clock runs
+import numpy  # noqa: F401
+
+import sapwood
+
+STEP = 10_000
+# Fewer than a batch has.
+FEW = 10
+
+# Looked up first: the package imports what it needs for reading when that is first asked for.
+opening = sapwood.open
+
+
+def read(url: str, tree: str, mode: str, columns: list[str]) -> Any:
+    """The tree, after it was read."""
+    opened = opening(url)
+    found: Any = opened if hasattr(opened, "num_entries") else opened[tree]
+    if mode == "columns":
+        found.arrays(columns, how=dict)
+    elif mode == "batch":
+        found.arrays(columns, entry_stop=FEW, how=dict)
+    elif mode == "whole":
+        for batch in found.iterate(step_size=STEP, how=dict):
+            del batch
+    assert found.num_entries
+    return found
+
+
+def main() -> None:
+    url, tree, mode, *columns = sys.argv[1:]
+    used, begin = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    found = read(url, tree, mode, columns)
+    seconds = time.perf_counter() - begin
+    now = resource.getrusage(resource.RUSAGE_SELF)
+    report = found.file.report()
+    counted = {name: getattr(report, name) for name in ("requests", "turnarounds", "fetched_bytes")}
+    times = {"decompress": report.decompress_seconds, "decode": report.decode_seconds}
+    cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    told = {"seconds": seconds, "cpu": cpu, "peak": now.ru_maxrss * 1024, **times, **counted}
+    print(json.dumps(told), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

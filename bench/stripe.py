@@ -1,0 +1,226 @@
+"""Datasets of product stripes in object stores, next to the same events in a ROOT file: `make bench-stripe`.
+
+    python bench/stripe.py --data DIR [--stores radosgw,versitygw] [--markdown FILE] [--json FILE]
+
+reading: all products of 100,000 NanoAOD-like events, near: stripes in a store, the file over root:// and
+    from disk, with sapwood and ROOT; and what the store can send at best of the same objects, to as many
+    connections.
+far: three columns and all of them at 100 ms of round trip.
+requests: what opening asks for, and one product of the first entries.
+sizes: the objects of a dataset against the file, and what they take where data are coded over six disks.
+changes: one product replaced, against the file written anew.
+
+Stores are real (Ceph's gateway over a cluster in memory, versitygw over a folder), on this machine: they
+share its processors with the readers. Each run is a process of its own; readers take turns; figures are
+medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import stripe_report
+from remote_servers import Far, Server, serve
+from rootbuild import HERE, compiled
+from stripe_servers import ObjectStore, missing, object_store
+
+NAME, TREE, DATASET = "nano_zstd5", "Events", "ttbar"
+COLUMNS = ["Jet_pt", "Jet_eta", "Jet_phi"]
+PRODUCT = "Jet"
+CONNECTIONS = 32
+ROUND_TRIP_MS = 100
+RUN_SECONDS = 300.0
+# Far away, ROOT is stopped early, and what it would have taken is told by the share that it had read.
+EARLY_SECONDS = 15
+
+Run = dict[str, Any]
+Record = dict[str, Any]
+
+
+def run(command: Sequence[str], variables: dict[str, str], far: Far | None = None) -> Run:
+    """What a reader says of itself, and its processor seconds; with what went through the line before it."""
+    pipe, environment = subprocess.PIPE, {**os.environ, **variables}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        counted = far.counts() if far else {}
+        process.communicate(timeout=RUN_SECONDS)
+    if process.returncode or not said.startswith("{"):
+        raise SystemExit(f"failed: {' '.join(command)}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"cpu": spent, **json.loads(said), **counted}
+
+
+def sapwood_reader(url: str, mode: str, *columns: str) -> list[str]:
+    return [sys.executable, str(HERE / "readers" / "stripe_read.py"), url, TREE, mode, *columns]
+
+
+def root_reader(url: str, mode: str, *columns: str, build: Path, seconds: int = 0) -> list[str]:
+    program = compiled(HERE / "readers" / "root_remote.cpp", build)
+    return [str(program), "-1", str(seconds), mode, url, TREE, *columns]
+
+
+def command_line(variables: dict[str, str], *arguments: str) -> Run:
+    """A command of sapwood: its wall and processor seconds, and what it printed."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    call = [sys.executable, "-m", "sapwood", *arguments]
+    done = subprocess.run(
+        call, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"failed: sapwood {' '.join(arguments)}")
+    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "cpu": cpu, "said": done.stdout}
+
+
+def turns(repeats: int, readers: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
+    """The runs of readers that take turns."""
+    runs: dict[str, list[Run]] = {name: [] for name in readers}
+    for _ in range(repeats):
+        for name, read in readers.items():
+            runs[name].append(read())
+    return runs
+
+
+def reading(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
+    """Everything, near."""
+    paths = [f"{DATASET}/{key}" for key in store.objects(DATASET) if key.startswith("d/")]
+    yield {"part": "best", "store": store.name, **store.best(paths, CONNECTIONS, options.build)}
+    file, url = options.data / f"{NAME}.root", f"root://localhost:{xrootd.port}//{NAME}.root"
+    variables = store.server.variables
+    readers = {
+        "stripes, sapwood": lambda: run(sapwood_reader(f"s3://data/{DATASET}", "whole"), variables),
+        "file over root://, sapwood": lambda: run(sapwood_reader(url, "whole"), {}),
+        "file over root://, ROOT": lambda: run(root_reader(url, "whole", build=options.build), {}),
+        "file on disk, sapwood": lambda: run(sapwood_reader(str(file), "whole"), {}),
+    }
+    for name, runs in turns(options.repeats, readers).items():
+        yield {"part": "reading", "store": store.name, "reader": name, "runs": runs}
+
+
+def through(server: Server, command: Callable[[Far], list[str]]) -> Run:
+    """A run from afar; one that ended early, with the seconds that all would have taken."""
+    with server.far(ROUND_TRIP_MS, 0) as far:
+        found = run(command(far), far.variables, far)
+    return {**found, "seconds": found["seconds"] / (found.get("share") or 1)}
+
+
+def distant(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
+    """Three columns, and everything, from afar."""
+    for mode, columns in (("columns", COLUMNS), ("whole", [])):
+
+        def by_sapwood(far: Far, mode: str = mode, columns: Sequence[str] = columns) -> list[str]:
+            name = DATASET if far.protocol == "s3" else f"{NAME}.root"
+            return sapwood_reader(far.url(name), mode, *columns)
+
+        def by_root(far: Far, mode: str = mode, columns: Sequence[str] = columns) -> list[str]:
+            url = far.url(f"{NAME}.root")
+            return root_reader(url, mode, *columns, build=options.build, seconds=EARLY_SECONDS)
+
+        readers = {
+            "stripes, sapwood": partial(through, store.remote, by_sapwood),
+            "file over root://, sapwood": partial(through, xrootd, by_sapwood),
+        }
+        found = turns(options.repeats, readers)
+        found |= turns(1, {"file over root://, ROOT": partial(through, xrootd, by_root)})
+        for name, runs in found.items():
+            yield {"part": "far", "mode": mode, "store": store.name, "reader": name, "runs": runs}
+
+
+def requests(store: ObjectStore) -> Iterator[Record]:
+    """What a reader asks for."""
+    for mode, columns in (("open", []), ("batch", COLUMNS[:1]), ("columns", COLUMNS[:1])):
+        found = run(sapwood_reader(f"s3://data/{DATASET}", mode, *columns), store.server.variables)
+        yield {"part": "requests", "store": store.name, "mode": mode, "runs": [found]}
+
+
+def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
+    """One product replaced: what is new in the store, what is not what it was; and the file anew."""
+    file, variables = options.data / f"{NAME}.root", store.server.variables
+    url, before = f"s3://data/{DATASET}", store.objects(DATASET)
+    added = command_line(variables, "stripe", "add", url, f"{file}:{TREE}", "--product", PRODUCT)
+    after = store.objects(DATASET)
+    new = {key: size for key, (size, _) in after.items() if key not in before}
+    changed = [key for key, each in before.items() if after.get(key) != each]
+    with tempfile.TemporaryDirectory(dir=options.data) as folder:
+        target = Path(folder, "again.root")
+        written = command_line({}, "repack", str(file), str(target))
+        size = target.stat().st_size
+    record = {"new": new, "changed": changed, "seconds": added["seconds"], "cpu": added["cpu"]}
+    again = {"file_seconds": written["seconds"], "file_cpu": written["cpu"], "file_bytes": size}
+    yield {"part": "changes", "store": store.name, **record, **again}
+
+
+def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
+    """All of one store."""
+    file = options.data / f"{NAME}.root"
+    with object_store(name) as store:
+        url, variables = f"s3://data/{DATASET}", store.server.variables
+        made = command_line(variables, "stripe", "create", url, "--from", f"{file}:{TREE}")
+        objects = {key: size for key, (size, _) in store.objects(DATASET).items()}
+        shown = json.loads(command_line(variables, "stripe", "show", url, "--json")["said"])
+        record = {"file_bytes": file.stat().st_size, "seconds": made["seconds"], "cpu": made["cpu"]}
+        numbers = {"entries": shown["entries"], "products": len(shown["products"])}
+        yield {"part": "sizes", "store": name, "objects": objects, **record, **numbers}
+        yield from requests(store)
+        yield from reading(store, xrootd, options)
+        if name == options.stores[0]:
+            yield from distant(store, xrootd, options)
+        yield from changes(store, options)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser.add_argument("--stores", default="radosgw,versitygw", help="object stores")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    options = parser.parse_args()
+    options.data = options.data.resolve()
+    options.build = options.data / "build"
+    wanted = options.stores.split(",")
+    for name in wanted:
+        if lack := missing(name):
+            print(f"left out, {name}: {lack}", file=sys.stderr)
+    options.stores = [name for name in wanted if not missing(name)]
+    return options
+
+
+def main() -> None:
+    options = arguments()
+    begin, records = time.monotonic(), list[Record]()
+    with serve("root", options.data) as xrootd:
+        for name in options.stores:
+            for record in measure(name, xrootd, options):
+                records.append(record)
+                what = " ".join(str(record[key]) for key in ("part", "mode", "reader") if key in record)
+                print(f"{time.monotonic() - begin:5.0f} s  {name}: {what}", file=sys.stderr, flush=True)
+    tables = stripe_report.tables(records)
+    print("\n\n".join(tables.values()))
+    if options.json:
+        options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
+    if options.markdown:
+        for part, text in tables.items():
+            options.markdown.with_name(f"{options.markdown.stem}_{part}.md").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

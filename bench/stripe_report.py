@@ -1,0 +1,185 @@
+"""Tables of what `stripe.py` measured, and the figures that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from report import table
+
+Record = dict[str, Any]
+
+HEADINGS = {"columns": "3 columns", "whole": "all columns"}
+ASKED = {
+    "open": "open",
+    "batch": "open, 1 column of the first entries",
+    "columns": "open, 1 column, all entries",
+}
+KINDS = {"d": "stripes", "list": "lists of stripes", "snap": "versions", "log": "log", "": "other"}
+STRIPES = "stripes, sapwood"
+OVER_ROOT = "file over root://, sapwood"
+# Ceph codes an object over k + m disks in pieces of this size, all of them whole.
+CODED, PARITY, PIECE = 4, 2, 4096
+# Which part of the rate at best is to be reached, or how much more processor time than from disk may go by.
+SHARE, OVERHEAD = 0.9, 1.25
+
+
+def of_part(records: list[Record], part: str) -> Iterator[Record]:
+    return (record for record in records if record["part"] == part)
+
+
+def value(record: Record, quantity: str) -> float:
+    """The median of a quantity."""
+    return float(median(run[quantity] for run in record["runs"]))
+
+
+def allocated(size: int) -> int:
+    """Bytes that an object takes, coded."""
+    stripe = CODED * PIECE
+    return -(-size // stripe) * stripe * (CODED + PARITY) // CODED
+
+
+def reading(records: list[Record]) -> str:
+    """Everything, near."""
+    rows = []
+    for best in of_part(records, "best"):
+        size, seconds = best["bytes"], best["seconds"]
+        rate = f"{size / seconds / 1e6:.0f}"
+        rows.append(
+            [f"{best['store']}: objects, thrown away", f"{seconds:.2f}", f"{best['cpu']:.2f}", "", rate]
+        )
+        for record in of_part(records, "reading"):
+            if record["store"] == best["store"]:
+                took, inflating = value(record, "seconds"), ""
+                if "decompress" in record["runs"][0]:
+                    inflating = f"{value(record, 'decompress'):.2f}"
+                row = [
+                    f"{best['store']}: {record['reader']}",
+                    f"{took:.2f}",
+                    f"{value(record, 'cpu'):.2f}",
+                    inflating,
+                ]
+                rows.append([*row, f"{size / took / 1e6:.0f}"])
+    return "\n".join(table(["", "wall s", "CPU s", "of it decompression", "MB/s"], rows))
+
+
+def far(records: list[Record]) -> str:
+    """From afar."""
+    rows = []
+    for record in of_part(records, "far"):
+        heading = HEADINGS[record["mode"]]
+        told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'turnarounds'):.0f}"]
+        rows.append([f"{heading}: {record['reader']}", *told])
+    return "\n".join(table(["at 100 ms", "wall s", "turnarounds"], rows))
+
+
+def requests(records: list[Record]) -> str:
+    """What is asked for."""
+    rows = []
+    for record in of_part(records, "requests"):
+        told = [f"{value(record, name):.0f}" for name in ("requests", "turnarounds", "fetched_bytes")]
+        rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
+    return "\n".join(table(["", "requests", "turnarounds", "bytes"], rows))
+
+
+def sizes(records: list[Record]) -> str:
+    """Objects and bytes, by kind."""
+    rows = []
+    for record in list(of_part(records, "sizes"))[:1]:
+        kinds: dict[str, list[int]] = {}
+        for key, size in record["objects"].items():
+            kind = key.split("/")[0]
+            kinds.setdefault(kind if kind in KINDS else "", []).append(size)
+        whole, coded = record["file_bytes"], 0
+        for kind, name in KINDS.items():
+            found = kinds.get(kind, [])
+            taken = sum(map(allocated, found))
+            coded += taken
+            per_event = f"{sum(found) / record['entries']:.2f}"
+            rows.append(
+                [name, str(len(found)), f"{sum(found):,}", per_event, f"{taken / max(sum(found), 1):.3f}"]
+            )
+        total = sum(record["objects"].values())
+        rows.append(
+            [
+                "all",
+                str(len(record["objects"])),
+                f"{total:,}",
+                f"{total / record['entries']:.2f}",
+                f"{coded / total:.3f}",
+            ]
+        )
+        rows.append(["the ROOT file", "1", f"{whole:,}", f"{whole / record['entries']:.2f}", "1.500"])
+        rows.append(["objects / file", "", f"{total / whole:.4f}", "", ""])
+    return "\n".join(table(["", "objects", "bytes", "bytes per event", "allocated / bytes on EC 4+2"], rows))
+
+
+def changes(records: list[Record]) -> str:
+    """One product replaced."""
+    rows = []
+    for record in of_part(records, "changes"):
+        written = sum(record["new"].values())
+        told = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append([f"{record['store']}: the product replaced", *told])
+        again = [
+            f"{record['file_bytes']:,}",
+            "1",
+            f"{record['file_seconds']:.2f}",
+            f"{record['file_cpu']:.2f}",
+        ]
+        rows.append(["the file written anew (sapwood repack, baskets copied)", *again])
+    return "\n".join(table(["", "bytes written", "objects", "wall s", "CPU s"], rows))
+
+
+def checks(records: list[Record]) -> str:
+    """What is asked for."""
+    rows: list[list[str]] = []
+
+    def check(what: str, found: float, needed: str, holds: bool) -> None:
+        rows.append([what, f"{found:.2f}", needed, "yes" if holds else "no"])
+
+    for best in of_part(records, "best"):
+        near = {r["reader"]: r for r in of_part(records, "reading") if r["store"] == best["store"]}
+        stripes, name = near[STRIPES], best["store"]
+        share = best["seconds"] / value(stripes, "seconds")
+        used = value(stripes, "cpu") / value(near["file on disk, sapwood"], "cpu")
+        holds = share >= SHARE or used <= OVERHEAD
+        check(f"{name}: time at best / time", share, f"at least {SHARE}, or the next", holds)
+        check(
+            f"{name}: CPU / CPU of reading the file from disk",
+            used,
+            f"at most {OVERHEAD}, or the last",
+            holds,
+        )
+        for other in (OVER_ROOT, "file over root://, ROOT"):
+            ratio = value(near[other], "seconds") / value(stripes, "seconds")
+            check(f"{name}: {other} / stripes, wall", ratio, "at least 1", ratio >= 1)
+    for mode, heading in HEADINGS.items():
+        found = {r["reader"]: value(r, "seconds") for r in of_part(records, "far") if r["mode"] == mode}
+        for other in (OVER_ROOT, "file over root://, ROOT"):
+            if STRIPES in found and other in found:
+                ratio = found[other] / found[STRIPES]
+                check(f"100 ms, {heading}: {other} / stripes, wall", ratio, "at least 1", ratio >= 1)
+    for record in of_part(records, "requests"):
+        if record["mode"] == "open":
+            count = value(record, "requests")
+            check(f"{record['store']}: requests of open", count, "at most 3", count <= 3)
+    for record in of_part(records, "changes"):
+        # The hint is what is overwritten by every change.
+        changed = [key for key in record["changed"] if key != "hint"]
+        check(f"{record['store']}: objects that replacing rewrote", len(changed), "0", not changed)
+    return "\n".join(table(["", "measured", "asked for", "holds"], rows))
+
+
+def tables(records: list[Record]) -> dict[str, str]:
+    """All of them, by name."""
+    made = {
+        "checks": checks,
+        "reading": reading,
+        "far": far,
+        "requests": requests,
+        "sizes": sizes,
+        "changes": changes,
+    }
+    return {name: make(records) for name, make in made.items()}
