@@ -5,6 +5,7 @@ mod commit;
 mod copy;
 mod create;
 mod describe;
+mod events;
 mod expire;
 mod gc;
 mod leases;

@@ -98,6 +98,13 @@ impl EventBlock {
         mask.meets(self.least.run..=self.greatest.run, self.least.lumi..=self.greatest.lumi)
     }
 
+    /// Whether an event may be in it: if not, it is not.
+    pub fn may_have(&self, event: EventId) -> bool {
+        (self.least.run..=self.greatest.run).contains(&event.run)
+            && (self.least.lumi..=self.greatest.lumi).contains(&event.lumi)
+            && (self.least.event..=self.greatest.event).contains(&event.event)
+    }
+
     /// Reads its bytes.
     ///
     /// # Errors
