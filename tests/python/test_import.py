@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-OPTIONAL = ["awkward", "pandas", "pyarrow", "typer", "rich", "uproot"]
+OPTIONAL = ["awkward", "pandas", "pyarrow", "typer", "rich", "uproot", "sqlalchemy"]
 
 
 def run(code: str) -> str:

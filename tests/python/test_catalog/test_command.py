@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +106,29 @@ def test_a_password_is_never_shown(run: Run) -> None:
     url = "postgresql://ada:hunter2@127.0.0.1:9/nowhere"
     code, shown = run("ls", "--catalog", url, "--json")
     assert code == 5 and "127.0.0.1:9" in shown and "hunter2" not in shown and "ada" not in shown
+
+
+def test_without_sqlalchemy_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['sqlalchemy'] = None; from sapwood.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "catalog", "ls"], capture_output=True, text=True)
+    assert done.returncode == 1 and "pip install 'sapwood[catalog]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_page_is_served_until_it_is_interrupted(filled: Any, tmp_path: Path) -> None:
+    code = "from sapwood.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "catalog", "serve", "--web", "127.0.0.1:0"]
+    where = ["--catalog", str(tmp_path / "c.sqlite")]
+    with subprocess.Popen([*command, *where], stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            url = running.stdout.readline().split()[1]
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                assert b"2 datasets in the catalogue" in answer.read()
+            running.send_signal(signal.SIGINT)
+            assert running.stdout.read().strip() == "stopped" and running.wait(20) == 0
+        finally:
+            running.kill()
 
 
 def test_what_is_no_catalogue_is_refused(run: Run, tmp_path: Path) -> None:
