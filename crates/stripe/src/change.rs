@@ -325,7 +325,9 @@ fn remove(base: &Snapshot, next: &mut Snapshot, name: &str) -> Result<()> {
     }
     same_lists(base, next, was, base.segments.iter().map(|segment| segment.id).collect())?;
     next.products.retain(|product| product.id != was.id);
-    next.segments.iter_mut().for_each(|segment| drop(segment.lists.remove(&was.id)));
+    for segment in &mut next.segments {
+        segment.lists.remove(&was.id);
+    }
     forget_schemas(next);
     Ok(())
 }

@@ -85,6 +85,9 @@ impl Dataset {
             let begin = Instant::now();
             let n = tip.entry.n + 1;
             let made = Made { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
+            if let Some(old) = &old {
+                old.check_kept(&tip.entry, deadline).await?;
+            }
             let old = old.as_ref().map(|old| &*old.snapshot);
             let next = change.apply(&self.snapshot, &tip.snapshot, old, (n, made.clone()))?;
             let entry = Entry {
@@ -165,6 +168,14 @@ impl Dataset {
     async fn job_in(&self, (from, to): (u64, u64), job: &str, deadline: Deadline) -> Result<Option<Entry>> {
         let entries = log::range(&*self.place.log, from, to, deadline).await?;
         Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
+    }
+
+    /// That this version has not expired: what it refers to may be deleted right now.
+    async fn check_kept(&self, tip: &Entry, deadline: Deadline) -> Result<()> {
+        if self.entry.n >= tip.oldest || self.held_by_tag("", deadline).await? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Missing, format!("version {} has expired", self.entry.n)))
     }
 
     async fn already(&self, done: Entry, deadline: Deadline) -> Result<Committed> {

@@ -52,8 +52,7 @@ impl Dataset {
         let versions: BTreeSet<u64> =
             (tip.oldest..=tip.n).chain(tags.iter().map(|tag| tag.version)).collect();
         let snapshots: BTreeSet<Id> = place.snapshots_of(versions, deadline).await?.into_values().collect();
-        let must: BTreeSet<Id> = BTreeSet::from([tip.snapshot]);
-        let reached = place.reach(&snapshots, &must, deadline).await?;
+        let reached = place.reach(&snapshots, &snapshots, deadline).await?;
 
         let mut copied = Copied { version: tip.n, ..Copied::default() };
         for prefix in [keys::DATA, keys::LISTS, keys::SNAPSHOTS] {
@@ -64,7 +63,10 @@ impl Dataset {
             let (old, new): (Vec<_>, Vec<_>) =
                 wanted.partition(|one| there.get(one.key.as_str()) == Some(&one.size));
             copied.there += old.len() as u64;
-            let each = stream::iter(new).map(|one| place.copy_object(&*store, &one.key, deadline));
+            let new: Vec<String> = new.into_iter().map(|one| one.key.clone()).collect();
+            let to = &*store;
+            let each =
+                stream::iter(new).map(|key| async move { place.copy_object(to, &key, deadline).await });
             let sizes: Vec<u64> = each.buffer_unordered(TOGETHER).try_collect().await?;
             copied.objects += sizes.len() as u64;
             copied.bytes += sizes.iter().sum::<u64>();

@@ -129,15 +129,22 @@ impl Dataset {
     /// Sizes by [`Product::id`].
     async fn sizes(&self, deadline: Deadline) -> Result<BTreeMap<u32, Size>> {
         let snapshot = self.snapshot();
-        let mut sections: BTreeMap<(u32, Id), Vec<(&Product, &Segment, &ObjectRef)>> = BTreeMap::new();
-        for segment in &snapshot.segments {
-            for product in &snapshot.products {
+        // By places of product and segment: references in streams keep futures from being sent.
+        let mut sections: BTreeMap<(u32, Id), Vec<(usize, usize)>> = BTreeMap::new();
+        for (place, segment) in snapshot.segments.iter().enumerate() {
+            for (number, product) in snapshot.products.iter().enumerate() {
                 if let Some(list) = segment.lists.get(&product.id) {
-                    sections.entry((list.base, list.id)).or_default().push((product, segment, list));
+                    sections.entry((list.base, list.id)).or_default().push((number, place));
                 }
             }
         }
         let measured = sections.into_iter().map(|((base, id), wanted)| async move {
+            let wanted: Vec<(&Product, &Segment, &ObjectRef)> = (wanted.into_iter())
+                .filter_map(|(number, place)| {
+                    let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(place)?);
+                    Some((product, segment, segment.lists.get(&product.id)?))
+                })
+                .collect();
             let start = wanted.iter().map(|(_, _, list)| list.offset).min().unwrap_or_default();
             let ends = wanted.iter().filter_map(|(_, _, list)| list.offset.checked_add(list.len));
             let end = ends.max().unwrap_or(start);

@@ -74,16 +74,23 @@ impl Home {
     ) -> Result<Reached> {
         let mut reached = Reached { snapshots: snapshots.iter().copied().collect(), ..Reached::default() };
         let mut seen = HashSet::new();
-        let mut each = stream::iter(snapshots)
-            .map(|id| async move { (id, self.snapshot(*id, deadline).await) })
+        let ids: Vec<Id> = snapshots.iter().copied().collect();
+        let mut each = stream::iter(ids)
+            .map(|id| async move { (id, self.snapshot(id, deadline).await) })
             .buffer_unordered(TOGETHER);
         while let Some((id, read)) = each.next().await {
-            let read = if must.contains(id) { Some(read?) } else { crate::record::found(read)? };
+            let read = if must.contains(&id) { Some(read?) } else { crate::record::found(read)? };
             let Some(snapshot) = read else { continue };
             let wanted = wanted(&snapshot, &mut seen, &mut reached);
             let (snapshot, reached) = (&snapshot, &mut reached);
+            // By their places: references in streams keep futures from being sent.
             stream::iter(wanted)
-                .map(|(product, segment)| self.list(snapshot, product, segment, deadline))
+                .map(|(product, segment)| async move {
+                    match snapshot.products.get(product).zip(snapshot.segments.get(segment)) {
+                        Some((product, segment)) => self.list(snapshot, product, segment, deadline).await,
+                        None => Ok(None),
+                    }
+                })
                 .buffer_unordered(TOGETHER)
                 .try_for_each(|list| {
                     let objects = list.iter().flat_map(|list| list.objects());
@@ -96,22 +103,23 @@ impl Home {
     }
 }
 
-/// Notes what a snapshot names itself; its stripe lists that were not seen in another are to be read.
-fn wanted<'a>(
-    snapshot: &'a Snapshot,
+/// Notes what a snapshot names itself; its stripe lists that were not seen in another are to be read: places of product
+/// and segment.
+fn wanted(
+    snapshot: &Snapshot,
     seen: &mut HashSet<(u32, Id, u64)>,
     reached: &mut Reached,
-) -> Vec<(&'a Product, &'a Segment)> {
+) -> Vec<(usize, usize)> {
     let own = |object: &&ObjectRef| object.base == 0;
     let mut wanted = Vec::new();
-    for segment in &snapshot.segments {
+    for (place, segment) in snapshot.segments.iter().enumerate() {
         let parts = segment.events.iter().chain(&segment.auxiliary);
         reached.data.extend(parts.filter(own).map(|part| part.id));
         reached.lists.extend(segment.lists.values().filter(own).map(|list| list.id));
-        for product in &snapshot.products {
+        for (number, product) in snapshot.products.iter().enumerate() {
             let list = segment.lists.get(&product.id);
             if list.is_some_and(|list| seen.insert((list.base, list.id, list.offset))) {
-                wanted.push((product, segment));
+                wanted.push((number, place));
             }
         }
     }

@@ -122,13 +122,13 @@ impl Home {
         let gone: BTreeSet<&str> = (gone.iter().filter(|one| old(one.modified)))
             .filter_map(|one| one.key.strip_prefix(keys::GONE))
             .collect();
-        let keys: Vec<&str> = (tags.iter().map(|one| one.key.as_str()))
+        let keys: Vec<String> = (tags.iter().map(|one| one.key.clone()))
             .filter(|key| key.strip_prefix(keys::TAGS).is_some_and(|name| !gone.contains(name)))
             .collect();
         let read = stream::iter(keys).map(|key| async move {
-            let tag = record::read::<Tag>(store, key, deadline).await?;
+            let tag = record::read::<Tag>(store, &key, deadline).await?;
             tag.ok_or_else(|| {
-                Error::corrupt("a tag is in the list, and not in the store").url(record::url_of(store, key))
+                Error::corrupt("a tag is in the list, and not in the store").url(record::url_of(store, &key))
             })
         });
         read.buffered(TOGETHER).try_collect().await

@@ -78,33 +78,18 @@ impl Dataset {
             let all = held.len();
             let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
             verified.skipped += (all - drawn.len()) as u64;
-            let mut read = stream::iter(drawn)
-                .map(|(name, held)| async move {
-                    (self.read_data(name.base, name.id, deadline).await, name, held)
+            // By their places: references in streams keep futures from being sent.
+            let names: Vec<_> = drawn.iter().map(|(name, _)| *name).enumerate().collect();
+            let mut read = stream::iter(names)
+                .map(|(place, name)| async move {
+                    (place, name, self.read_data(name.base, name.id, deadline).await)
                 })
                 .buffer_unordered(TOGETHER);
-            while let Some((read, name, held)) = read.next().await {
+            while let Some((place, name, read)) = read.next().await {
                 let url = data_url(&self.place, &self.base(name.base), name.id);
-                let told = told(read, &mut verified)?;
-                let directory =
-                    told.and_then(|object| Directory::of(&object).map(|directory| (object, directory)));
-                match directory {
-                    Ok((object, _)) => {
-                        held.iter().for_each(|held| held.compare(&object, &url, entries.0, &mut verified));
-                    }
-                    Err(error) => {
-                        for held in &held {
-                            let entries = held.entries(entries.0);
-                            let product = Some(held.product.name.clone());
-                            verified.wrong.push(Wrong {
-                                object: url.clone(),
-                                product,
-                                entries,
-                                error: error.copy(),
-                            });
-                        }
-                    }
-                }
+                let read = told(read, &mut verified)?;
+                let held = drawn.get(place).map(|(_, held)| held.as_slice()).unwrap_or_default();
+                compare(read, held, &url, first - segment.entries, &mut verified);
             }
         }
         Ok(verified)
@@ -175,6 +160,22 @@ impl Dataset {
 
     async fn read_data(&self, base: u32, id: crate::Id, deadline: Deadline) -> Result<Bytes> {
         self.base(base)?.get(&keys::data(id), None, deadline).await
+    }
+}
+
+/// Compares an object with itself, and with what the lists say of it.
+fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verified: &mut Verified) {
+    let whole = read.and_then(|object| Directory::of(&object).map(|_| object));
+    for held in held {
+        match &whole {
+            Ok(object) => held.compare(object, url, first, verified),
+            Err(error) => verified.wrong.push(Wrong {
+                object: url.to_owned(),
+                product: Some(held.product.name.clone()),
+                entries: held.entries(first),
+                error: error.copy(),
+            }),
+        }
     }
 }
 

@@ -90,6 +90,8 @@ fn an_expired_version_gets_neither_tag_nor_lease() {
         let old = open_at(&store, &Version::Number(2)).await.unwrap();
         dataset.expire(Keep { newest: Some(1), within: None }, false, soon()).await.unwrap();
         assert_eq!(old.tag("late", soon()).await.unwrap_err().kind(), ErrorKind::Missing);
+        let restore = dataset.commit(&Change::Restore { version: 2 }, made(None), soon()).await;
+        assert_eq!(restore.unwrap_err().kind(), ErrorKind::Missing);
         let lease = old.lease(LeaseKind::Reader, DAY, soon()).await;
         assert_eq!(lease.unwrap_err().kind(), ErrorKind::Missing);
         assert!(

@@ -4,6 +4,8 @@ mod budgets;
 mod care;
 mod conflicts;
 mod crashes;
+mod events;
 mod races;
+mod sending;
 mod state_machine;
 mod world;
