@@ -11,7 +11,7 @@ use sapwood::dataset::{AddOptions, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::write::{Compression, create_sink};
 use sapwood::{Deadline, Error, Interrupt, Result};
-use sapwood_stripe::{Change, Dataset, GcOptions, Keep, LayoutOptions, Made, VerifyOptions};
+use sapwood_stripe::{Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, VerifyOptions};
 use std::collections::BTreeMap;
 use std::future::Future;
 
@@ -146,9 +146,11 @@ impl Stripes {
 
     /// Names a version.
     fn tag(&self, py: Python<'_>, name: &str, version: &str) -> PyResult<u64> {
-        self.on(py, version, |dataset, deadline| async move {
-            Ok(dataset.tag(name, deadline).await?.version)
-        })
+        self.on(
+            py,
+            version,
+            |dataset, deadline| async move { Ok(dataset.tag(name, deadline).await?.version) },
+        )
     }
 
     /// Removes a name.
@@ -164,20 +166,52 @@ impl Stripes {
     }
 
     /// Lets versions expire; the oldest that is kept.
-    fn expire(&self, py: Python<'_>, newest: Option<u64>, within: Option<f64>, dry_run: bool) -> PyResult<u64> {
+    fn expire(
+        &self,
+        py: Python<'_>,
+        newest: Option<u64>,
+        within: Option<f64>,
+        dry_run: bool,
+    ) -> PyResult<u64> {
         let within = within.map(|seconds| crate::arguments::seconds("within", seconds)).transpose()?;
         let keep = Keep { newest, within };
-        self.on(py, "latest", |dataset, deadline| async move { dataset.expire(keep, dry_run, deadline).await })
+        self.on(
+            py,
+            "latest",
+            |dataset, deadline| async move { dataset.expire(keep, dry_run, deadline).await },
+        )
     }
 
     /// Deletes what no version needs: objects, their bytes, and how many are kept.
-    fn gc(&self, py: Python<'_>, grace: Option<f64>, dry_run: bool, alone: bool) -> PyResult<(Vec<String>, u64, u64)> {
+    fn gc(
+        &self,
+        py: Python<'_>,
+        grace: Option<f64>,
+        dry_run: bool,
+        alone: bool,
+    ) -> PyResult<(Vec<String>, u64, u64)> {
         let grace = grace.map(|seconds| crate::arguments::seconds("grace", seconds)).transpose()?;
         let options = GcOptions { grace: grace.unwrap_or(GcOptions::default().grace), dry_run, alone };
         self.on(py, "latest", |dataset, deadline| async move {
             let done = dataset.collect(options, deadline).await?;
             Ok((done.objects.into_iter().map(|object| object.key).collect(), done.bytes, done.kept))
         })
+    }
+
+    /// The entries of which the luminosity blocks are in a mask (JSON): first ones, and those after the last.
+    fn select(&self, py: Python<'_>, version: &str, mask: &str) -> PyResult<Vec<(u64, u64)>> {
+        self.on(py, version, |dataset, deadline| async move {
+            let ranges = dataset.select(&LumiMask::from_json(mask)?, deadline).await?;
+            Ok(ranges.into_iter().map(|range| (range.start, range.end)).collect())
+        })
+    }
+
+    /// For each run, luminosity block and event number, the entries that are it.
+    fn find(&self, py: Python<'_>, version: &str, events: Vec<(u32, u32, u64)>) -> PyResult<Vec<Vec<u64>>> {
+        let events: Vec<_> =
+            events.into_iter().map(|(run, lumi, event)| EventId { run, lumi, event }).collect();
+        let events = &events;
+        self.on(py, version, |dataset, deadline| async move { dataset.find(events, deadline).await })
     }
 
     /// Compares checksums of a version: objects, bytes, and what is wrong.
@@ -193,7 +227,8 @@ impl Stripes {
         self.on(py, version, |dataset, deadline| async move {
             let done = dataset.verify(options, deadline).await?;
             let wrong = done.wrong.into_iter();
-            let wrong = wrong.map(|wrong| (wrong.object, wrong.product, wrong.entries, wrong.error.to_string()));
+            let wrong =
+                wrong.map(|wrong| (wrong.object, wrong.product, wrong.entries, wrong.error.to_string()));
             Ok((done.objects, done.bytes, done.skipped, wrong.collect()))
         })
     }
