@@ -1,6 +1,6 @@
 """Writes 100,000 NanoAOD-like events with sapwood, ROOT and uproot, each in a process of its own, in turns.
 
-    python bench/write.py --data DIR [--repeats 3] [--entries 100000] [--markdown FILE] [--json FILE]
+    python bench/write.py --data DIR [--repeats 2] [--entries 100000] [--markdown FILE] [--json FILE]
 
 The columns of nano_zstd5 are in memory when the clock starts; it stops when the file is closed. Reports
 medians of processor and wall seconds, the memory that writing took besides the columns, and the size of the
@@ -32,8 +32,19 @@ CLUSTER = 5000
 COMPRESSION = 505
 RUN_SECONDS = 900
 LETTERS = {dtype.lstrip("|"): letter for letter, dtype in DTYPES.items()}
-WRITERS = [("sapwood", 1), ("sapwood", 2), ("ROOT TTree", 1), ("ROOT TTree", 2), ("uproot", 1)]
+# ROOT takes twice its own level for that of the library, uproot takes the library's: its 10 is ROOT's 5.
+UPROOT_SAME = "uproot at level 10"
+WRITERS = [
+    ("sapwood", 1),
+    ("sapwood", 2),
+    ("ROOT TTree", 1),
+    ("ROOT TTree", 2),
+    (UPROOT_SAME, 1),
+    ("uproot", 1),
+]
 BASKET_MEMORY = 100e6
+ENCODED = 20_000_000
+CODEC_AT_MOST = 1.05
 
 
 def dump(data: Path, folder: Path, entries: int) -> None:
@@ -63,10 +74,11 @@ def dump(data: Path, folder: Path, entries: int) -> None:
 
 def command(writer: str, threads: int, folder: Path, target: Path, build: Path) -> list[str]:
     """The call that writes."""
-    options = [str(folder), str(target), str(threads), str(CLUSTER), str(COMPRESSION)]
+    setting = COMPRESSION + 5 if writer == UPROOT_SAME else COMPRESSION
+    options = [str(folder), str(target), str(threads), str(CLUSTER), str(setting)]
     if writer == "ROOT TTree":
         return [str(compiled(HERE / "writers" / "root_write.cpp", build)), *options]
-    return [sys.executable, str(HERE / "writers" / "python_write.py"), writer, *options]
+    return [sys.executable, str(HERE / "writers" / "python_write.py"), writer.split()[0], *options]
 
 
 def run(writer: str, threads: int, folder: Path, scratch: Path, build: Path) -> dict[str, float]:
@@ -107,7 +119,8 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
         return median(each[quantity] for each in runs[writer, threads])
 
     asked: list[tuple[str, float, str, bool]] = []
-    for peer, threads, least in (("ROOT TTree", 1, 2.0), ("ROOT TTree", 2, 2.0), ("uproot", 1, 3.0)):
+    peers = (("ROOT TTree", 1, 2.0), ("ROOT TTree", 2, 2.0), (UPROOT_SAME, 1, 3.0), ("uproot", 1, 3.0))
+    for peer, threads, least in peers:
         for quantity in ("wall", "cpu"):
             gain = value(peer, threads, quantity) / value("sapwood", threads, quantity)
             what = f"{peer} / sapwood, {quantity} seconds, {threads} thread{'s' if threads > 1 else ''}"
@@ -139,13 +152,37 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
+def encoders(folder: Path, build: Path) -> str:
+    """A table of what the codec takes next to the bare libraries, on the first bytes of the columns."""
+    target = build / "encoders"
+    cargo = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir", str(target)]
+    subprocess.run([*cargo, "--manifest-path", str(HERE / "encoders" / "Cargo.toml")], check=True)
+    call = [str(target / "release" / "encoders"), str(folder / "data"), str(ENCODED)]
+    told = subprocess.run(call, check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
+    rows = []
+    for line in told.splitlines():
+        setting, codec, library, size, _ = line.split()
+        ratio = float(codec) / float(library)
+        holds = "yes" if ratio <= CODEC_AT_MOST else "no"
+        rows.append([setting, codec, library, f"{ratio:.3f}", f"{ENCODED / int(size):.2f}", holds])
+    head = [
+        "compression",
+        "codec, CPU s",
+        "bare library, CPU s",
+        "ratio",
+        "bytes before / after",
+        "at most 1.05",
+    ]
+    return "\n".join(table(head, rows)) + "\n"
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     data = os.environ.get("SAPWOOD_BENCH_DATA")
     parser.add_argument("--data", type=Path, required=data is None, default=data and Path(data))
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--writers", default="", help="only those whose name contains one of these words")
     parser.add_argument("--build", type=Path, help="folder for compiled programs; default: build in the data")
@@ -183,7 +220,7 @@ def main() -> None:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if len(chosen) == len(WRITERS):
         clusters = options.entries / CLUSTER
-        text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters)
+        text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters) + "\n" + encoders(folder, build)
         print(text)
         if options.markdown:
             options.markdown.write_text(text)
