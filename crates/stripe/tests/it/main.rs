@@ -1,5 +1,7 @@
 //! Datasets in stores in memory and in directories: what is committed is kept, whatever fails.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod budgets;
 mod care;
 mod conflicts;
