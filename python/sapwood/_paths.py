@@ -100,9 +100,16 @@ def is_file_object(candidate: object) -> bool:
     return callable(getattr(candidate, "read", None)) and callable(getattr(candidate, "seek", None))
 
 
+def is_dataset(path: str) -> bool:
+    """Whether a local path is that of a dataset, of which a version may be named: "ttbar@v12"."""
+    place, at, version = path.rpartition("@")
+    here = [path, place] if at and "/" not in version else [path]
+    return any(os.path.isfile(os.path.join(one, "fmt")) for one in here)
+
+
 def check_exists(path: str) -> None:
     """Raises the error that users know, with errno and file name, if a local file is missing."""
-    if not is_url(path) and not os.path.exists(path):
+    if not is_url(path) and not os.path.exists(path) and not is_dataset(path):
         error = FileNotFoundError(f"no such file: {path!r} (looked in {os.getcwd()!r})", url=path)
         error.errno, error.strerror, error.filename = errno.ENOENT, os.strerror(errno.ENOENT), path
         raise error

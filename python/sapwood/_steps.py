@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._border import core_errors
 from ._column import Form, contents
 from ._memory import memory_size
 from .errors import UsageError
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 # A step may be this much shorter than asked for, in order to end where a cluster ends: baskets that belong to
 # two steps are decompressed twice.
 _SHORTENED_AT_MOST = 0.5
+
+
+# Of bytes before and after compression.
+_USUAL_RATIO = 4.0
 
 
 def entry_range(num_entries: int, entry_start: int | None, entry_stop: int | None) -> tuple[int, int]:
@@ -53,6 +58,8 @@ def entry_steps(
     target = memory_size(step_size)
     if target < 1:
         raise UsageError(f"step_size is a positive size, not {step_size!r}")
+    with core_errors():
+        tree.core.find_baskets([branch.index for branch in branches], deadline=tree.file.options.deadline)
     clusters = boundaries(tree, branches, start, stop)
     grid = np.asarray([start, *clusters, stop])
     cumulative = _cumulative_bytes(branches, grid)
@@ -106,6 +113,8 @@ def _cumulative_bytes(branches: Sequence[Branch], grid: NDArray[Any]) -> NDArray
             continue
         stored = np.asarray([size for size, _ in branch.basket_sizes], dtype=float)
         weight = branch.uncompressed_bytes / stored.sum() if stored.sum() > 0 else 0.0
+        # Of a dataset, nobody counted it.
+        weight = weight or _USUAL_RATIO
         growth, per_entry = _growth(branch.form, branch.typename)
         decoded = stored * weight * growth + np.diff(edges) * per_entry
         before = np.concatenate([[0.0], np.cumsum(decoded)])

@@ -52,6 +52,11 @@ class File(Directory):
                 raise UsageError("replicas are of a file that is opened by its path or URL")
             else:
                 self._core = _core.File.open_object(where, _object_name(where), deadline=options.deadline)
+        self._dataset_tree = self._core.dataset_tree
+        if self._dataset_tree is not None:
+            # Its newest version may be another one soon: copies and later steps read this one.
+            url = self._core.url
+            self._reopen_by = url if is_url(url) else os.path.abspath(url)
         self._tell_closed = watch(self, self._core, self._opened)
 
     @property
@@ -71,8 +76,13 @@ class File(Directory):
         return by if by is not None and not is_url(by) else self._core.url
 
     @property
+    def dataset_tree(self) -> str | None:
+        """The path of the tree, if this is a dataset; else None."""
+        return self._dataset_tree
+
+    @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Bytes of the file; of a dataset, those of the baskets whose places are known so far."""
         return self._core.size
 
     @cached_property

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from ._paths import FileSpec, is_url, single_file
+from .errors import UsageError
 from .file import File
 from .options import OpenOptions, open_options
 
 
-def open(path: Any, *, deadline: float | None = None, threads: int | None = None, **options: Any) -> Any:
-    """Opens a ROOT file, or an object in it.
+def open(
+    path: Any,
+    *,
+    version: int | str | None = None,
+    as_of: datetime | float | None = None,
+    deadline: float | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Any:
+    """Opens a ROOT file, or an object in it; or a dataset of product stripes.
 
     Args:
         path: a path or URL, with the path of an object in the file after a colon: ``"file.root:dir/Tree"``.
             (Only ``.root:`` or ``.root.1:`` ends the name of a file.) A ``pathlib.Path`` is never split. Also
             ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes.
+        version: of a dataset: a number, or the name of a tag; may also stand behind its path:
+            ``"s3://bucket/ttbar@v12"``. Default: the newest.
+        as_of: of a dataset: the newest version at a moment, given as a ``datetime`` (with a time zone, or
+            local) or in seconds since 1970.
         deadline: seconds that this call, and each later read of the file, may take. Default: an hour (a
             server that does not answer is given up long before).
         threads: threads that decompress and decode. Default: the environment variable ``SAPWOOD_THREADS``,
@@ -37,7 +52,8 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
 
     Returns:
         A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
-        object (:mod:`sapwood.objects`) that the object path leads to.
+        object (:mod:`sapwood.objects`) that the object path leads to; of a dataset,
+        its tree.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -45,7 +61,10 @@ def open(path: Any, *, deadline: float | None = None, threads: int | None = None
         NotRootError, CorruptFileError: if it is not a (sound) ROOT file.
         DeadlineError: if it takes too long.
     """
-    return open_spec(single_file(path), open_options(deadline, threads, options))
+    spec = single_file(path)
+    if version is not None or as_of is not None:
+        spec = replace(spec, file=_at_version(spec.file, version, as_of))
+    return open_spec(spec, open_options(deadline, threads, options))
 
 
 def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
@@ -54,10 +73,23 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     if isinstance(where, str) and not is_url(where):
         where = os.path.expanduser(where)
     file = File(where, options)
-    if spec.object_path is None:
+    object_path = spec.object_path or file.dataset_tree
+    if object_path is None:
         return file
     try:
-        return file[spec.object_path]
+        return file[object_path]
     except BaseException:
         file.close()
         raise
+
+
+def _at_version(where: Any, version: int | str | None, as_of: datetime | float | None) -> str:
+    """The path or URL of a dataset at one of its versions."""
+    if not isinstance(where, str):
+        raise UsageError("a version is one of a dataset, which is opened by its path or URL")
+    if version is not None and as_of is not None:
+        raise UsageError("a dataset is opened at a version or as of a moment, not both")
+    if as_of is not None:
+        seconds = as_of.timestamp() if isinstance(as_of, datetime) else float(as_of)
+        return f"{where}@time:{round(seconds * 1000)}"
+    return f"{where}@v{version}" if isinstance(version, int) else f"{where}@{version}"

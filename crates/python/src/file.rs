@@ -126,6 +126,12 @@ impl File {
         Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
     }
 
+    /// The path of the tree, if it is a dataset.
+    #[getter]
+    fn dataset_tree(&self) -> PyResult<Option<String>> {
+        Ok(self.get()?.dataset_tree().map(str::to_owned))
+    }
+
     #[getter]
     fn root_version(&self) -> PyResult<u32> {
         Ok(self.get()?.header().version % 1_000_000)

@@ -26,6 +26,32 @@ fn read_options(threads: Option<usize>, seconds: Option<f64>) -> PyResult<ReadOp
     Ok(ReadOptions { threads, deadline: deadline(seconds)? })
 }
 
+fn find_baskets(
+    py: Python<'_>,
+    tree: &sapwood::Tree,
+    branches: &[usize],
+    deadline: Option<f64>,
+) -> PyResult<()> {
+    let deadline = self::deadline(deadline)?;
+    match tree.file().dataset_tree() {
+        None => Ok(()),
+        Some(_) => detached(py, |interrupt| tree.find_baskets(branches, deadline, interrupt)),
+    }
+}
+
+/// Those of all branches.
+fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
+    match tree.file().dataset_tree() {
+        None => Ok(()),
+        Some(_) => find_baskets(py, tree, &(0..tree.branches().len()).collect::<Vec<_>>(), None),
+    }
+}
+
+/// Bytes of the baskets of a branch of a dataset.
+fn stored_bytes(branch: &sapwood::Branch) -> u64 {
+    branch.baskets.iter().map(|basket| basket.len).sum()
+}
+
 /// A branch, or a member of the objects in it.
 #[derive(Clone, FromPyObject)]
 enum RequestArgument {
@@ -87,13 +113,23 @@ impl Tree {
     }
 
     #[getter]
-    fn compressed_bytes(&self) -> u64 {
-        self.0.metadata().zip_bytes
+    fn compressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        find_all(py, &self.0)?;
+        Ok(match self.0.file().dataset_tree() {
+            None => self.0.metadata().zip_bytes,
+            Some(_) => self.0.branches().iter().map(stored_bytes).sum(),
+        })
     }
 
     #[getter]
     fn uncompressed_bytes(&self) -> u64 {
         self.0.metadata().total_bytes
+    }
+
+    /// Finds where the baskets of some branches of a dataset lie, in one turnaround.
+    #[pyo3(signature = (branches, deadline=None))]
+    fn find_baskets(&self, py: Python<'_>, branches: Vec<usize>, deadline: Option<f64>) -> PyResult<()> {
+        find_baskets(py, &self.0, &branches, deadline)
     }
 
     #[getter]
@@ -341,8 +377,12 @@ impl Branch {
     }
 
     #[getter]
-    fn compressed_bytes(&self) -> u64 {
-        self.branch().zip_bytes
+    fn compressed_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        find_all(py, &self.tree)?;
+        Ok(match self.tree.file().dataset_tree() {
+            None => self.branch().zip_bytes,
+            Some(_) => stored_bytes(self.branch()),
+        })
     }
 
     #[getter]
@@ -359,18 +399,20 @@ impl Branch {
     }
 
     #[getter]
-    fn num_baskets(&self) -> usize {
-        self.branch().baskets.len()
+    fn num_baskets(&self, py: Python<'_>) -> PyResult<usize> {
+        find_all(py, &self.tree)?;
+        Ok(self.branch().baskets.len())
     }
 
     /// First entry, entries, byte offset, bytes on file, whether it is stored in the tree's record.
-    fn baskets(&self) -> Vec<(u64, u64, u64, u64, bool)> {
+    fn baskets(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64, u64, u64, bool)>> {
+        find_baskets(py, &self.tree, &[self.index], None)?;
         let baskets = self.branch().baskets.iter();
-        baskets
+        Ok(baskets
             .map(|basket| {
                 (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
             })
-            .collect()
+            .collect())
     }
 }
 

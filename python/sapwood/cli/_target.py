@@ -64,8 +64,10 @@ def trees_in(directory: Any) -> list[str]:
 
 def is_directory(text: str) -> bool:
     """Whether it names a directory of files: one of this machine, or a URL that ends in a slash."""
-    from .._paths import is_url
+    from .._paths import is_dataset, is_url
 
+    if not is_url(text) and is_dataset(text):
+        return False
     return text.partition("?")[0].endswith("/") if is_url(text) else os.path.isdir(text)
 
 
