@@ -1,9 +1,13 @@
 """The format of datasets is as docs/specs/stripe.md says: a reader that knows only this text reads them."""
 
+import io
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from sapwood import _core
 
 sys.path.insert(0, str(Path(__file__).parent))
 import stripe_reader
@@ -54,3 +58,56 @@ def test_indexes_of_events_are_as_specified() -> None:
     np.testing.assert_array_equal(runs, 273_158 + entries // 1000)
     np.testing.assert_array_equal(lumis, 1 + entries % 1000 // 100)
     np.testing.assert_array_equal(events, entries * 7919 % 65_537 + (1 << 33))
+
+
+def test_a_dataset_is_read_by_a_reader_that_knows_only_the_text(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    counts = np.arange(1000, dtype=np.int32) % 4
+    pt = np.arange(counts.sum(), dtype=np.float32) / 8
+    columns = {
+        "run": np.full(1000, 7, np.uint32),
+        "luminosityBlock": (np.arange(1000) // 100).astype(np.uint32),
+        "event": np.arange(1000, dtype=np.uint64)[::-1] * 3,
+        "MET_pt": np.sqrt(np.arange(1000, dtype=np.float32)),
+    }
+    types = {name: column.dtype for name, column in columns.items()}
+    ak = pytest.importorskip("awkward")
+    with uproot.recreate(tmp_path / "in.root") as file:
+        tree = file.mktree("Events", {**types, "Jet_pt": "var * float32"}, counter_name=lambda _: "nJet")
+        tree.extend({**columns, "Jet_pt": ak.unflatten(pt, counts)})
+    writing = {"compression": None, "stripe_size": 2000, "batch": 144, "group": True, "pad": 0}
+    writing |= {"threads": None, "who": None, "job": None, "parameters": {}}
+    place = _core.Stripes(str(tmp_path / "dataset"))
+    place.create("Events", [(str(tmp_path / "in.root"), {})], writing)
+    place.append([(str(tmp_path / "in.root"), {})], writing)
+
+    dataset = stripe_reader.Dataset(tmp_path / "dataset")
+    assert [segment["entries"] for segment in dataset.description["segments"]] == [1000, 1000]
+    wanted = {**columns, "nJet": counts, "Jet_pt": pt}
+    found = set()
+    for product in dataset.description["products"]:
+        schema = uproot.open(io.BytesIO(dataset.schemas[0]))["Events"]
+        for number, place in enumerate(product["branches"]):
+            name = schema.keys(recursive=True)[place]
+            baskets = list(dataset.baskets(product, number))
+            assert sum(entries for entries, _ in baskets) == 2000
+            assert len(baskets) > 2 and all(entries <= 144 for entries, _ in baskets)
+            values, first = [], 0
+            for entries, content in baskets:
+                # Offsets of the entries follow the values of jagged columns.
+                jagged = counts[np.arange(first, first + entries) % 1000]
+                size = int(jagged.sum()) if name == "Jet_pt" else entries
+                values.append(np.frombuffer(content, wanted[name].dtype.newbyteorder(">"), size))
+                first += entries
+            np.testing.assert_array_equal(np.concatenate(values), np.tile(wanted[name], 2))
+            found.add(name)
+    assert found == set(wanted)
+    for segment in dataset.description["segments"]:
+        name = segment["events"]["id"]
+        index = (tmp_path / "dataset" / "d" / name[-2:] / name).read_bytes()
+        assert stripe_reader.checksum(index) == segment["events"]["checksum"]
+        for column, wanted_column in zip(
+            stripe_reader.events(index), list(columns.values())[:3], strict=True
+        ):
+            np.testing.assert_array_equal(column, wanted_column)
+        assert segment["auxiliary"]["len"] > 0
