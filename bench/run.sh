@@ -1,11 +1,11 @@
 #!/bin/sh
-# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, stripe, studies): installs the peers, makes the inputs
+# All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, repack, stripe, studies): installs the peers, makes the inputs
 # that are missing, measures, writes the tables to build/bench and the documents.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
-parts=${*:-local memory objects remote learned sources write stripe studies}
+parts=${*:-local memory objects remote learned sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
 export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
