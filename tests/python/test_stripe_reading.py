@@ -1,0 +1,158 @@
+"""Datasets of product stripes are read as the files they were made of, in a directory and in a bucket."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sapwood
+from sapwood import _core, errors
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import s3_server
+
+ak = pytest.importorskip("awkward")
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+WRITING: dict[str, Any] = {
+    "compression": None, "stripe_size": None, "batch": None, "group": True, "pad": 0,
+    "threads": None, "who": None, "job": None, "parameters": {},
+}  # fmt: skip
+
+
+def create(place: str, file: Path, tree: str = "Events") -> None:
+    """Creates a dataset of a file, in batches of 100 entries."""
+    _core.Stripes(place).create(tree, [(str(file), {})], WRITING | {"batch": 100})
+
+
+def append(place: str, file: Path) -> None:
+    """Appends the entries of a file."""
+    _core.Stripes(place).append([(str(file), {})], WRITING | {"batch": 100})
+
+
+@pytest.fixture(scope="module")
+def place(events_file: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A dataset with two versions that have entries: the events once, and twice."""
+    place = str(tmp_path_factory.mktemp("datasets") / "ttbar")
+    create(place, events_file)
+    append(place, events_file)
+    return place
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether all columns are equal, NaN with NaN."""
+    return bool(ak.array_equal(one, other, equal_nan=True))
+
+
+def test_a_dataset_is_a_tree_like_any_other(place: str, events_file: Path) -> None:
+    with sapwood.open(f"{events_file}:Events").file as file, sapwood.open(place).file as dataset:
+        tree, other = file["Events"], dataset["Events"]
+        assert isinstance(sapwood.open(place), sapwood.Tree)
+        assert set(other.keys()) == set(tree.keys())
+        assert other.typenames() == tree.typenames()
+        assert other.num_entries == 2 * tree.num_entries
+        names = tree.keys()
+        expected = tree.arrays(names)
+        twice = ak.concatenate([expected, expected])
+        assert same(other.arrays(names), twice)
+        assert same(other.arrays(["met"], entry_start=900, entry_stop=1100).met, twice.met[900:1100])
+        steps = list(other.iterate(["Jet_pt", "name"], step_size="20 kB"))
+        assert len(steps) > 1
+        assert same(ak.concatenate(steps), twice[["Jet_pt", "name"]])
+        assert same(other.arrays(["weight"], cut="met > 60"), twice[["weight"]][twice.met > 60])
+        assert other["met"].num_baskets > 0 and other.compressed_bytes > 0
+        assert [event.met for event in other.events()] == twice.met.to_list()
+
+
+def test_versions_are_named_in_the_path_or_by_arguments(place: str, events_file: Path) -> None:
+    entries = sapwood.open(f"{events_file}:Events").num_entries
+    first = 2
+    for tree in (sapwood.open(f"{place}@v{first}"), sapwood.open(place, version=first)):
+        assert tree.num_entries == entries
+        assert tree.file.file_path.endswith(f"ttbar@v{first}")
+    latest = sapwood.open(place, as_of=time.time() + 3600)
+    assert latest.num_entries == 2 * entries
+    with pytest.raises(errors.SapwoodError, match="no version 99"):
+        sapwood.open(f"{place}@v99")
+    with pytest.raises(errors.SapwoodError, match="no tag 'gold'"):
+        sapwood.open(f"{place}@gold")
+    with pytest.raises(errors.SapwoodError, match="not there at that time"):
+        sapwood.open(place, as_of=1)
+    with pytest.raises(errors.UsageError, match="not both"):
+        sapwood.open(place, version=2, as_of=1)
+    with pytest.raises(FileNotFoundError):
+        sapwood.open(f"{place}x@v1")
+
+
+def test_copies_read_the_version_that_was_opened(place: str, tmp_path: Path, events_file: Path) -> None:
+    own = str(tmp_path / "own")
+    create(own, events_file)
+    tree = sapwood.open(own)
+    stored = pickle.dumps(tree)
+    append(own, events_file)
+    assert sapwood.open(own).num_entries == 2 * tree.num_entries
+    assert pickle.loads(stored).num_entries == tree.num_entries
+
+
+def test_a_list_of_places_may_have_files_and_datasets(place: str, events_file: Path) -> None:
+    both = sapwood.concatenate([place, f"{events_file}:Events"], ["met"])
+    assert len(both) == 3 * sapwood.open(f"{events_file}:Events").num_entries
+
+
+OBJECTS = [("edm/edm.root", "Events"), ("xaod/xaod.root", "CollectionTree"), ("trees/split.root", None)]
+
+
+@pytest.mark.parametrize(("name", "path"), OBJECTS)
+def test_objects_are_read_from_stripes_as_from_files(name: str, path: str | None, tmp_path: Path) -> None:
+    with sapwood.open(DATA / name) as file:
+        path = path or file.keys(filter_classname="TTree", cycle=False)[0]
+        create(str(tmp_path / "ds"), DATA / name, path)
+        tree, other = file[path], sapwood.open(tmp_path / "ds")
+        names = [name for name in tree if tree[name].form is not None]
+        assert names
+        for name in names:
+            assert same(other[name].array(), tree[name].array()), name
+
+
+def test_a_lost_object_is_told_and_all_others_are_read(tmp_path: Path, events_file: Path) -> None:
+    place = tmp_path / "ds"
+    create(str(place), events_file)
+    for file in place.glob("d/*/*"):
+        file.unlink()
+    tree = sapwood.open(place)
+    with pytest.raises(errors.CorruptFileError, match="the product 'vertex' are lost"):
+        tree["vertex"].array()
+
+
+@pytest.mark.skipif(s3_server.missing() is not None, reason=f"s3:// is not tested: {s3_server.missing()}")
+class TestBucket:
+    @pytest.fixture
+    def server(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[s3_server.Server]:
+        for name in list(os.environ):
+            if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
+                monkeypatch.delenv(name)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        with s3_server.s3_server() as server:
+            for name, value in server.variables.items():
+                monkeypatch.setenv(name, value)
+            yield server
+
+    def test_a_dataset_in_a_bucket(self, server: s3_server.Server, events_file: Path) -> None:
+        create("s3://data/sets/ttbar", events_file)
+        expected = sapwood.open(f"{events_file}:Events").arrays()
+        tree = sapwood.open("s3://data/sets/ttbar")
+        assert tree.core.is_distant
+        assert tree.file.report().requests == 3
+        assert same(tree.arrays(expected.fields), expected)
+        assert sum(map(len, tree.iterate(["met"], step_size=100))) == len(expected)
+        assert same(ak.concatenate([chunk.met for chunk in tree.lazy()]), expected.met)
+        with pytest.raises(FileNotFoundError, match="no dataset"):
+            sapwood.open("s3://data/sets/nothing")
