@@ -232,6 +232,8 @@ class _opened:
         self._file = source if isinstance(source, File) else open_spec(single_file(source), options)
         if not isinstance(self._file, File):
             self._file.file.close()
+            if self._file.file.dataset_tree is not None:
+                raise UsageError(f"{source!r} is a dataset: 'sapwood stripe export' makes a file of it")
             raise UsageError(
                 f"{source!r} is not a file as a whole",
                 hint="name the tree with tree=, or trees= for it alone",

@@ -83,5 +83,5 @@ def plain(value: Any) -> Any:
 
 
 def ratio(uncompressed: int, compressed: int) -> str:
-    """How much smaller compression made something."""
-    return f"{uncompressed / compressed:.2f}" if compressed else "-"
+    """How much smaller compression made something; of datasets it is not known."""
+    return f"{uncompressed / compressed:.2f}" if compressed and uncompressed else "-"

@@ -177,7 +177,7 @@ def _print(rows: list[dict[str, Any]], long: bool) -> None:
                 f"{tree['entries']:,}",
                 f"{tree['branches']:,}",
                 human_bytes(compressed),
-                human_bytes(uncompressed),
+                human_bytes(uncompressed) if uncompressed else "-",
                 ratio(uncompressed, compressed),
                 tree["compression"] or "-",
             ]

@@ -174,7 +174,7 @@ def _sizes(row: dict[str, Any]) -> list[str]:
     mean = row["mean_basket_bytes"]
     return [
         human_bytes(row["compressed_bytes"]),
-        human_bytes(row["uncompressed_bytes"]),
+        human_bytes(row["uncompressed_bytes"]) if row["uncompressed_bytes"] else "-",
         ratio(row["uncompressed_bytes"], row["compressed_bytes"]),
         f"{row['baskets']:,}",
         "-" if mean is None else human_bytes(mean),
