@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -102,12 +103,118 @@ def test_entries_are_added_to_a_tree(tmp_path: Path, cluster_entries: int) -> No
         assert by_root["dir/Events"]["name"] == expected["name"]
 
 
-def test_trees_of_others_are_not_extended(tmp_path: Path) -> None:
+def more(first: int, last: int) -> dict[str, Any]:
+    """Entries of the trees of others."""
+    numbers = np.arange(first, last)
+    return {
+        "x": numbers,
+        "flag": numbers % 3 == 0,
+        "p4": np.repeat(numbers, 4).reshape(-1, 4) / 2,
+        "Jet_pt": ak.Array([[float(n)] * (n % 7) for n in numbers]),
+        "Jet_id": ak.Array([[n] * (n % 7) for n in numbers]),
+    }
+
+
+def extend_in_steps(path: Path, columns: Any, steps: list[int]) -> None:
+    for first, last in itertools.pairwise(steps):
+        with sapwood.update(path) as file:
+            assert file["Events"].num_entries == first
+            file["Events"].extend(columns(first, last))
+
+
+def as_lists(values: list[Any]) -> list[Any]:
+    """As ROOT tells them: a number is a list, too."""
+    return [value if isinstance(value, (list, str)) else [value] for value in values]
+
+
+def test_trees_of_uproot_are_extended(tmp_path: Path) -> None:
+    path = tmp_path / "uproot.root"
+    start = more(0, 120)
+    start["Jet"] = ak.zip({"pt": start.pop("Jet_pt"), "id": start.pop("Jet_id")})
+    types = {"x": "int64", "flag": "bool", "p4": np.dtype(("f8", (4,))), "Jet": start["Jet"].type.content}
+    with uproot.recreate(path) as theirs:
+        tree = theirs.mktree("Events", types)
+        for first, last in ((0, 100), (100, 120)):
+            tree.extend({name: array[first:last] for name, array in start.items()})
+    extend_in_steps(path, more, [120, 130, 131, 5000])
+    expected = {name: ak.to_list(values) for name, values in more(0, 5000).items()}
+    with uproot.open(path) as file, sapwood.open(f"{path}:Events") as ours:
+        for name, values in expected.items():
+            assert file["Events"][name].array().to_list() == values, name
+            assert ours[name].array().to_list() == values, name
+    if python_with_root():
+        (by_root,) = read_by_root(path)
+        for name, values in expected.items():
+            assert by_root["Events"][name] == as_lists(values), name
+
+
+def test_trees_with_texts_of_others_are_not_extended(tmp_path: Path) -> None:
     path = tmp_path / "uproot.root"
     with uproot.recreate(path) as theirs:
-        theirs.mktree("Events", {"x": "int64"}).extend({"x": np.arange(100)})
-    with sapwood.update(path) as file, pytest.raises(UnsupportedTypeError, match="trees that sapwood wrote"):
+        theirs.mktree("Events", {"x": "int64", "text": "string"}).extend(
+            {"x": np.arange(3), "text": ["a"] * 3}
+        )
+    before = path.read_bytes()
+    with (
+        sapwood.update(path) as file,
+        pytest.raises(UnsupportedTypeError, match=r"text.*not of a kind|not of a kind.*text"),
+    ):
         file["Events"]
+    assert path.read_bytes() == before
+
+
+BY_ROOT = """
+import sys, ROOT
+file = ROOT.TFile(sys.argv[1], "RECREATE", "", 404)
+tree = ROOT.TTree("Events", "by ROOT")
+tree.SetAutoFlush(300)
+ROOT.gInterpreter.Declare('''
+void fill(TTree &tree) {
+   int x, nJet; float pt[100]; double p4[4]; std::vector<float> v; std::vector<int> w;
+   std::string s;
+   tree.Branch("x", &x, "x/I"); tree.Branch("nJet", &nJet, "nJet/I");
+   tree.Branch("Jet_pt", pt, "Jet_pt[nJet]/F", 1500); tree.Branch("p4", p4, "p4[4]/D", 2000);
+   tree.Branch("v", &v); tree.Branch("w", &w); tree.Branch("s", &s);
+   tree.GetUserInfo()->Add(new TNamed("author", "nobody"));
+   for (x = 0; x < 1000; x++) {
+      nJet = x % 5; for (int i = 0; i < 5; i++) pt[i] = x; for (auto &p : p4) p = x / 2.;
+      v.assign(x % 4, x); w.assign(x % 3, x); s = std::to_string(x); tree.Fill();
+   }
+}''')
+ROOT.fill(tree)
+tree.SetAlias("twice", "2 * x")
+tree.Write()
+file.Close()
+"""
+
+
+def as_root_filled(first: int, last: int) -> dict[str, Any]:
+    numbers = np.arange(first, last)
+    return {
+        "x": numbers,
+        "Jet_pt": ak.Array([[float(n)] * (n % 50) for n in numbers]),
+        "p4": np.repeat(numbers, 4).reshape(-1, 4) / 2,
+        "v": ak.Array([[float(n)] * (n % 4) for n in numbers]),
+        "w": ak.Array([[n] * (n % 3) for n in numbers]),
+        "s": [str(n) for n in numbers],
+    }
+
+
+@pytest.mark.skipif(python_with_root() is None, reason="ROOT is not here; see SAPWOOD_BENCH_PYTHON")
+def test_trees_of_root_are_extended(tmp_path: Path) -> None:
+    path = tmp_path / "root.root"
+    subprocess.run([str(python_with_root()), "-c", BY_ROOT, str(path)], check=True, timeout=120)
+    extend_in_steps(path, as_root_filled, [1000, 1010, 3000])
+    whole = as_root_filled(0, 3000)
+    whole["Jet_pt"] = ak.Array([[float(n)] * (n % (5 if n < 1000 else 50)) for n in range(3000)])
+    (by_root,) = read_by_root(path)
+    with uproot.open(path) as file, sapwood.open(f"{path}:Events") as ours:
+        assert file["Events"].aliases == {"twice": "2 * x"}
+        for name, values in whole.items():
+            values = ak.to_list(values)
+            assert file["Events"][name].array().to_list() == values, name
+            assert ours[name].array().to_list() == values, name
+            assert by_root["Events"][name] == as_lists(values), name
 
 
 def test_a_second_object_of_a_name_is_its_next_cycle(path: Path) -> None:

@@ -82,8 +82,9 @@ def update(
 
     What is in the file stays as it is, and can be read meanwhile. What is added is there at the end of the
     ``with`` block; if that ends with an exception, or the process is killed, the file holds what it held
-    before. A second object of a name becomes its next cycle. To trees that sapwood wrote, entries can be
-    added: ``file["Events"].extend({"met": …})``, with a column for each branch that does not count others.
+    before. A second object of a name becomes its next cycle. Entries can be added to trees, also to those of
+    ROOT and uproot, if their branches are of the kinds that are written:
+    ``file["Events"].extend({"met": …})``, with a column for each branch that does not count others.
 
     Args:
         path: a path; nobody else may be adding to the file.
@@ -232,7 +233,7 @@ class WritableFile:
 
         Raises:
             KeyInFileError: if there is none of that path.
-            UnsupportedTypeError: if it was in the file, and sapwood did not write it.
+            UnsupportedTypeError: if it was in the file, and has branches of other kinds than are written.
         """
         path = path.strip("/")
         if path in self._before and path not in self._items:

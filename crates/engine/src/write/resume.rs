@@ -76,7 +76,7 @@ impl Before {
             &StreamerInfos::default(),
         );
         let tree = tree.map_err(|error| record.locate("the tree", &error))?;
-        TreeBuilder::resume(&tree, &record.payload, record.key_len, CLUSTER)
+        TreeBuilder::resume(&tree, &record.payload, record.key_len, self.size, CLUSTER)
     }
 
     fn bytes(&self, key: &Key) -> Result<Bytes> {

@@ -130,7 +130,7 @@ impl Writer {
     /// becomes a free segment.
     ///
     /// # Errors
-    /// `Missing` if there is none; `Unsupported` for trees that sapwood did not write.
+    /// `Missing` if there is none; `Unsupported` if it has branches of other kinds than are written.
     pub fn tree_again(&mut self, path: &str) -> Result<TreeId> {
         self.usable()?;
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -294,7 +294,9 @@ fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Resu
     for info in descriptions_for(tree.builder.classes())? {
         file.descriptions().add(&info)?;
     }
-    file.object(tree.directory, "TTree", &tree.name, &tree.title, |buffer| tree.builder.record(buffer))?;
+    let key = NewKey::new("TTree", &tree.name, &tree.title, file.wide());
+    let record = tree.builder.record(key.len())?;
+    file.object(tree.directory, "TTree", &tree.name, &tree.title, |buffer| buffer.bytes(&record))?;
     if let Some((cycle, _)) = tree.replaces {
         file.remove(tree.directory, &tree.name, cycle)?;
     }

@@ -3,6 +3,7 @@
 use super::clusters::{ClusterSize, Clusters};
 use super::columns::{self, ColumnView};
 use super::fill::{Filler, Full, Packed};
+use super::kept::Kept;
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
 use rayon::prelude::*;
@@ -41,6 +42,8 @@ pub struct TreeBuilder {
     clusters: Clusters,
     entries: u64,
     ended: bool,
+    /// The record of a tree that somebody else wrote.
+    kept: Option<Kept>,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl TreeBuilder {
             specs,
             entries: 0,
             ended: false,
+            kept: None,
         })
     }
 
@@ -107,6 +111,12 @@ impl TreeBuilder {
             branch.filler.go_on(self.entries, maximum);
             (branch.placed, branch.total_bytes, branch.zip_bytes) = (placed, total_bytes, zip_bytes);
         }
+    }
+
+    /// Keeps a record as it is, but for what changes; a new cluster begins.
+    pub(super) fn keep(&mut self, kept: Kept) {
+        self.kept = Some(kept);
+        self.clusters.go_on(0);
     }
 
     /// The branches.
@@ -141,12 +151,19 @@ impl TreeBuilder {
     /// more use.
     pub fn fill(&mut self, columns: &[ColumnView<'_>], entries: Range<usize>) -> Result<()> {
         let specs = &self.specs;
+        let ends = self.clusters.ends_with(entries.len() as u64);
         self.branches.par_iter_mut().zip(columns).zip(specs).try_for_each(|((branch, column), spec)| {
             let mut full = Vec::new();
             branch
                 .filler
                 .fill(column, entries.clone(), &mut full)
-                .and_then(|()| branch.pack(full))
+                .and_then(|()| {
+                    // At once: so there is never the content of more than one branch for each thread.
+                    if ends {
+                        branch.filler.end(&mut full);
+                    }
+                    branch.pack(full)
+                })
                 .map_err(|error| error.branch(&spec.name))
         })?;
         self.entries += entries.len() as u64;
@@ -184,10 +201,13 @@ impl TreeBuilder {
     /// `Limit` without memory.
     pub fn end_cluster(&mut self) -> Result<Vec<Basket>> {
         self.ended |= self.clusters.is_full();
+        if let Some(kept) = &mut self.kept {
+            kept.end_cluster(self.clusters.open());
+        }
         self.clusters.end();
         self.branches.par_iter_mut().try_for_each(|branch| {
             let mut full = Vec::new();
-            branch.filler.close(&mut full);
+            branch.filler.end(&mut full);
             branch.pack(full)
         })?;
         let mut baskets = Vec::new();
@@ -209,8 +229,11 @@ impl TreeBuilder {
         }
     }
 
-    /// Writes the payload of the tree's record. All baskets must have been placed.
-    pub fn record(&self, buffer: &mut Buffer) {
+    /// The payload of the tree's record, behind a key of `key_len` bytes. All baskets must have been placed.
+    ///
+    /// # Errors
+    /// `Limit` if it is too long; `Unsupported` if the tree is too old for what it is to say.
+    pub fn record(&self, key_len: u32) -> Result<Vec<u8>> {
         let branches = self.branches.iter().zip(&self.specs).map(|(branch, spec)| BranchState {
             spec,
             baskets: &branch.placed,
@@ -226,11 +249,19 @@ impl TreeBuilder {
             cluster: self.clusters.entries().filter(|_| self.ended),
             branches: branches.collect(),
         };
-        record::put(buffer, &tree);
+        if let Some(kept) = &self.kept {
+            return kept.record(key_len, &tree);
+        }
+        let mut buffer = Buffer::new(key_len);
+        record::put(&mut buffer, &tree);
+        buffer.finish()
     }
 
-    /// The classes of the objects in the record, which the file must describe.
+    /// The classes of the objects in the record, which the file must describe: none in one that others wrote.
     pub fn classes(&self) -> BTreeSet<&'static str> {
+        if self.kept.is_some() {
+            return BTreeSet::new();
+        }
         let mut classes = BTreeSet::from(["TTree", "TBranch"]);
         for spec in &self.specs {
             classes.insert(record::leaf_class(&spec.storage).0);

@@ -64,6 +64,16 @@ impl Clusters {
         }
     }
 
+    /// True if the open cluster has all its entries with so many more.
+    pub(super) fn ends_with(&self, entries: u64) -> bool {
+        self.entries.is_some_and(|all| self.open + entries >= all)
+    }
+
+    /// Entries of the open cluster.
+    pub(super) fn open(&self) -> u64 {
+        self.open
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.entries.is_some_and(|entries| self.open >= entries)
     }

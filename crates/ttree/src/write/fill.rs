@@ -142,13 +142,18 @@ impl Filler {
         Ok(())
     }
 
-    /// Ends the open basket, if it has entries.
-    pub(super) fn close(&mut self, full: &mut Vec<Full>) {
+    /// Ends the open basket, if it has entries, at the end of a cluster: it keeps no room for the next one.
+    pub(super) fn end(&mut self, full: &mut Vec<Full>) {
+        self.close(full, 0);
+    }
+
+    /// Ends the open basket, if it has entries, with room for as many bytes in the next one.
+    fn close(&mut self, full: &mut Vec<Full>, room: usize) {
         if self.entries == 0 {
             return;
         }
         let data_len = self.data.len();
-        let next = Vec::with_capacity(data_len);
+        let next = Vec::with_capacity(room);
         let mut content = std::mem::replace(&mut self.data, next);
         let mut per_entry = self.entries + 1;
         match self.storage.entry_size() {
@@ -183,7 +188,7 @@ impl Filler {
         self.starts.push(start as u32);
         self.entries += 1;
         if self.is_full(self.data.len(), len) {
-            self.close(full);
+            self.close(full, self.data.len());
         }
         Ok(())
     }
@@ -210,7 +215,7 @@ impl Filler {
             put(&mut self.data, values.get(from * size..to * size).unwrap_or_default(), primitive);
             self.entries += (to - from) as u32;
             if to - from == fitting {
-                self.close(full);
+                self.close(full, self.data.len());
             }
             from = to;
         }
@@ -243,7 +248,7 @@ impl Filler {
             let items = first * size..offsets.get(entry) * size;
             put(&mut self.data, column.buffer(1).get(items).unwrap_or_default(), primitive);
             if ends {
-                self.close(full);
+                self.close(full, self.data.len());
             }
         }
         Ok(())

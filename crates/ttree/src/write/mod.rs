@@ -8,6 +8,7 @@ mod builder;
 mod clusters;
 mod columns;
 mod fill;
+mod kept;
 mod record;
 mod resume;
 mod schema;

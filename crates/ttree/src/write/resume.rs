@@ -2,25 +2,33 @@
 
 use super::builder::TreeBuilder;
 use super::clusters::ClusterSize;
+use super::kept::Kept;
 use super::record::PlacedBasket;
 use super::schema::{BranchSpec, Item, Storage, cpp_name};
-use crate::{Branch, BranchKind, Leaf, LeafKind, Tree};
+use crate::{Branch, BranchKind, Leaf, LeafKind, Tree, TreeOutline};
+use bytes::Bytes;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Primitive, Result};
-use sapwood_tfile::write::Buffer;
+use sapwood_tfile::StreamerInfos;
 
 impl TreeBuilder {
-    /// Takes up a tree from the payload of its record, which stood behind a key of `key_len` bytes, and what
-    /// [`Tree::parse`] found in it. The open cluster goes on; if no cluster has ended yet, `cluster` says how large they
+    /// Takes up a tree from the payload of its record, which stood behind a key of `key_len` bytes in a file of
+    /// `file_size` bytes, and what [`Tree::parse`] found in it. If no cluster has ended yet, `cluster` says how large they
     /// are.
     ///
-    /// A tree can be taken up if its record, written anew, is the same byte for byte: nothing of it is lost then.
+    /// In a tree whose record, written anew, is the same byte for byte, the open cluster goes on. Of any other, the record
+    /// is kept but for its numbers, and a new cluster begins.
     ///
     /// # Errors
-    /// `Unsupported` for all other trees.
-    pub fn resume(tree: &Tree, payload: &[u8], key_len: u32, cluster: ClusterSize) -> Result<TreeBuilder> {
-        let specs =
-            tree.branches.iter().map(spec).collect::<Option<Vec<_>>>().ok_or_else(|| foreign(tree))?;
+    /// `Unsupported`, with the branch, if one is of a kind that is not written.
+    pub fn resume(
+        tree: &Tree,
+        payload: &Bytes,
+        key_len: u32,
+        file_size: u64,
+        cluster: ClusterSize,
+    ) -> Result<TreeBuilder> {
+        let specs = tree.branches.iter().map(|branch| spec(branch).ok_or_else(|| foreign(tree, branch)));
         let (size, open) = match tree.cluster_starts.get(..2) {
             Some([first, second]) if second > first => {
                 let size = second - first;
@@ -28,27 +36,71 @@ impl TreeBuilder {
             }
             _ => (cluster, tree.entries),
         };
-        let mut builder = TreeBuilder::new(&tree.name, &tree.title, specs, size)?;
+        let specs = specs.collect::<Result<Vec<_>>>()?;
+        let mut builder = TreeBuilder::new(&tree.name, &tree.title, specs, size)
+            .map_err(|error| Error::unsupported("entries cannot be added to the tree").caused_by(error))?;
         builder.go_on(tree.entries, open, tree.cluster_starts.len() > 1);
         for (place, branch) in tree.branches.iter().enumerate() {
             let placed = branch.baskets.iter().map(placed).collect::<Option<Vec<_>>>();
             let maximum = branch.leaves.first().map_or(0, |leaf| leaf.maximum);
             let (total, zip) = (branch.total_bytes, branch.zip_bytes);
             let maximum = u64::try_from(maximum).unwrap_or(0);
-            builder.go_on_with(place, placed.ok_or_else(|| foreign(tree))?, maximum, (total, zip));
+            let placed = placed.ok_or_else(|| foreign(tree, branch))?;
+            builder.go_on_with(place, placed, maximum, (total, zip));
         }
-        let mut buffer = Buffer::new(key_len);
-        builder.record(&mut buffer);
-        if buffer.finish()? == payload { Ok(builder) } else { Err(foreign(tree)) }
+        if builder.record(key_len)? == *payload {
+            return Ok(builder);
+        }
+        if let Some(branch) = tree.branches.iter().find(|branch| !can_grow(tree, branch)) {
+            return Err(foreign(tree, branch));
+        }
+        let streamers = StreamerInfos::default();
+        let outline = TreeOutline::parse(&tree.class_name, payload, key_len, file_size, &streamers)?;
+        if outline.branches.len() != tree.branches.len() {
+            return Err(Error::unsupported("entries cannot be added to a tree with references"));
+        }
+        builder.keep(Kept::new(tree, outline));
+        Ok(builder)
     }
 }
 
-fn foreign(tree: &Tree) -> Error {
+/// True if a branch that somebody else wrote takes baskets as they are written here.
+fn can_grow(tree: &Tree, branch: &Branch) -> bool {
+    let whole = (branch.first_entry, branch.entries) == (0, tree.entries);
+    let plain = branch.parent.is_none() && branch.children.is_empty() && branch.io_bits == 0;
+    let here = branch.file_name.is_empty() && branch.broken.is_none();
+    let fits = branch.leaves.iter().all(|leaf| match spec(branch).map(|spec| spec.storage) {
+        Some(Storage::Numbers { primitive, dims }) => {
+            branch.entry_offset_len == 0 && leaf_holds(leaf, primitive, &dims)
+        }
+        Some(Storage::Counted { primitive, dims, .. }) => {
+            branch.entry_offset_len != 0 && leaf_holds(leaf, primitive, &dims)
+        }
+        // Readers make room for the longest text, and where the leaf says how long that is, it cannot be changed.
+        Some(Storage::Text) | None => false,
+        Some(Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
+    });
+    let element = match &branch.kind {
+        BranchKind::Element(element) => {
+            element.id == -1 && element.element_type <= 0 && element.branch_count.is_none()
+        }
+        _ => true,
+    };
+    whole && plain && here && fits && element
+}
+
+fn leaf_holds(leaf: &Leaf, primitive: Primitive, dims: &[usize]) -> bool {
+    let items = dims.iter().try_fold(1_usize, |items, dim| items.checked_mul(*dim));
+    items == usize::try_from(leaf.len).ok() && usize::try_from(leaf.len_type) == Ok(primitive.size())
+}
+
+fn foreign(tree: &Tree, branch: &Branch) -> Error {
     Error::unsupported(format!(
-        "entries can only be added to trees that sapwood wrote, and '{}' is not one",
+        "no entries can be added to '{}': this branch is not of a kind that is written",
         tree.name
     ))
-    .hint("write another tree, and merge the two")
+    .branch(&branch.name)
+    .hint("write another tree with branches of other kinds")
 }
 
 fn placed(basket: &crate::BasketRef) -> Option<PlacedBasket> {
@@ -69,7 +121,8 @@ fn spec(branch: &Branch) -> Option<BranchSpec> {
         name: branch.name.clone(),
         title: Some(branch.title.clone()),
         storage,
-        compression: Compression::from_number(branch.compression).ok()?,
+        // What nobody writes any more, and branches that have none of their own.
+        compression: Compression::from_number(branch.compression).unwrap_or_default(),
         basket_size: branch.basket_size,
     })
 }
@@ -91,7 +144,8 @@ fn plain(leaf: &Leaf) -> Option<Storage> {
     let brackets = leaf.title.split('[').skip(1).map(|rest| rest.trim_end_matches(']'));
     let dims = brackets.filter_map(|dim| dim.parse().ok()).collect();
     Some(match leaf.count {
-        Some((counter, _)) => Storage::Counted { primitive, dims, counter },
+        Some((counter, 0)) => Storage::Counted { primitive, dims, counter },
+        Some(_) => return None,
         None => Storage::Numbers { primitive, dims },
     })
 }
