@@ -20,6 +20,8 @@ pub struct LayoutOptions {
     pub batch: Option<u64>,
     /// Entries that a chosen batch may have.
     pub batch_bounds: RangeInclusive<u64>,
+    /// Entries of the segment, if they are known: batches may never be full.
+    pub entries: Option<u64>,
     /// Whether products that are small share objects.
     pub group: bool,
     /// What the store fills objects up to, in bytes; 0 if it does not. Ceph's erasure code of k + m: k × 4 KiB.
@@ -33,6 +35,7 @@ impl Default for LayoutOptions {
             batch_bytes: 32 << 20,
             batch: None,
             batch_bounds: 1..=1_000_000,
+            entries: None,
             group: true,
             pad_quantum: 0,
         }
@@ -75,12 +78,12 @@ pub fn plan(bytes_per_entry: &[f64], options: &LayoutOptions) -> Layout {
     let target = options.target.max(1) as f64;
     let batch = options.batch.unwrap_or_else(|| choose_batch(bytes.iter().sum(), options));
     let batch = batch.clamp(1, BATCH_LIMIT);
-    let divisors = divisors(batch);
+    let (divisors, filled) = (divisors(batch), options.entries.unwrap_or(batch).clamp(1, batch));
     let mut objects: Vec<Planned> = Vec::new();
     // The group that is not full, and its bytes.
     let mut open: Option<(usize, f64)> = None;
     for (product, bytes) in bytes.into_iter().enumerate() {
-        let whole = bytes * batch as f64;
+        let whole = bytes * filled as f64;
         if !options.group || whole >= target / 2.0 {
             let entries = choose_entries(bytes, &divisors, options);
             objects.push(Planned { products: vec![product], entries });
@@ -174,6 +177,14 @@ mod tests {
             plan(&[1000.0], &options).objects[0].entries
         };
         assert_eq!((entries(0), entries(32_768)), (18, 24));
+    }
+
+    #[test]
+    fn few_entries_stand_together() {
+        let few = |entries| LayoutOptions { entries, ..LayoutOptions::default() };
+        assert_eq!(plan(&[500.0; 10], &few(None)).objects.len(), 10);
+        assert_eq!(plan(&[500.0; 10], &few(Some(30))).objects.len(), 1);
+        assert_eq!(plan(&[500.0; 10], &few(Some(0))).batch, plan(&[500.0; 10], &few(None)).batch);
     }
 
     #[test]

@@ -221,7 +221,8 @@ fn segment(
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
     tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
-    let layout = plan(&sizes(&tree, &parts), &options.layout);
+    let layout = LayoutOptions { entries: Some(tree.meta.entries), ..options.layout.clone() };
+    let layout = plan(&sizes(&tree, &parts), &layout);
     let pool = computing(options.threads)?;
     let writing = Writing {
         input: &tree,
@@ -281,7 +282,8 @@ pub fn add(
     let mut lists: Vec<BTreeMap<u32, _>> = vec![BTreeMap::new(); parts.len()];
     for (segment, order) in dataset.snapshot().segments.iter().zip(orders) {
         // At the borders of batches all products begin a new stripe.
-        let layout = LayoutOptions { batch: Some(segment.batch), ..options.layout.clone() };
+        let (batch, entries) = (Some(segment.batch), Some(segment.entries));
+        let layout = LayoutOptions { batch, entries, ..options.layout.clone() };
         let writing = Writing {
             input: &tree,
             parts: &parts,
