@@ -1,10 +1,10 @@
 //! What a version holds, in numbers: for people, and for catalogues.
 
+use super::reach::sections;
 use super::{Dataset, Format};
-use crate::{Id, Made, ObjectRef, Product, Segment, StripeList, keys};
-use bytes::Bytes;
+use crate::{Id, Made, Segment};
 use futures::{StreamExt, TryStreamExt, stream};
-use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_core::{Deadline, Result};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,68 +126,23 @@ impl Dataset {
         })
     }
 
-    /// Sizes by [`Product::id`].
+    /// Sizes by [`crate::Product::id`].
     async fn sizes(&self, deadline: Deadline) -> Result<BTreeMap<u32, Size>> {
         let snapshot = self.snapshot();
-        // By places of product and segment: references in streams keep futures from being sent.
-        let mut sections: BTreeMap<(u32, Id), Vec<(usize, usize)>> = BTreeMap::new();
-        for (place, segment) in snapshot.segments.iter().enumerate() {
-            for (number, product) in snapshot.products.iter().enumerate() {
-                if let Some(list) = segment.lists.get(&product.id) {
-                    sections.entry((list.base, list.id)).or_default().push((number, place));
-                }
-            }
-        }
-        let measured = sections.into_iter().map(|((base, id), wanted)| async move {
-            let wanted: Vec<(&Product, &Segment, &ObjectRef)> = (wanted.into_iter())
-                .filter_map(|(number, place)| {
-                    let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(place)?);
-                    Some((product, segment, segment.lists.get(&product.id)?))
-                })
-                .collect();
-            let start = wanted.iter().map(|(_, _, list)| list.offset).min().unwrap_or_default();
-            let ends = wanted.iter().filter_map(|(_, _, list)| list.offset.checked_add(list.len));
-            let end = ends.max().unwrap_or(start);
-            let (store, key) = (self.base(base)?, keys::list(id));
-            let range = ByteRange::new(start, end - start)?;
-            let bytes = store.get(&key, Some(range), deadline).await?;
-            let sizes = wanted.iter().map(|(product, segment, list)| {
-                let size = size_of(&bytes, list.offset - start, product, segment, list);
-                size.map(|size| (product.id, size)).map_err(|error| error.inside(list.offset))
-            });
-            let url = || crate::record::url_of(&*store, &key);
-            sizes.collect::<Result<Vec<_>>>().map_err(|error| error.url(url()))
-        });
+        let measured = sections(snapshot, |_, _| true)
+            .into_iter()
+            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
         let mut total: BTreeMap<u32, Size> = BTreeMap::new();
         let mut measured = stream::iter(measured).buffer_unordered(TOGETHER);
-        while let Some(sizes) = measured.try_next().await? {
-            for (product, size) in sizes {
-                let sum = total.entry(product).or_default();
-                sum.bytes = sum.bytes.saturating_add(size.bytes);
-                sum.objects.extend(size.objects);
+        while let Some(lists) = measured.try_next().await? {
+            for ((product, _), list) in lists {
+                let (Some(product), list) = (snapshot.products.get(product), list?) else { continue };
+                let sum = total.entry(product.id).or_default();
+                let bytes: u64 = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
+                sum.bytes = sum.bytes.saturating_add(bytes);
+                sum.objects.extend(list.objects().iter().map(|object| (object.base, object.id)));
             }
         }
         Ok(total)
     }
-}
-
-/// The size of a product in a segment, by its stripe list, which begins at `offset` of `bytes`.
-fn size_of(
-    bytes: &Bytes,
-    offset: u64,
-    product: &Product,
-    segment: &Segment,
-    list: &ObjectRef,
-) -> Result<Size> {
-    let place = |number: u64| usize::try_from(number).ok().filter(|place| *place <= bytes.len());
-    let section = place(offset)
-        .zip(offset.checked_add(list.len).and_then(place))
-        .map(|(start, end)| bytes.slice(start..end))
-        .ok_or_else(|| Error::corrupt("a stripe list is shorter than it should be"))?;
-    list.verify(&section)?;
-    let decoded = StripeList::decode(&section, product.branches.len(), segment.entries)?;
-    Ok(Size {
-        bytes: decoded.stripes().map(|stripe| u64::from(stripe.len)).sum(),
-        objects: decoded.objects().iter().map(|object| (object.base, object.id)).collect(),
-    })
 }

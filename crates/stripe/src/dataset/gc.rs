@@ -80,13 +80,17 @@ impl Home {
 
         let tip = self.tip(deadline).await?;
         let kept = self.kept(&tip, young, options.alone, deadline).await?;
-        let must: BTreeSet<Id> = kept.range(tip.oldest..).map(|(_, id)| *id).collect();
+        let mut must: BTreeSet<Id> = kept.range(tip.oldest..).map(|(_, id)| *id).collect();
         let mut all: BTreeSet<Id> = kept.values().copied().collect();
-        // What only a lease or a tag holds, and expired before that was written, may be missing.
+        let reading = leases.iter().filter(live).filter(|lease| lease.kind == LeaseKind::Reader);
+        let tags = self.tags_since(None, deadline).await?;
+        let held = tags.iter().map(|tag| tag.version).chain(reading.map(|lease| lease.version)).collect();
+        must.extend(self.snapshots_of(held, deadline).await?.into_values());
+        // A tag that was removed holds its version for the time of grace; it may be gone, if that was shorter once.
         let tags = self.tags_since(Some(young), deadline).await?;
-        let held = tags.iter().map(|tag| tag.version);
-        let held: BTreeSet<u64> = held.chain(leases.iter().filter(live).map(|lease| lease.version)).collect();
+        let held = tags.iter().map(|tag| tag.version).collect();
         all.extend(self.snapshots_of(held, deadline).await?.into_values());
+        all.extend(&must);
         let reached = self.reach(&all, &must, deadline).await?;
 
         let mut collected = Collected { versions: all.len() as u64, ..Collected::default() };

@@ -3,9 +3,10 @@
 use super::{Dataset, Home};
 use crate::record::url_of;
 use crate::{Id, ObjectRef, Product, Segment, Snapshot, StripeList, keys};
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use sapwood_core::{ByteRange, Deadline, Result};
-use std::collections::{BTreeSet, HashSet};
+use sapwood_core::{ByteRange, Deadline, Error, Result};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Objects that are read at once.
 const TOGETHER: usize = 16;
@@ -47,6 +48,45 @@ impl Dataset {
     }
 }
 
+/// Places of a product and a segment in a snapshot. References in their stead would keep futures from being sent.
+pub(super) type Pair = (usize, usize);
+
+/// Stripe lists, by the object (its base, and its name) that has them.
+pub(super) type Sections = BTreeMap<(u32, Id), Vec<Pair>>;
+
+/// The stripe lists of a snapshot that are wanted.
+pub(super) fn sections(snapshot: &Snapshot, mut wanted: impl FnMut(Pair, &ObjectRef) -> bool) -> Sections {
+    let mut sections = Sections::new();
+    for (place, segment) in snapshot.segments.iter().enumerate() {
+        for (number, product) in snapshot.products.iter().enumerate() {
+            let pair = (number, place);
+            if let Some(list) = segment.lists.get(&product.id).filter(|list| wanted(pair, list)) {
+                sections.entry((list.base, list.id)).or_default().push(pair);
+            }
+        }
+    }
+    sections
+}
+
+/// A stripe list within bytes that begin at `start` in its object.
+fn decode(
+    bytes: &Bytes,
+    start: u64,
+    list: &ObjectRef,
+    product: &Product,
+    segment: &Segment,
+) -> Result<StripeList> {
+    let place = |number: u64| usize::try_from(number).ok().filter(|place| *place <= bytes.len());
+    let begin = list.offset.checked_sub(start);
+    let end = begin.and_then(|begin| begin.checked_add(list.len)).and_then(place);
+    let section = begin.and_then(place).zip(end).map(|(begin, end)| bytes.slice(begin..end));
+    let decoded = section
+        .ok_or_else(|| Error::corrupt("a stripe list is shorter than it should be"))
+        .and_then(|section| list.verify(&section).map(|()| section))
+        .and_then(|section| StripeList::decode(&section, product.branches.len(), segment.entries));
+    decoded.map_err(|error| error.inside(list.offset))
+}
+
 impl Home {
     pub(super) async fn list(
         &self,
@@ -59,10 +99,32 @@ impl Home {
         let (store, key) = (self.base(snapshot, list.base)?, keys::list(list.id));
         let range = ByteRange::new(list.offset, list.len)?;
         let section = store.get(&key, Some(range), deadline).await?;
-        let decoded = list
-            .verify(&section)
-            .and_then(|()| StripeList::decode(&section, product.branches.len(), segment.entries));
-        decoded.map(Some).map_err(|error| error.inside(list.offset).url(url_of(&*store, &key)))
+        let decoded = decode(&section, list.offset, list, product, segment);
+        decoded.map(Some).map_err(|error| error.url(url_of(&*store, &key)))
+    }
+
+    /// Stripe lists of one object, which are read with one request.
+    pub(super) async fn lists(
+        &self,
+        snapshot: &Snapshot,
+        (base, id): (u32, Id),
+        wanted: Vec<Pair>,
+        deadline: Deadline,
+    ) -> Result<Vec<(Pair, Result<StripeList>)>> {
+        let known = wanted.into_iter().filter_map(|(number, place)| {
+            let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(place)?);
+            Some(((number, place), product, segment, segment.lists.get(&product.id)?))
+        });
+        let known: Vec<_> = known.collect();
+        let start = known.iter().map(|(.., list)| list.offset).min().unwrap_or_default();
+        let end = known.iter().map(|(.., list)| list.offset.saturating_add(list.len)).max().unwrap_or(start);
+        let (store, key) = (self.base(snapshot, base)?, keys::list(id));
+        let bytes = store.get(&key, Some(ByteRange::new(start, end - start)?), deadline).await?;
+        let url = url_of(&*store, &key);
+        let lists = known.into_iter().map(|(pair, product, segment, list)| {
+            (pair, decode(&bytes, start, list, product, segment).map_err(|error| error.url(url.clone())))
+        });
+        Ok(lists.collect())
     }
 
     /// All that these snapshots refer to. A snapshot of `must` has to be there, others may be missing.
@@ -81,47 +143,32 @@ impl Home {
         while let Some((id, read)) = each.next().await {
             let read = if must.contains(&id) { Some(read?) } else { crate::record::found(read)? };
             let Some(snapshot) = read else { continue };
-            let wanted = wanted(&snapshot, &mut seen, &mut reached);
-            let (snapshot, reached) = (&snapshot, &mut reached);
-            // By their places: references in streams keep futures from being sent.
-            stream::iter(wanted)
-                .map(|(product, segment)| async move {
-                    match snapshot.products.get(product).zip(snapshot.segments.get(segment)) {
-                        Some((product, segment)) => self.list(snapshot, product, segment, deadline).await,
-                        None => Ok(None),
-                    }
-                })
-                .buffer_unordered(TOGETHER)
-                .try_for_each(|list| {
-                    let objects = list.iter().flat_map(|list| list.objects());
-                    reached.data.extend(objects.filter(|name| name.base == 0).map(|name| name.id));
-                    std::future::ready(Ok(()))
-                })
-                .await?;
+            reached.note(&snapshot);
+            let sections = sections(&snapshot, |_, list| seen.insert((list.base, list.id, list.offset)));
+            let snapshot = &snapshot;
+            let mut lists = stream::iter(sections)
+                .map(|(object, wanted)| self.lists(snapshot, object, wanted, deadline))
+                .buffer_unordered(TOGETHER);
+            while let Some(lists) = lists.try_next().await? {
+                for (_, list) in lists {
+                    let list = list?;
+                    let own = list.objects().iter().filter(|name| name.base == 0);
+                    reached.data.extend(own.map(|name| name.id));
+                }
+            }
         }
         Ok(reached)
     }
 }
 
-/// Notes what a snapshot names itself; its stripe lists that were not seen in another are to be read: places of product
-/// and segment.
-fn wanted(
-    snapshot: &Snapshot,
-    seen: &mut HashSet<(u32, Id, u64)>,
-    reached: &mut Reached,
-) -> Vec<(usize, usize)> {
-    let own = |object: &&ObjectRef| object.base == 0;
-    let mut wanted = Vec::new();
-    for (place, segment) in snapshot.segments.iter().enumerate() {
-        let parts = segment.events.iter().chain(&segment.auxiliary);
-        reached.data.extend(parts.filter(own).map(|part| part.id));
-        reached.lists.extend(segment.lists.values().filter(own).map(|list| list.id));
-        for (number, product) in snapshot.products.iter().enumerate() {
-            let list = segment.lists.get(&product.id);
-            if list.is_some_and(|list| seen.insert((list.base, list.id, list.offset))) {
-                wanted.push((number, place));
-            }
+impl Reached {
+    /// Notes what a snapshot names itself.
+    fn note(&mut self, snapshot: &Snapshot) {
+        let own = |object: &&ObjectRef| object.base == 0;
+        for segment in &snapshot.segments {
+            let parts = segment.events.iter().chain(&segment.auxiliary);
+            self.data.extend(parts.filter(own).map(|part| part.id));
+            self.lists.extend(segment.lists.values().filter(own).map(|list| list.id));
         }
     }
-    wanted
 }

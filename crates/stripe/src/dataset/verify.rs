@@ -1,5 +1,6 @@
 //! Reads what a version refers to, and compares all checksums.
 
+use super::reach::sections;
 use super::{Dataset, Home};
 use crate::record::url_of;
 use crate::{Directory, Kind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
@@ -70,11 +71,11 @@ impl Dataset {
         let mut verified = Verified::default();
         let mut lottery = fastrand::Rng::with_seed(options.seed);
         let mut first = 0;
-        for segment in &self.snapshot.segments {
+        for (number, segment) in self.snapshot.segments.iter().enumerate() {
             let entries = (first, segment.entries);
             first += segment.entries;
             self.verify_parts(segment, entries, &mut verified, deadline).await?;
-            let held = self.held(segment, entries, &mut verified, deadline).await?;
+            let held = self.held(number, entries, &mut verified, deadline).await?;
             let all = held.len();
             let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
             verified.skipped += (all - drawn.len()) as u64;
@@ -122,37 +123,33 @@ impl Dataset {
     /// What the objects of a segment have to hold, by its stripe lists.
     async fn held<'a>(
         &'a self,
-        segment: &'a Segment,
+        number: usize,
         entries: (u64, u64),
         verified: &mut Verified,
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectName, Vec<Held<'a>>>> {
         let mut objects: BTreeMap<ObjectName, Vec<Held<'a>>> = BTreeMap::new();
-        for product in &self.snapshot.products {
-            let list = match self.list(product, segment, deadline).await {
-                Ok(Some(list)) => Arc::new(list),
-                Ok(None) => continue,
+        for (object, wanted) in sections(&self.snapshot, |(_, place), _| place == number) {
+            let read = self.place.lists(&self.snapshot, object, wanted.clone(), deadline).await;
+            let lists = match read {
+                Ok(lists) => lists,
                 Err(error) if fatal(&error) => return Err(error),
-                Err(error) => {
-                    let object = error.url_str().unwrap_or_default().to_owned();
-                    verified.wrong.push(Wrong {
-                        object,
-                        product: Some(product.name.clone()),
-                        entries,
-                        error,
-                    });
-                    continue;
-                }
+                Err(error) => wanted.into_iter().map(|pair| (pair, Err(error.copy()))).collect(),
             };
-            let mut stripes: BTreeMap<ObjectName, Vec<usize>> = BTreeMap::new();
-            for (number, stripe) in list.stripes().enumerate() {
-                if let crate::Place::Object { object, .. } = stripe.place {
-                    stripes.entry(object).or_default().push(number);
+            for ((product, _), list) in lists {
+                let Some(product) = self.snapshot.products.get(product) else { continue };
+                match list {
+                    Ok(list) => hold(product, list, &mut objects),
+                    Err(error) => {
+                        let object = error.url_str().unwrap_or_default().to_owned();
+                        verified.wrong.push(Wrong {
+                            object,
+                            product: Some(product.name.clone()),
+                            entries,
+                            error,
+                        });
+                    }
                 }
-            }
-            for (name, stripes) in stripes {
-                let held = Held { product, list: Arc::clone(&list), stripes };
-                objects.entry(name).or_default().push(held);
             }
         }
         Ok(objects)
@@ -160,6 +157,20 @@ impl Dataset {
 
     async fn read_data(&self, base: u32, id: crate::Id, deadline: Deadline) -> Result<Bytes> {
         self.base(base)?.get(&keys::data(id), None, deadline).await
+    }
+}
+
+/// Notes which objects hold the stripes of a list.
+fn hold<'a>(product: &'a Product, list: StripeList, objects: &mut BTreeMap<ObjectName, Vec<Held<'a>>>) {
+    let list = Arc::new(list);
+    let mut stripes: BTreeMap<ObjectName, Vec<usize>> = BTreeMap::new();
+    for (number, stripe) in list.stripes().enumerate() {
+        if let crate::Place::Object { object, .. } = stripe.place {
+            stripes.entry(object).or_default().push(number);
+        }
+    }
+    for (name, stripes) in stripes {
+        objects.entry(name).or_default().push(Held { product, list: Arc::clone(&list), stripes });
     }
 }
 
