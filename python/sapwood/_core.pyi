@@ -80,6 +80,45 @@ def dataset_log(
 ) -> str:
     """The entries of the log of a dataset after a number, as JSON."""
 
+class Stripes:
+    """A dataset that is written, checked and exported. Versions are ``v12``, ``latest``, or a tag."""
+
+    url: str
+    def __init__(
+        self,
+        url: str,
+        deadline: float | None = None,
+        options: dict[str, Any] | None = None,
+        log: object = None,
+    ) -> None: ...
+    def version(self, version: str) -> int: ...
+    def create(self, tree: str, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
+    def append(self, inputs: list[Any], writing: dict[str, Any]) -> dict[str, Any]: ...
+    def add(
+        self,
+        source: Any,
+        tree: str,
+        products: list[str] | None,
+        by_position: bool,
+        writing: dict[str, Any],
+    ) -> dict[str, Any]: ...
+    def drop(self, products: list[str], who: str | None) -> int: ...
+    def restore(self, version: int, who: str | None) -> int: ...
+    def tag(self, name: str, version: str) -> int: ...
+    def untag(self, name: str) -> None: ...
+    def tags(self) -> list[tuple[str, int]]: ...
+    def expire(self, newest: int | None, within: float | None, dry_run: bool) -> int: ...
+    def gc(self, grace: float | None, dry_run: bool, alone: bool) -> tuple[list[str], int, int]: ...
+    def verify(
+        self, version: str, fraction: float, seed: int
+    ) -> tuple[int, int, int, list[tuple[str, str | None, tuple[int, int], str]]]: ...
+    def export(
+        self, version: str, target: Any, name: str, threads: int | None
+    ) -> tuple[int, int, list[str]]: ...
+    def copy(self, other: Stripes) -> tuple[int, int, int]: ...
+    def select(self, version: str, mask: str) -> list[tuple[int, int]]: ...
+    def find(self, version: str, events: list[tuple[int, int, int]]) -> list[list[int]]: ...
+
 def check_log(log: object, seconds: float) -> None:
     """Fills a log that is empty (``url``, ``newest``, ``read``, ``create``), and sees whether it is sound."""
 
@@ -104,10 +143,18 @@ class File:
     """An open ROOT file. Thread-safe."""
 
     @staticmethod
-    def open(url: str, *, deadline: float | None = None, options: dict[str, Any] | None = None) -> File:
-        """Open a path or URL. Options: headers {name: value}, tail (bytes), stall (seconds),
-        replicas [URL], documents [text], sources (number), blocks {block, scratch, cache,
-        cache_size: bytes or a directory, cache_max_age: seconds}, and those of object stores."""
+    def open(
+        url: str,
+        *,
+        deadline: float | None = None,
+        options: dict[str, Any] | None = None,
+        log: object = None,
+    ) -> File:
+        """Open a path or URL; that of a dataset, if its log is given.
+
+        Options: headers {name: value}, tail (bytes), stall (seconds), replicas [URL], documents [text],
+        sources (number), blocks {block, scratch, cache, cache_size: bytes or a directory,
+        cache_max_age: seconds}, and those of object stores."""
     @staticmethod
     def open_object(obj: Any, name: str, *, deadline: float | None = None) -> File:
         """Open a Python object that has `read` and `seek`, or that is bytes."""
@@ -191,7 +238,7 @@ class Tree:
     is_distant: bool  # reading has to wait for something beyond this machine
     bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
-        """Find where the baskets of branches of a dataset lie, in one turnaround; those of a file are known."""
+        """Find where the baskets of branches of a dataset lie, in one turnaround; a file says it itself."""
     def settled(self, deadline: float | None = None) -> Tree | None:
         """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
     def read(

@@ -249,7 +249,7 @@ class ConflictError(SapwoodError):
 
 
 class CommitUnknownError(SapwoodError):
-    """Nobody can say whether a change of a dataset was made: the answer was lost, and so was that to the question.
+    """Nobody can say whether a change of a dataset was made: the answer was lost, and so was the next.
 
     Nothing was deleted. The same job, run again, finds out: a change is made once by each job.
     """

@@ -47,7 +47,8 @@ class File(Directory):
                 if not places:
                     check_exists(where)
                 extra = options.for_core() | places.for_core()
-                self._core = _core.File.open(where, deadline=options.deadline, options=extra)
+                log: dict[str, Any] = {} if options.log is None else {"log": options.log}
+                self._core = _core.File.open(where, deadline=options.deadline, options=extra, **log)
             elif options.replicas is not None:
                 raise UsageError("replicas are of a file that is opened by its path or URL")
             else:

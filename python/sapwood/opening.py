@@ -46,7 +46,8 @@ def open(
             ``/store/x.root``. ``lazy_download=True`` (or the size of a block, such as ``"64 MB"``) reads a
             remote file in blocks that are kept in a temporary file of at most ``scratch_size``;
             ``cache=directory`` keeps them there, for all processes, up to ``cache_size``, and asks no
-            server for the version of a file that was seen in the last ``cache_max_age`` seconds. Options of
+            server for the version of a file that was seen in the last ``cache_max_age`` seconds. ``log`` is
+            the :class:`sapwood.catalog.DatabaseLog` of a dataset that has its log in a database. Options of
             uproot that tune its caches are accepted, without effect; its ``timeout`` is taken for
             ``deadline``.
 

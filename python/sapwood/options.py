@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._blocks import NAMES as BLOCK_NAMES
 from ._blocks import Blocks, block_options
@@ -14,6 +14,9 @@ from ._replicas import Places, Replicas, check_sources, replicas
 from ._storage import NAMES as STORAGE_NAMES
 from ._storage import SECRETS, check_keys, storage_option
 from .errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from .catalog import DatabaseLog
 
 # Options of uproot that tune its caches and threads. Scripts that set them work here too; sapwood has nothing
 # to tune by them. What would change a result ("custom_classes", "handler") is refused instead.
@@ -46,6 +49,7 @@ class OpenOptions:
         replicas: where else files are; URLs among it that hold secrets are never pickled.
         sources: most places that one file is read from at once; None for 2.
         blocks: how files are read in blocks that are kept; None for not at all.
+        log: of a dataset, its log, if that is in a database.
     """
 
     deadline: float | None = None
@@ -55,11 +59,13 @@ class OpenOptions:
     replicas: Replicas | None = field(default=None, repr=False)
     sources: int | None = None
     blocks: Blocks | None = None
+    log: DatabaseLog | None = field(default=None, repr=False)
 
     @property
     def has_secrets(self) -> bool:
         """Whether headers, keys, or URLs that hold secrets were given: these are never pickled."""
         hides = self.replicas is not None and self.replicas.has_secrets
+        hides = hides or (self.log is not None and self.log.has_secrets)
         return bool(self.headers) or not SECRETS.isdisjoint(self.storage) or hides
 
     def places_of(self, name: str) -> Places:
@@ -104,6 +110,8 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             headers = {str(header): str(text) for header, text in value.items()}
         elif name == "replicas":
             further["replicas"] = replicas(value)
+        elif name == "log":
+            further["log"] = value
         elif name == "sources":
             further["sources"] = None if value is None else check_sources(value)
         elif name in BLOCK_NAMES:
@@ -115,6 +123,7 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             known = [
                 "deadline",
                 "headers",
+                "log",
                 "replicas",
                 "sources",
                 "threads",

@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, open_options};
 use crate::column::columns;
+use crate::database_log::log_of;
 use crate::error::{Happening, detached, exception, happening};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
@@ -90,17 +91,23 @@ impl File {
 
 #[pymethods]
 impl File {
-    /// Opens a path or URL.
+    /// Opens a path or URL; that of a dataset, if its log is given.
     #[staticmethod]
-    #[pyo3(signature = (url, *, deadline=None, options=None))]
+    #[pyo3(signature = (url, *, deadline=None, options=None, log=None))]
     fn open(
         py: Python<'_>,
         url: &str,
         deadline: Option<f64>,
         options: Option<&Bound<'_, PyDict>>,
+        log: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<File> {
         let options = open_options(deadline, options)?;
-        detached(py, |interrupt| sapwood::File::open(url, options, interrupt)).map(File::new)
+        let log = log.map(log_of).transpose()?;
+        let opened = detached(py, |interrupt| match log {
+            Some(log) => sapwood::File::open_dataset(url, log, &options, interrupt),
+            None => sapwood::File::open(url, options, interrupt),
+        });
+        opened.map(File::new)
     }
 
     /// Opens a Python object that holds bytes, or that can `read` and `seek`.

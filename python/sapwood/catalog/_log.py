@@ -7,7 +7,9 @@ from types import TracebackType
 
 from sqlalchemy import insert, select
 
-from ..errors import ConflictError
+from .. import _core
+from .._paths import is_url
+from ..errors import ConflictError, UsageError
 from . import _changes, _schema
 from ._database import Database, default_url
 
@@ -24,13 +26,28 @@ class DatabaseLog:
     """
 
     def __init__(self, url: str | os.PathLike[str] | None, dataset: str) -> None:
-        self._database = Database(default_url() if url is None else url)
+        by = default_url() if url is None else os.fspath(url)
+        self._by = by if is_url(by) else os.path.abspath(os.path.expanduser(by))
+        self._database = Database(self._by)
         self.dataset = dataset
 
     @property
     def url(self) -> str:
         """Where the database is, without user, password and options."""
         return self._database.shown
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the URL of the database holds a password or options: such a log is never pickled."""
+        return is_url(self._by) and _core.redact(self._by) != self._by
+
+    def __reduce__(self) -> tuple[type[DatabaseLog], tuple[str, str]]:
+        if self.has_secrets:
+            raise UsageError(
+                f"the log in {self.url} was opened by a URL with a user, password or options; "
+                "these are never pickled: give them by the environment"
+            )
+        return DatabaseLog, (self._by, self.dataset)
 
     def newest(self) -> tuple[int, bytes] | None:
         """Number and content of the last entry, or None if there is none."""

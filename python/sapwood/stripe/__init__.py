@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from ._dataset import Collected, Dataset, Exported, Verified, Written, Wrong, create, open
 from ._describe import describe, log
 
-__all__ = ["describe", "log"]
+__all__ = [
+    "Collected",
+    "Dataset",
+    "Exported",
+    "Verified",
+    "Written",
+    "Wrong",
+    "create",
+    "describe",
+    "log",
+    "open",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -250,6 +251,15 @@ class TestLog:
             _core.check_log(log, 60)
             with pytest.raises(_core.CoreError, match="not empty"):
                 _core.check_log(log, 60)
+
+    def test_a_copy_is_of_the_same_log_and_has_no_password(self, tmp_path: Path) -> None:
+        with DatabaseLog(tmp_path / "c.sqlite", "a") as log:
+            log.create(1, b"first")
+            with pickle.loads(pickle.dumps(log)) as copy:
+                assert copy.read(1) == b"first"
+        with DatabaseLog("postgresql://ada:hunter2@h/x", "a") as log, pytest.raises(UsageError) as told:
+            pickle.dumps(log)
+        assert "hunter2" not in str(told.value)
 
     def test_failures_of_the_database_are_those_of_the_log(self) -> None:
         with DatabaseLog("postgresql://127.0.0.1:9/x", "a") as log, pytest.raises(_core.CoreError) as told:

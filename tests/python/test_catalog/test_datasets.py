@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import sapwood
 from sapwood import _core, stripe
 from sapwood.catalog import Catalog, DatabaseLog
 from sapwood.errors import FileNotFoundError, KeyInFileError
@@ -99,6 +100,14 @@ def test_the_log_of_a_dataset_may_lie_in_a_database(tmp_path: Path, database: st
         assert stripe.describe(place, log=log)["entries"] == 2000
         assert [one["n"] for one in stripe.log(place, log=log)] == list(range(1, newest[0] + 1))
         assert stripes.verify("latest", 1.0, 0)[3] == []
+        with Catalog(database) as catalogue:
+            assert catalogue.add(place, log=log).entries == 2000
+            stripes.drop(["met"], None)
+            assert catalogue.refresh("events", log=log)[0].error is None
+            assert catalogue["events"].version == newest[0] + 1
+        with sapwood.open(place, log=log) as tree, sapwood.open(f"{place}@v2", log=log) as before:
+            assert tree.num_entries == 2000 and before.num_entries == 1000
+            assert len(tree["run"].array(library="np")) == 2000 and "met" not in tree.keys()
         stripes.export("v2" if newest[0] > 2 else "latest", str(tmp_path / "out.root"), "out.root", None)
     with pytest.raises(FileNotFoundError, match="log of this dataset is not in its store"):
         stripe.describe(place)

@@ -5,7 +5,7 @@ use crate::{File, Interrupt, pool};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{OpenOptions, Store, is_document, open_store};
-use sapwood_stripe::{Dataset, Version, keys};
+use sapwood_stripe::{Dataset, Log, Version, keys};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +60,24 @@ impl File {
     /// `Missing` if the version holds nothing; `Corrupt` or `Unsupported` if what describes its classes is not sound.
     pub fn of_dataset(dataset: &Dataset, options: &OpenOptions, interrupt: Interrupt<'_>) -> Result<File> {
         File::read_dataset(dataset, Instant::now(), options, interrupt)
+    }
+
+    /// The dataset whose log is not in its store, at the version that is named behind an `@`, as a file.
+    ///
+    /// # Errors
+    /// As [`File::of_dataset`]; `NotFound` if there is no such log; those of the store and of the log.
+    pub fn open_dataset(
+        url: &str,
+        log: Arc<dyn Log>,
+        options: &OpenOptions,
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
+        let begin = Instant::now();
+        let (place, version) = parts(url);
+        let (store, version) = (open_store(place, options)?, version?);
+        let opened = Dataset::open(store, Some(log), &version, options.deadline);
+        let dataset = wait(&pool::runtime()?, opened, options.deadline, interrupt)?;
+        File::read_dataset(&dataset, begin, options, interrupt)
     }
 
     fn read_dataset(
