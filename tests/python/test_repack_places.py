@@ -18,7 +18,7 @@ import pytest
 
 import sapwood
 from sapwood import _core
-from sapwood.errors import SapwoodError
+from sapwood.errors import FileNotFoundError, SapwoodError
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "scripts")]
 import s3_server
@@ -172,3 +172,14 @@ def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, lar
             sapwood.repack(source, "s3://data/out.root")
         source.close()
     assert len(columns("s3://data/out.root")["x"]) == 10
+
+
+def test_inputs_of_a_server_are_opened_ahead(large: Path, tmp_path: Path) -> None:
+    with FakeServer(large.read_bytes()) as server:
+        sources = [f"{server.url}/{number}.root" for number in range(12)]
+        sapwood.merge(sources, tmp_path / "out.root")
+        same(large, tmp_path / "out.root", 12)
+        server.behave = lambda request: answer("404 Not Found") if "/7.root" in request.path else None
+        with pytest.raises(FileNotFoundError, match=r"/7\.root"):
+            sapwood.merge(sources, tmp_path / "none.root")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.root"]
