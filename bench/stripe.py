@@ -73,18 +73,25 @@ def root_reader(url: str, mode: str, *columns: str, build: Path, seconds: int = 
     return [str(program), "-1", str(seconds), mode, url, TREE, *columns]
 
 
-def command_line(variables: dict[str, str], *arguments: str) -> Run:
-    """A command of sapwood: its wall and processor seconds, and what it printed."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    call = [sys.executable, "-m", "sapwood", *arguments]
-    done = subprocess.run(
-        call, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True, check=False
+def stripe_writer(what: str, url: str, *arguments: str) -> list[str]:
+    return [sys.executable, str(HERE / "writers" / "stripe_write.py"), what, url, *arguments]
+
+
+def described(url: str, variables: dict[str, str]) -> Run:
+    """What the dataset says of itself."""
+    program = (
+        "import json, sys; from sapwood.stripe import describe; print(json.dumps(describe(sys.argv[1])))"
     )
-    if done.returncode:
-        raise SystemExit(f"failed: sapwood {' '.join(arguments)}")
-    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "cpu": cpu, "said": done.stdout}
+    return run([sys.executable, "-c", program, url], variables)
+
+
+def repacked(file: Path, target: Path) -> Run:
+    """The file written anew, its baskets copied."""
+    program = (
+        "import sys, time, sapwood; begin = time.perf_counter(); sapwood.repack(sys.argv[1], sys.argv[2]); "
+        "print('{\"seconds\": %f}' % (time.perf_counter() - begin))"
+    )
+    return run([sys.executable, "-c", program, str(file), str(target)], {})
 
 
 def turns(repeats: int, readers: Mapping[str, Callable[[], Run]]) -> dict[str, list[Run]]:
@@ -152,13 +159,13 @@ def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]
     """One product replaced: what is new in the store, what is not what it was; and the file anew."""
     file, variables = options.data / f"{NAME}.root", store.server.variables
     url, before = f"s3://data/{DATASET}", store.objects(DATASET)
-    added = command_line(variables, "stripe", "add", url, f"{file}:{TREE}", "--product", PRODUCT)
+    added = run(stripe_writer("add", url, str(file), TREE, PRODUCT), variables)
     after = store.objects(DATASET)
     new = {key: size for key, (size, _) in after.items() if key not in before}
     changed = [key for key, each in before.items() if after.get(key) != each]
     with tempfile.TemporaryDirectory(dir=options.data) as folder:
         target = Path(folder, "again.root")
-        written = command_line({}, "repack", str(file), str(target))
+        written = repacked(file, target)
         size = target.stat().st_size
     record = {"new": new, "changed": changed, "seconds": added["seconds"], "cpu": added["cpu"]}
     again = {"file_seconds": written["seconds"], "file_cpu": written["cpu"], "file_bytes": size}
@@ -170,9 +177,9 @@ def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[
     file = options.data / f"{NAME}.root"
     with object_store(name) as store:
         url, variables = f"s3://data/{DATASET}", store.server.variables
-        made = command_line(variables, "stripe", "create", url, "--from", f"{file}:{TREE}")
+        made = run(stripe_writer("create", url, str(file), TREE), variables)
         objects = {key: size for key, (size, _) in store.objects(DATASET).items()}
-        shown = json.loads(command_line(variables, "stripe", "show", url, "--json")["said"])
+        shown = described(url, variables)
         record = {"file_bytes": file.stat().st_size, "seconds": made["seconds"], "cpu": made["cpu"]}
         numbers = {"entries": shown["entries"], "products": len(shown["products"])}
         yield {"part": "sizes", "store": name, "objects": objects, **record, **numbers}
