@@ -1,9 +1,10 @@
-"""Datasets in an object store or a directory: products that are read, added and replaced alone, in versions."""
+"""Datasets in an object store or a directory: products that are read and replaced alone, in versions."""
 
 from __future__ import annotations
 
 from ._dataset import Collected, Dataset, Exported, Verified, Written, Wrong, create, open
 from ._describe import describe, log
+from ._events import find, select
 
 __all__ = [
     "Collected",
@@ -14,6 +15,8 @@ __all__ = [
     "Wrong",
     "create",
     "describe",
+    "find",
     "log",
     "open",
+    "select",
 ]

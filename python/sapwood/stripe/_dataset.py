@@ -1,0 +1,495 @@
+"""Datasets that are written: created, appended to, given products, checked, cleared up, exported."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .._border import core_errors
+from .._memory import memory_size
+from .._paths import is_url, several_files, single_file
+from ..compression import Compression
+from ..errors import UsageError
+from ..options import OpenOptions, open_options
+from ._describe import _place, describe, log
+from ._events import find, select
+
+if TYPE_CHECKING:
+    from ..catalog import DatabaseLog
+    from ..tree import Tree
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written to a dataset.
+
+    Attributes:
+        version: the number of the version that has it.
+        entries: entries that were written.
+        objects, bytes: what was stored for them, besides the snapshot and its entry in the log.
+        already: whether the job had written it before, so that nothing was done now.
+        notes: what is not as one might expect, such as files without entries.
+    """
+
+    version: int
+    entries: int
+    objects: int
+    bytes: int
+    already: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An object that is lost or damaged: its URL, whose entries it holds, and what is wrong."""
+
+    object: str
+    product: str | None
+    entries: tuple[int, int]
+    error: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was checked: objects and their bytes, objects that were left out, and what is wrong."""
+
+    objects: int
+    bytes: int
+    skipped: int
+    wrong: tuple[Wrong, ...] = ()
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What no version needs: the keys of the objects, their bytes, and how many objects are needed."""
+
+    objects: tuple[str, ...]
+    bytes: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The file that was written: its bytes, the entries of its tree, and what is not as one might expect."""
+
+    bytes: int
+    entries: int
+    notes: tuple[str, ...] = ()
+
+
+class Dataset:
+    """A dataset in an object store or a directory, to be changed and cared for.
+
+    To read it, open it as any file: ``sapwood.open("s3://bucket/ttbar")``, or :meth:`tree`.
+    """
+
+    def __init__(self, core: Any, place: str, options: OpenOptions, database: DatabaseLog | None) -> None:
+        self._core, self._where, self._options, self._log = core, place, options, database
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.url}>"
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        return str(self._core.url)
+
+    def version(self, version: int | str | None = None) -> int:
+        """The number of the newest version, or of one with a tag."""
+        with core_errors():
+            return int(self._core.version(_named(version)))
+
+    def tree(self, version: int | str | None = None) -> Tree:
+        """The tree of a version; by default the newest.
+
+        Raises:
+            KeyInFileError: if there is no such version.
+        """
+        from ..opening import open as open_file
+
+        asked: dict[str, Any] = {"threads": self._options.threads, **self._again()}
+        if self._log is not None:
+            asked["log"] = self._log
+        found = open_file(f"{self._where}@{_named(version)}", **asked)
+        return found  # type: ignore[no-any-return]
+
+    def describe(self, version: int | str | None = None, *, sizes: bool = True) -> dict[str, Any]:
+        """What a version holds; see :func:`sapwood.stripe.describe`."""
+        return describe(self._where, version=version, sizes=sizes, log=self._log, **self._again())
+
+    def log(self, after: int = 0) -> list[dict[str, Any]]:
+        """The entries of the log behind version ``after``; see :func:`sapwood.stripe.log`."""
+        return log(self._where, after=after, log=self._log, **self._again())
+
+    def append(self, sources: Any, **writing: Any) -> Written:
+        """Appends the entries of files, whose trees are like that of the dataset.
+
+        Args:
+            sources, writing: as in :func:`create`; the tree is that of the dataset.
+
+        Raises:
+            UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
+            ConflictError: if others changed the products meanwhile.
+        """
+        inputs, _ = _inputs(sources, self._options)
+        with core_errors():
+            return _written(self._core.append(inputs, _writing(self._options, **writing)))
+
+    def add(
+        self,
+        source: Any,
+        products: str | Sequence[str] | None = None,
+        *,
+        by_position: bool = False,
+        **writing: Any,
+    ) -> Written:
+        """Adds products of a tree to the entries that are there; a product of the same name is replaced.
+
+        Entries are matched by run, luminosity block and event number, in whatever order they come.
+
+        Args:
+            source: a file with the tree, such as ``"new.root:Events"``.
+            products: names of the products that are taken; by default all that the tree has.
+            by_position: entries belong together by their position, for trees that do not say which
+                events they have.
+            writing: as in :func:`create`.
+
+        Raises:
+            UsageError: if events are missing, there twice, or too many; the numbers are told.
+            ConflictError: if others changed the same product meanwhile.
+        """
+        names = [products] if isinstance(products, str) else products
+        inputs, tree = _inputs(source, self._options)
+        if len(inputs) != 1:
+            raise UsageError(f"{len(inputs)} files were given: products are added from one")
+        made = _writing(self._options, **writing)
+        with core_errors():
+            tree = tree or str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
+            told = self._core.add(inputs[0], tree, None if names is None else list(names), by_position, made)
+        return _written(told)
+
+    def add_product(
+        self,
+        name: str,
+        function: Callable[[Any], Mapping[str, Any]],
+        columns: Sequence[str],
+        *,
+        step_size: int | str = "50 MB",
+        **writing: Any,
+    ) -> Written:
+        """Adds a product that is computed from columns; one of the same name is replaced.
+
+        >>> from sapwood import stripe
+        >>> dataset = stripe.create("derived", "nano.root:Events")
+        >>> def scaled(events):
+        ...     return {"Scaled_pt": 1.02 * events["Muon_pt"]}
+        >>> dataset.add_product("Scaled", scaled, ["Muon_pt"]).version
+        3
+        >>> dataset.tree().keys(filter_name="*Scaled*")
+        ['nScaled_pt', 'Scaled_pt']
+
+        What it was made of is remembered: the version that was read, the columns, the function's name and
+        a checksum of its source.
+
+        Args:
+            name: name of the product: what the names of its columns begin with, before ``_``.
+            function: is given the columns of some entries as an Awkward array, and returns a dict of arrays
+                of as many entries, whose keys are ``name``, or begin with ``name_``.
+            columns: what the function reads.
+            step_size: memory of the columns of one call, or their entries.
+            writing: as in :func:`create`.
+
+        Raises:
+            UsageError: if a column is called otherwise.
+        """
+        from ..writing import recreate
+
+        version = self.version()
+        tree = self.tree(version)
+        path = str(self.describe(version, sizes=False)["tree"])
+        parameters = {
+            "product": name,
+            "columns": ",".join(columns),
+            "function": _told_of(function),
+            "from": f"{self.url}@v{version}",
+            **writing.pop("parameters", {}),
+        }
+        with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
+            made = os.path.join(folder, "product.root")
+            with recreate(made) as file:
+                written = None
+                for arrays in tree.iterate(list(columns), step_size=step_size):
+                    results = dict(function(arrays))
+                    for column in results:
+                        if column != name and not column.startswith(f"{name}_"):
+                            raise UsageError(
+                                f"the column '{column}' is not of the product '{name}': call it '{name}_…'"
+                            )
+                    if written is None:
+                        file[path] = results
+                        written = file[path]
+                    else:
+                        written.extend(results)
+            return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
+
+    def drop(self, *products: str, who: str | None = None) -> int:
+        """Makes a version without some products; its number. Earlier versions keep them."""
+        with core_errors():
+            return int(self._core.drop(list(products), who))
+
+    def restore(self, version: int | str, who: str | None = None) -> int:
+        """Makes a version that is as an earlier one was; its number."""
+        with core_errors():
+            return int(self._core.restore(self.version(version), who))
+
+    def tag(self, name: str, version: int | str | None = None) -> int:
+        """Gives a version a name, by which it is kept, too; its number. A name is given once, for ever."""
+        with core_errors():
+            return int(self._core.tag(name, _named(version)))
+
+    def untag(self, name: str) -> None:
+        """Takes a name away from its version. It is not given again."""
+        with core_errors():
+            self._core.untag(name)
+
+    def tags(self) -> dict[str, int]:
+        """The names of versions, and their numbers."""
+        with core_errors():
+            return dict(self._core.tags())
+
+    def verify(self, version: int | str | None = None, *, fraction: float = 1.0, seed: int = 0) -> Verified:
+        """Reads the objects of a version, and compares all checksums.
+
+        Args:
+            version: by default the newest.
+            fraction: the part of the objects that is read, by lot.
+            seed: for the lot.
+        """
+        with core_errors():
+            objects, size, skipped, wrong = self._core.verify(_named(version), fraction, seed)
+        return Verified(objects, size, skipped, tuple(Wrong(*one) for one in wrong))
+
+    def expire(self, *, newest: int | None = None, days: float | None = None, dry_run: bool = False) -> int:
+        """Lets old versions expire; the number of the oldest that is kept. Tags keep versions, too.
+
+        Nothing is deleted before :meth:`gc`.
+
+        Args:
+            newest: how many versions are kept.
+            days: versions are kept that were the newest within so many days.
+            dry_run: say it only.
+        """
+        with core_errors():
+            within = None if days is None else days * 86400
+            return int(self._core.expire(newest, within, dry_run))
+
+    def gc(self, *, dry_run: bool = True, grace_days: float | None = None, alone: bool = False) -> Collected:
+        """Deletes objects that no version needs: of versions that expired, and of writers that were cut off.
+
+        Args:
+            dry_run: say only what would be deleted, which is the default.
+            grace_days: objects that are younger stay; by default seven days.
+            alone: nobody else reads or writes the dataset, so that a shorter grace is safe.
+        """
+        with core_errors():
+            grace = None if grace_days is None else grace_days * 86400
+            objects, size, kept = self._core.gc(grace, dry_run, alone)
+        return Collected(tuple(objects), size, kept)
+
+    def select(self, mask: Any, *, version: int | str | None = None) -> list[tuple[int, int]]:
+        """The ranges of entries whose luminosity blocks are in a mask; see :func:`sapwood.stripe.select`."""
+        return select(self._where, mask, version=version, log=self._log, **self._again())
+
+    def find(self, run: int, lumi: int, event: int, *, version: int | str | None = None) -> list[int]:
+        """The entries that have an event; see :func:`sapwood.stripe.find`."""
+        wanted = [(run, lumi, event)]
+        (entries,) = find(self._where, wanted, version=version, log=self._log, **self._again())
+        return entries
+
+    def export(self, target: Any, *, version: int | str | None = None) -> Exported:
+        """Writes a version to a ROOT file, with all that the files had which it was made of.
+
+        Args:
+            target: a local path, a URL in an object store, or an object with ``write`` and ``seek``.
+            version: by default the newest.
+        """
+        where = os.fspath(target) if isinstance(target, (str, os.PathLike)) else target
+        name = (
+            os.path.basename(where) if isinstance(where, str) else str(getattr(target, "name", "file.root"))
+        )
+        with core_errors():
+            threads = self._options.threads
+            size, entries, notes = self._core.export(_named(version), where, name, threads)
+        return Exported(size, entries, tuple(notes))
+
+    def copy_to(self, url: str | os.PathLike[str]) -> tuple[int, int]:
+        """Copies all versions to another place; the objects and bytes that were not there yet."""
+        with core_errors():
+            asked = self._options
+            other = _core.Stripes(_place(url), asked.deadline, asked.for_core(), None)
+            objects, size, _ = self._core.copy(other)
+        return int(objects), int(size)
+
+    def _again(self) -> dict[str, Any]:
+        return {"deadline": self._options.deadline, **self._options.storage}
+
+
+def create(
+    url: str | os.PathLike[str],
+    sources: Any,
+    *,
+    tree: str | None = None,
+    log: DatabaseLog | None = None,
+    deadline: float | None = None,
+    threads: int | None = None,
+    compression: Compression | str | int | None = None,
+    stripe_size: int | str | None = None,
+    batch: int | None = None,
+    group: bool = True,
+    pad: int = 0,
+    who: str | None = None,
+    job: tuple[str, int] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Dataset:
+    """Makes a dataset of the trees of files, in their order; each file becomes a segment.
+
+    >>> from sapwood import stripe
+    >>> dataset = stripe.create("ttbar", "nano.root:Events")
+    >>> sapwood.open("ttbar").num_entries == sapwood.open("nano.root:Events").num_entries
+    True
+
+    Args:
+        url: a directory, or a place in a bucket such as ``"s3://bucket/ttbar"``.
+        sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them.
+        tree: the path of the tree, if the sources do not name it.
+        log: where the log is to be, if not beside the objects.
+        deadline: seconds that it may take; by default an hour.
+        threads: threads that work. Default: as in :func:`sapwood.open`.
+        compression: of all baskets, such as ``"zstd:5"``, which is the default.
+        stripe_size: bytes that an object is to have, by default ``"512 KiB"``.
+        batch: entries at whose borders all products begin anew; by default chosen by their bytes.
+        group: whether small products share objects.
+        pad: what the store fills objects up to, in bytes.
+        who: who writes it, to be remembered.
+        job: name and attempt of a job: what it has committed, it does not commit again.
+        parameters: what else is to be remembered.
+        options: for the sources and the store, as of :func:`sapwood.open`.
+
+    Raises:
+        UsageError: if there is a dataset with entries already, or no tree is named.
+        UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
+    """
+    dataset = open(url, log=log, deadline=deadline, threads=threads, _exists=False, **options)
+    inputs, named = _inputs(sources, dataset._options)
+    path = tree or named
+    if path is None:
+        raise UsageError("the tree is not named", hint="write 'file.root:Events', or give tree=")
+    writing = _writing(
+        dataset._options,
+        compression=compression,
+        stripe_size=stripe_size,
+        batch=batch,
+        group=group,
+        pad=pad,
+        who=who,
+        job=job,
+        parameters=parameters,
+    )
+    with core_errors():
+        dataset._core.create(path, inputs, writing)
+    return dataset
+
+
+def open(
+    url: str | os.PathLike[str],
+    *,
+    log: DatabaseLog | None = None,
+    deadline: float | None = None,
+    threads: int | None = None,
+    _exists: bool = True,
+    **options: Any,
+) -> Dataset:
+    """A dataset that is there, to be changed and cared for; :func:`sapwood.open` reads it.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    asked = open_options(deadline, threads, options)
+    place = _place(url)
+    with core_errors():
+        core = _core.Stripes(place, asked.deadline, asked.for_core(), log)
+        if _exists:
+            core.version("latest")
+    return Dataset(core, place, asked, log)
+
+
+def _inputs(sources: Any, options: OpenOptions) -> tuple[list[Any], str | None]:
+    """What the core opens, and the path of the tree that they name."""
+    inputs, paths = [], set()
+    single = isinstance(sources, Mapping)
+    for spec in (
+        [single_file(sources)] if single else several_files(sources, options.deadline, options.storage)
+    ):
+        name = str(spec.file)
+        where = name if is_url(name) else os.path.expanduser(name)
+        inputs.append((where, options.for_core() | options.places_of(where).for_core()))
+        paths.add(spec.object_path)
+    if len(paths) > 1:
+        raise UsageError(f"the sources name several trees: {', '.join(sorted(map(str, paths)))}")
+    return inputs, next(iter(paths), None) or None
+
+
+def _writing(
+    options: OpenOptions,
+    *,
+    compression: Compression | str | int | None = None,
+    stripe_size: int | str | None = None,
+    batch: int | None = None,
+    group: bool = True,
+    pad: int = 0,
+    who: str | None = None,
+    job: tuple[str, int] | None = None,
+    parameters: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """How it is written, in the words of the core."""
+    if batch is not None and batch < 1:
+        raise UsageError(f"a batch of {batch} entries makes no sense")
+    return {
+        "compression": None if compression is None else Compression.of(compression).code,
+        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
+        "batch": batch,
+        "group": group,
+        "pad": pad,
+        "threads": options.threads,
+        "who": who,
+        "job": job,
+        "parameters": dict(parameters or {}),
+    }
+
+
+def _written(told: dict[str, Any]) -> Written:
+    return Written(**{**told, "notes": tuple(told["notes"])})
+
+
+def _named(version: int | str | None) -> str:
+    """A version, as the core is told."""
+    if version is None:
+        return "latest"
+    return f"v{version}" if isinstance(version, int) else version
+
+
+def _told_of(function: Callable[..., Any]) -> str:
+    """The name of a function, and a checksum of its source where that can be seen."""
+    name = getattr(function, "__qualname__", repr(function))
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return str(name)
+    return f"{name} sha256:{hashlib.sha256(source.encode()).hexdigest()[:16]}"
