@@ -144,7 +144,7 @@ class Dataset:
         self.description, self.schemas = found
 
     def baskets(self, product: dict[str, Any], place: int) -> Iterator[tuple[int, bytes]]:
-        """Entries and content of each basket of a branch, by its place in `branches`."""
+        """Entries and content of each basket of a branch, by its place; none if it has no leaves."""
         for segment in self.description["segments"]:
             where = segment["lists"][str(product["id"])]
             listed = (self.folder / "list" / where["id"]).read_bytes()
@@ -157,5 +157,7 @@ class Dataset:
                 start = offset + sum(lengths[:place])
                 record = thing[start : start + lengths[place]]
                 assert checksum(record) == sums[place]
+                if not record:
+                    continue
                 length, key = struct.unpack_from(">6xI4xH", record)
                 yield entries, unpack(record[key:], length)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sapwood
 from sapwood import _core
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -111,3 +112,34 @@ def test_a_dataset_is_read_by_a_reader_that_knows_only_the_text(tmp_path: Path) 
         ):
             np.testing.assert_array_equal(column, wanted_column)
         assert segment["auxiliary"]["len"] > 0
+
+
+def test_the_dataset_of_version_1_is_read() -> None:
+    pytest.importorskip("awkward")
+    dataset = sapwood.open(GOLDEN / "dataset")
+    tree = sapwood.open(GOLDEN.parent / "edm" / "edm.root")["Events"]
+    assert set(dataset.keys()) == set(tree.keys()) and dataset.num_entries == tree.num_entries == 30
+    read = 0
+    for name in set(tree.keys()):
+        try:
+            wanted = tree[name].array()
+        except sapwood.errors.UnsupportedError:
+            continue
+        assert dataset[name].array().to_list() == wanted.to_list(), name
+        read += 1
+    assert read > 20
+
+
+def test_the_dataset_of_version_1_is_read_by_what_knows_only_the_text() -> None:
+    dataset = stripe_reader.Dataset(GOLDEN / "dataset")
+    assert dataset.version["n"] == 2 and dataset.schemas[0].startswith(b"root")
+    segment = dataset.description["segments"][0]
+    cut = {
+        sum(entries for entries, _ in dataset.baskets(product, place)): len(
+            list(dataset.baskets(product, place))
+        )
+        for product in dataset.description["products"]
+        for place in range(len(product["branches"]))
+    }
+    # Of branches without leaves there is nothing; all others have a basket in each of three batches, or more.
+    assert set(cut) == {0, 30} and cut[30] >= 3 and segment["batch"] == 12
