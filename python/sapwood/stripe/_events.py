@@ -1,4 +1,4 @@
-"""Which entries of a dataset are some events: by luminosity blocks, or by run, luminosity block and event number."""
+"""Which entries of a dataset are some events: by luminosity blocks, or by run, block and event number."""
 
 from __future__ import annotations
 
