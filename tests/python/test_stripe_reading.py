@@ -156,3 +156,17 @@ class TestBucket:
         assert same(ak.concatenate([chunk.met for chunk in tree.lazy()]), expected.met)
         with pytest.raises(FileNotFoundError, match="no dataset"):
             sapwood.open("s3://data/sets/nothing")
+
+    def test_a_server_that_is_gone_is_an_error_in_time(
+        self, server: s3_server.Server, events_file: Path
+    ) -> None:
+        create("s3://data/sets/ttbar", events_file)
+        tree = sapwood.open("s3://data/sets/ttbar")
+        assert len(tree["met"].array()) == tree.num_entries
+        assert server.process is not None
+        server.process.kill()
+        begin = time.monotonic()
+        for name in ("weight", "vertex"):
+            with pytest.raises(errors.SapwoodError):
+                tree[name].array(deadline=2)
+        assert time.monotonic() - begin < 10

@@ -33,6 +33,7 @@ impl Order {
     /// The entries of the tree that some of the segment are, as ranges.
     fn runs(&self, entries: Range<u64>) -> Vec<Range<u64>> {
         match self {
+            #[expect(clippy::single_range_in_vec_init, reason = "one run of entries")]
             Order::From(first) => vec![first + entries.start..first + entries.end],
             Order::Each(all) => {
                 let mut runs: Vec<Range<u64>> = Vec::new();

@@ -9,12 +9,12 @@ use sapwood_stripe::keys;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of a store that is reached over a network. What is merged is mostly one stripe.
-const DISTANT: Physics = Physics {
+/// What is merged is mostly one stripe. A directory is asked in the same way: a file that is opened costs more than a gap.
+const STRIPES: Physics = Physics {
     gap: 64 << 10,
     largest_request: 64 << 20,
     ranges_per_request: 1,
-    concurrency: 32,
+    concurrency: 8,
     immediate: false,
 };
 
@@ -25,7 +25,6 @@ pub(crate) struct StripeSource {
     /// By the number of the base.
     stores: Vec<Arc<dyn Store>>,
     objects: Arc<Objects>,
-    immediate: bool,
 }
 
 impl StripeSource {
@@ -36,12 +35,10 @@ impl StripeSource {
         stores: Vec<Arc<dyn Store>>,
         objects: Arc<Objects>,
     ) -> StripeSource {
-        let immediate = !url.contains("://");
         StripeSource {
             identity: Identity { url, size: END, version: Some(version) },
             stores,
             objects,
-            immediate,
         }
     }
 
@@ -54,14 +51,22 @@ impl StripeSource {
         if let Err(error) = piece.verify(&bytes) {
             log::warn!("{}: {error}; it is read again", self.identity.url);
             bytes = self.get(&piece, deadline).await?;
-            piece.verify(&bytes).map_err(|error| match (&piece.held, self.stores.first()) {
-                (Held::There(name), Some(store)) => {
-                    error.url(format!("{}/{}", store.url(), keys::data(name.id)))
-                }
-                _ => error,
-            })?;
+            piece.verify(&bytes).map_err(|error| self.located(&piece, error))?;
         }
         Ok(piece.cut(&bytes))
+    }
+
+    fn store(&self, base: u32) -> Option<&Arc<dyn Store>> {
+        self.stores.get(usize::try_from(base).ok()?)
+    }
+
+    /// Says of an error which object it is about.
+    fn located(&self, piece: &Piece, error: Error) -> Error {
+        let Held::There(name) = &piece.held else { return error };
+        match self.store(name.base) {
+            Some(store) => error.url(format!("{}/{}", store.url(), keys::data(name.id))),
+            None => error,
+        }
     }
 
     async fn get(&self, piece: &Piece, deadline: Deadline) -> Result<Bytes> {
@@ -69,8 +74,7 @@ impl StripeSource {
             Held::Here(bytes) => return Ok(piece.of_all(bytes)),
             Held::There(name) => name,
         };
-        let store = usize::try_from(name.base).ok().and_then(|base| self.stores.get(base));
-        let store = store.ok_or_else(|| {
+        let store = self.store(name.base).ok_or_else(|| {
             Error::unsupported(format!(
                 "objects of the dataset lie at its base {}, which is not known",
                 name.base
@@ -95,7 +99,8 @@ impl Source for StripeSource {
     }
 
     fn physics(&self) -> Physics {
-        if self.immediate { Physics::LOCAL } else { DISTANT }
+        let concurrency = self.stores.iter().map(|store| store.concurrency()).max().unwrap_or(1);
+        Physics { concurrency, ..STRIPES }
     }
 
     fn server(&self) -> Option<String> {

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn all_objects_arrive_or_it_is_told() {
-        let store = Arc::new(MemoryStore::default());
+        let store = Arc::new(MemoryStore::new("memory:uploads"));
         let mut uploads = Uploads::new(store.clone(), Deadline::default()).unwrap();
         for index in 0..100_u8 {
             uploads.put(format!("d/{index}"), vec![index; 10].into(), &mut || false).unwrap();
