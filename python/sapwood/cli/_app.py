@@ -20,6 +20,7 @@ from .repack import repack, skim, slim
 from .replay import replay
 from .report import report
 from .show import show
+from .stripe import app as stripe
 from .trace import trace
 from .tune import tune
 
@@ -81,3 +82,4 @@ for _command in (
 app.add_typer(cache, name="cache")
 app.add_typer(catalog, name="catalog")
 app.add_typer(profile, name="profile")
+app.add_typer(stripe, name="stripe")

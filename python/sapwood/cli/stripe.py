@@ -1,0 +1,329 @@
+"""`sapwood stripe`: datasets of products in an object store or a directory, in versions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from ._options import Deadline, Json, Threads
+from ._run import FAILED, command
+from ._writing import Force
+
+Where: TypeAlias = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A directory, or a place in a bucket: s3://bucket/name.")
+]
+From: TypeAlias = Annotated[
+    list[str], typer.Option("--from", metavar="FILE:TREE", help="A file, URL or glob; may be repeated.")
+]
+Compression: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Of all baskets; by default zstd:5.")
+]
+StripeSize: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Bytes of an object; by default 512 KiB.")
+]
+Batch: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Entries of a batch; by default chosen.")
+]
+Who: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="Who does it, to be remembered.")]
+Version: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="VERSION", help="v12, or a tag; by default the newest version.")
+]
+Really: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do it, rather than say what would be done.")]
+
+app = typer.Typer(
+    help="Keep datasets as stripes of products: in versions, with products that are replaced alone.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command()
+@command
+def create(
+    dataset: Where,
+    sources: From,
+    compression: Compression = None,
+    stripe_size: StripeSize = None,
+    batch: Batch = None,
+    who: Who = None,
+    deadline: Deadline = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Make a dataset of the trees of files.
+
+    \b
+    sapwood stripe create s3://bucket/ttbar --from 'data/*.root:Events'
+    """
+    from .. import stripe
+
+    made = stripe.create(
+        dataset,
+        sources,
+        compression=compression,
+        stripe_size=stripe_size,
+        batch=batch,
+        who=who,
+        deadline=deadline,
+        threads=threads,
+    )
+    _show(made.describe(sizes=True), as_json)
+
+
+@app.command()
+@command
+def append(
+    dataset: Where,
+    sources: From,
+    compression: Compression = None,
+    stripe_size: StripeSize = None,
+    batch: Batch = None,
+    who: Who = None,
+    deadline: Deadline = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Append the entries of files, whose trees are like that of the dataset."""
+    opened = _open(dataset, deadline, threads)
+    writing = {"compression": compression, "stripe_size": stripe_size, "batch": batch, "who": who}
+    _tell(asdict(opened.append(sources, **writing)), as_json)
+
+
+@app.command()
+@command
+def add(
+    dataset: Where,
+    source: Annotated[str, typer.Argument(metavar="FILE:TREE", help="The file with the new columns.")],
+    product: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this product; may be repeated.")
+    ] = None,
+    by_position: Annotated[
+        bool, typer.Option("--by-position", help="Match entries by position, not by event.")
+    ] = False,
+    compression: Compression = None,
+    stripe_size: StripeSize = None,
+    who: Who = None,
+    deadline: Deadline = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Add products of the same events, or replace those of the same names.
+
+    \b
+    sapwood stripe add s3://bucket/ttbar new_jets.root:Events --product Jet
+    """
+    opened = _open(dataset, deadline, threads)
+    writing = {"compression": compression, "stripe_size": stripe_size, "who": who}
+    _tell(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
+
+
+@app.command()
+@command
+def ls(dataset: Where, version: Version = None, deadline: Deadline = None, as_json: Json = False) -> None:
+    """List the products of a version."""
+    from ..layout import human_bytes
+    from ._output import Column, print_json, print_table
+
+    told = _open(dataset, deadline).describe(version)
+    if as_json:
+        print_json({"products": told["products"]})
+        return
+    titles = [Column("product"), Column("branches", right=True), Column("entries", right=True)]
+    titles += [Column("bytes", right=True), Column("objects", right=True), Column("since", right=True)]
+    rows = [
+        [
+            one["name"],
+            str(one["branches"]),
+            f"{one['entries']:,}",
+            human_bytes(one["bytes"]),
+            str(one["objects"]),
+            f"v{one['version']}",
+        ]
+        for one in told["products"]
+    ]
+    print_table(titles, rows)
+
+
+@app.command()
+@command
+def show(dataset: Where, version: Version = None, deadline: Deadline = None, as_json: Json = False) -> None:
+    """Show what a version holds, and how it came to be."""
+    _show(_open(dataset, deadline).describe(version), as_json)
+
+
+@app.command()
+@command
+def log(
+    dataset: Where,
+    after: Annotated[int, typer.Option(metavar="N", help="Only versions after this one.")] = 0,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """List the versions."""
+    from datetime import datetime, timezone
+
+    from ._output import Column, print_json, print_table
+
+    entries = _open(dataset, deadline).log(after)
+    if as_json:
+        print_json({"versions": entries})
+        return
+    titles = [Column("version", right=True), Column("time"), Column("operation")]
+    titles += [Column("what", breaks=True), Column("who")]
+    rows = []
+    for one in entries:
+        time = datetime.fromtimestamp(one["time_ms"] / 1000, timezone.utc)
+        what = [one["operation"], one.get("what") or "", one.get("who") or ""]
+        rows.append([f"v{one['n']}", f"{time:%Y-%m-%d %H:%M}", *what])
+    print_table(titles, rows)
+
+
+@app.command()
+@command
+def verify(
+    dataset: Where,
+    version: Version = None,
+    fraction: Annotated[
+        float, typer.Option(metavar="PART", min=0.0, max=1.0, help="The part of the objects that is read.")
+    ] = 1.0,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Compare all checksums of a version. Fails (1) if an object is lost or damaged."""
+    done = _open(dataset, deadline).verify(version, fraction=fraction)
+    document = asdict(done)
+    _tell(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
+    for one in done.wrong if not as_json else ():
+        span = f"entries {one.entries[0]} to {one.entries[1]}"
+        print(f"{one.object}: {one.product or 'no product'}, {span}: {one.error}", file=sys.stderr)
+    if done.wrong:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+@command
+def tag(
+    dataset: Where,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name.")],
+    version: Version = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Take the name away, for ever.")] = False,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Give a version a name, by which it is kept."""
+    opened = _open(dataset, deadline)
+    if delete:
+        opened.untag(name)
+        _tell({"tag": name, "version": None}, as_json)
+    else:
+        _tell({"tag": name, "version": opened.tag(name, version)}, as_json)
+
+
+@app.command()
+@command
+def drop(
+    dataset: Where,
+    products: Annotated[list[str], typer.Argument(metavar="PRODUCT...", help="Their names.")],
+    who: Who = None,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Make a version without some products; earlier versions keep them."""
+    _tell({"version": _open(dataset, deadline).drop(*products, who=who)}, as_json)
+
+
+@app.command()
+@command
+def expire(
+    dataset: Where,
+    newest: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep so many versions.")] = None,
+    days: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Keep those of the last so many days.")
+    ] = None,
+    really: Really = False,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Let old versions expire, which `gc` may clear up then. Says only what it would do, without --yes."""
+    oldest = _open(dataset, deadline).expire(newest=newest, days=days, dry_run=not really)
+    _tell({"oldest": oldest, "done": really}, as_json)
+
+
+@app.command()
+@command
+def gc(
+    dataset: Where,
+    really: Really = False,
+    grace_days: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Objects that are younger stay; by default 7.")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Nobody else reads or writes: grace may be 0.")
+    ] = False,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Delete objects that no version needs. Says only what it would delete, without --yes."""
+    done = _open(dataset, deadline).gc(dry_run=not really, grace_days=grace_days, alone=alone)
+    objects: Any = list(done.objects) if as_json else len(done.objects)
+    _tell({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, as_json)
+
+
+@app.command()
+@command
+def export(
+    dataset: Where,
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The new ROOT file.")],
+    version: Version = None,
+    force: Force = False,
+    deadline: Deadline = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Write a version to a ROOT file, with all that came with its entries."""
+    from ._writing import check_target
+
+    check_target(target, force)
+    done = _open(dataset, deadline, threads).export(target, version=version)
+    for note in () if as_json else done.notes:
+        print(f"sapwood: {note}", file=sys.stderr)
+    _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
+
+
+def _open(dataset: str, deadline: float | None, threads: int | None = None) -> Any:
+    from .. import stripe
+
+    return stripe.open(dataset, deadline=deadline, threads=threads)
+
+
+def _tell(document: dict[str, Any], as_json: bool) -> None:
+    """Prints what was done: a line for a terminal or a pipe."""
+    from ._output import print_json
+
+    if as_json:
+        print_json(document)
+        return
+    for note in document.pop("notes", ()):
+        print(f"sapwood: {note}", file=sys.stderr)
+    print(", ".join(f"{key} {value}" for key, value in document.items()))
+
+
+def _show(told: dict[str, Any], as_json: bool) -> None:
+    """Prints what a version holds."""
+    from ._output import print_json
+
+    if as_json:
+        print_json(told)
+        return
+    made, products = told["made"], told["products"]
+    print(f"{told['url']} v{told['version']}: {told['tree']}, {told['entries']:,} entries")
+    print(
+        f"{len(products)} products, {len(told['segments'])} segments, {made['operation']} by {made['tool']}"
+    )
+    for source in made.get("inputs", ()):
+        print(f"  from {source}")
+    for name, number in (told.get("tags") or {}).items():
+        print(f"  tag {name}: v{number}")
