@@ -39,7 +39,7 @@ class RepackReport:
         cut_baskets: baskets that were cut anew.
         objects: other objects, copied.
         sums: histograms that are sums of several.
-        decompress_seconds, compress_seconds: what all threads together took for that.
+        decompress_seconds, compress_seconds: processor time of all threads together for that.
         notes: what is not as one might expect, such as objects of which the first was kept.
     """
 

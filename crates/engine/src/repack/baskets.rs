@@ -7,9 +7,9 @@ use sapwood_core::{Error, Result};
 use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::Duration;
 
-/// Time that all threads took together.
+/// Processor time that all threads took together.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     pub(crate) decompress: AtomicU64,
@@ -18,10 +18,24 @@ pub(crate) struct Times {
 
 /// Adds the time of `work` to `sum`.
 pub(crate) fn timed<T>(sum: &AtomicU64, work: impl FnOnce() -> T) -> T {
-    let begin = Instant::now();
+    let begin = processor_time();
     let result = work();
-    sum.fetch_add(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    let took = processor_time().saturating_sub(begin);
+    sum.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     result
+}
+
+/// What the processor did for this thread: others on a busy machine do not count.
+#[cfg(unix)]
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+fn processor_time() -> Duration {
+    static BEGIN: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    BEGIN.elapsed()
 }
 
 /// A basket that can be written.

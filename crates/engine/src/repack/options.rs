@@ -96,9 +96,9 @@ pub struct RepackReport {
     pub objects: u64,
     /// Histograms that are sums.
     pub sums: u64,
-    /// Nanoseconds of all threads in decompressing.
+    /// Nanoseconds of the processor in decompressing, of all threads.
     pub decompress_ns: u64,
-    /// Nanoseconds of all threads in compressing.
+    /// Nanoseconds of the processor in compressing, of all threads.
     pub compress_ns: u64,
     /// What is not as one might expect: objects of which the first was kept, branches that were left out.
     pub notes: Vec<String>,
