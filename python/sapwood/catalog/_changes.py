@@ -100,7 +100,9 @@ def _add_versions(
                 "parameters": without_secrets(json.dumps(parameters, sort_keys=True)),
             }
         )
-        for place, text in enumerate(made.get("inputs") or ()):
+        # What was computed comes by way of a file that is gone: it was made of the version that was read.
+        told = [parameters["from"]] if "from" in parameters else made.get("inputs") or ()
+        for place, text in enumerate(told):
             url, of_version = split_version(str(text))
             named = {"dataset": dataset, "version": version, "place": place}
             inputs.append({**named, "url": url, "of_version": of_version})

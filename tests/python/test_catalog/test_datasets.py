@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import sapwood
-from sapwood import _core, stripe
+from sapwood import stripe
 from sapwood.catalog import Catalog, DatabaseLog
 from sapwood.errors import FileNotFoundError, KeyInFileError
 
-WRITING: dict[str, Any] = {
-    "compression": None,
-    "stripe_size": None,
-    "batch": 100,
-    "group": True,
-    "pad": 0,
-    "threads": None,
-    "who": "ada",
-    "job": None,
-    "parameters": {"campaign": "spring"},
-}
+
+@pytest.fixture
+def events(events_file: Path) -> str:
+    """The tree that datasets are made of."""
+    return f"{events_file}:Events"
 
 
 @pytest.fixture
-def dataset(events_file: Path, tmp_path: Path) -> _core.Stripes:
+def dataset(events: str, tmp_path: Path) -> stripe.Dataset:
     """A dataset of the events."""
-    stripes = _core.Stripes(str(tmp_path / "events"))
-    stripes.create("Events", [(str(events_file), {})], WRITING)
-    return stripes
+    return stripe.create(tmp_path / "events", events, batch=100, who="ada", parameters={"campaign": "spring"})
 
 
-def test_what_a_dataset_says_of_itself(dataset: _core.Stripes, tmp_path: Path, events_file: Path) -> None:
-    dataset.tag("spring", "latest")
+def test_what_a_dataset_says_of_itself(dataset: stripe.Dataset, tmp_path: Path, events_file: Path) -> None:
+    dataset.tag("spring")
     told = stripe.describe(tmp_path / "events")
     newest = told["version"]
     assert (told["tree"], told["entries"], told["tags"]) == ("Events", 1000, {"spring": newest})
@@ -59,15 +50,15 @@ def test_what_a_dataset_says_of_itself(dataset: _core.Stripes, tmp_path: Path, e
 
 
 def test_a_dataset_is_catalogued_as_it_changes(
-    dataset: _core.Stripes, tmp_path: Path, database: str, events_file: Path
+    dataset: stripe.Dataset, tmp_path: Path, database: str, events: str
 ) -> None:
     place = str(tmp_path / "events")
     with Catalog(database) as catalogue:
         added = catalogue.add(place)
         assert (added.name, added.entries, added.tree) == ("events", 1000, "Events")
         assert added.identity == stripe.describe(place)["dataset"]
-        dataset.append([(str(events_file), {})], WRITING)
-        dataset.drop(["met"], None)
+        dataset.append(events)
+        dataset.drop("met")
         assert catalogue.refresh()[0].error is None
         now = catalogue["events"]
         assert now.version == added.version + 2 and now.entries == 2000
@@ -77,37 +68,49 @@ def test_a_dataset_is_catalogued_as_it_changes(
         assert [(one.name, one.until) for one in dropped] == [("met", now.version)]
         versions = catalogue.versions("events")
         assert [one.operation for one in versions][:2] == ["drop", "append"]
-        assert any(events_file.name in one.url for one in catalogue.ancestors("events"))
+        assert any("events.root" in one.url for one in catalogue.ancestors("events"))
 
 
-def test_a_copy_is_the_same_dataset(dataset: _core.Stripes, tmp_path: Path, database: str) -> None:
-    dataset.copy(_core.Stripes(str(tmp_path / "copy")))
+def test_a_product_that_was_computed_was_made_of_the_version_that_was_read(
+    dataset: stripe.Dataset, tmp_path: Path
+) -> None:
+    read = dataset.version()
+    made = dataset.add_product("twice", lambda events: {"twice": 2 * events["met"]}, ["met"]).version
+    with Catalog(tmp_path / "catalog.sqlite") as catalogue:
+        catalogue.add(dataset.url)
+        computed = catalogue.versions("events")[0]
+        assert [(one.dataset, one.version) for one in computed.inputs] == [("events", f"v{read}")]
+        assert computed.parameters["columns"] == "met"
+        assert [one.dataset for one in catalogue.having("twice", at_least=made)] == ["events"]
+
+
+def test_a_copy_is_the_same_dataset(dataset: stripe.Dataset, tmp_path: Path, database: str) -> None:
+    dataset.copy_to(tmp_path / "copy")
     with Catalog(database) as catalogue:
         catalogue.add(tmp_path / "events")
         copied = catalogue.add(tmp_path / "copy")
         assert copied.name == "events" and len(copied.locations) == 2
 
 
-def test_the_log_of_a_dataset_may_lie_in_a_database(tmp_path: Path, database: str, events_file: Path) -> None:
+def test_the_log_of_a_dataset_may_lie_in_a_database(tmp_path: Path, database: str, events: str) -> None:
     place = str(tmp_path / "events")
     with DatabaseLog(database, "events") as log:
-        stripes = _core.Stripes(place, log=log)
-        stripes.create("Events", [(str(events_file), {})], WRITING)
-        stripes.append([(str(events_file), {})], WRITING)
+        dataset = stripe.create(place, events, log=log)
+        dataset.append(events)
         newest = log.newest()
-        assert newest is not None and newest[0] == stripes.version("latest")
+        assert newest is not None and newest[0] == dataset.version()
         assert not (tmp_path / "events" / "log").exists()
         assert stripe.describe(place, log=log)["entries"] == 2000
         assert [one["n"] for one in stripe.log(place, log=log)] == list(range(1, newest[0] + 1))
-        assert stripes.verify("latest", 1.0, 0)[3] == []
+        assert dataset.verify().wrong == ()
         with Catalog(database) as catalogue:
             assert catalogue.add(place, log=log).entries == 2000
-            stripes.drop(["met"], None)
+            dataset.drop("met")
             assert catalogue.refresh("events", log=log)[0].error is None
             assert catalogue["events"].version == newest[0] + 1
         with sapwood.open(place, log=log) as tree, sapwood.open(f"{place}@v2", log=log) as before:
             assert tree.num_entries == 2000 and before.num_entries == 1000
-            assert len(tree["run"].array(library="np")) == 2000 and "met" not in tree.keys()
-        stripes.export("v2" if newest[0] > 2 else "latest", str(tmp_path / "out.root"), "out.root", None)
+            assert len(tree["run"].array(library="np")) == 2000 and "met" not in tree
+        assert dataset.export(tmp_path / "out.root", version=2).entries == 1000
     with pytest.raises(FileNotFoundError, match="log of this dataset is not in its store"):
         stripe.describe(place)
