@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import writing
+from sapwood import stripe, writing
 
 # Compiled: the core, and the shim that reads root://, which is a library and no module.
 MODULES = [
@@ -20,6 +20,7 @@ MODULES = [
     if module.name not in ("_core", "cli") and not module.name.startswith("_xrdcl")
 ]
 MODULES += [f"writing.{module.name}" for module in pkgutil.iter_modules(writing.__path__)]
+MODULES += [f"stripe.{module.name}" for module in pkgutil.iter_modules(stripe.__path__)]
 
 
 @pytest.mark.parametrize("name", MODULES)
