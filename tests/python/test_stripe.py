@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import pytest
 
 import sapwood
 from sapwood import errors, stripe
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import s3_server
 
 ak = pytest.importorskip("awkward")
 
@@ -172,3 +177,24 @@ class TestCare:
     def test_events_are_found(self, dataset: stripe.Dataset) -> None:
         assert dataset.find(7, 12, 123) == [123]
         assert dataset.select({"7": [[1, 2]]}) == [(10, 30)]
+
+
+class TestBuckets:
+    @pytest.mark.skipif(s3_server.missing() is not None, reason="there is no S3 server here")
+    def test_a_bucket_holds_what_a_directory_holds(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        events = np.arange(1000)
+        source = write(tmp_path / "a.root", events, met=events / 2, Jet_pt=jets(events))
+        for name in [name for name in os.environ if name.startswith(("AWS_", "S3_"))]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        with s3_server.s3_server() as server:
+            for name, value in server.variables.items():
+                monkeypatch.setenv(name, value)
+            dataset = stripe.create("s3://data/sets/ttbar", source, batch=120)
+            dataset.add(write(tmp_path / "b.root", events[::-1], Jet_pt=jets(events[::-1], 2)), "Jet")
+            assert dataset.verify().wrong == ()
+            dataset.export(tmp_path / "out.root")
+        out = sapwood.open(f"{tmp_path}/out.root:Events")
+        assert ak.array_equal(out["Jet_pt"].array(), jets(events, 2))
