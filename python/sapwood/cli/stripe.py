@@ -293,6 +293,32 @@ def export(
     _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
 
 
+@app.command()
+@command
+def restore(
+    dataset: Where,
+    version: Annotated[str, typer.Argument(metavar="VERSION", help="v12, or a tag.")],
+    who: Who = None,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Make a version that is as an earlier one was."""
+    _tell({"version": _open(dataset, deadline).restore(version, who)}, as_json)
+
+
+@app.command()
+@command
+def copy(
+    dataset: Where,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The other place.")],
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Copy all versions to another place; what is there already is not sent again."""
+    objects, size = _open(dataset, deadline).copy_to(target)
+    _tell({"objects": objects, "bytes": size}, as_json)
+
+
 def _open(dataset: str, deadline: float | None, threads: int | None = None) -> Any:
     from .. import stripe
 
