@@ -35,11 +35,7 @@ impl StripeSource {
         stores: Vec<Arc<dyn Store>>,
         objects: Arc<Objects>,
     ) -> StripeSource {
-        StripeSource {
-            identity: Identity { url, size: END, version: Some(version) },
-            stores,
-            objects,
-        }
+        StripeSource { identity: Identity { url, size: END, version: Some(version) }, stores, objects }
     }
 
     async fn read(&self, range: ByteRange, deadline: Deadline) -> Result<Bytes> {
