@@ -341,6 +341,10 @@ impl Store for CloudStore {
         &self.url
     }
 
+    fn concurrency(&self) -> usize {
+        self.state().reads.concurrency()
+    }
+
     fn get<'a>(
         &'a self,
         key: &'a str,

@@ -2,7 +2,7 @@
 
 use super::answer::{self, Failure, Sorted, Status};
 use super::client;
-use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
+use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
 use super::header::range_value;
 use crate::OpenOptions;
 use crate::credentials::Access;
@@ -12,6 +12,8 @@ use reqwest::header::{HeaderMap, HeaderValue, RANGE};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Largest object that is read at once: what a server announces is not to take all memory.
@@ -21,6 +23,10 @@ const LARGEST_WHOLE: u64 = 2 << 30;
 pub(crate) struct Objects {
     exchange: Exchange,
     slots: Semaphore,
+    /// Connections that there may be.
+    most: usize,
+    /// The shortest time in which an answer began, in microseconds.
+    nearest: AtomicU64,
 }
 
 impl fmt::Debug for Objects {
@@ -32,10 +38,15 @@ impl fmt::Debug for Objects {
 impl Objects {
     /// Those on the server that `access` is for.
     pub(crate) fn new(access: Access, options: &OpenOptions) -> Self {
-        Objects {
-            exchange: Exchange::new(access, options),
-            slots: Semaphore::new(client::most_connections()),
-        }
+        let (exchange, most) = (Exchange::new(access, options), client::most_connections());
+        Objects { exchange, slots: Semaphore::new(most), most, nearest: AtomicU64::new(u64::MAX) }
+    }
+
+    /// Requests that pay when in flight together, as far away as the server has shown to be.
+    pub(crate) fn concurrency(&self) -> usize {
+        let nearest = self.nearest.load(Ordering::Relaxed);
+        let round_trip = if nearest == u64::MAX { Duration::ZERO } else { Duration::from_micros(nearest) };
+        client::connections_at(round_trip, self.most)
     }
 
     /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
@@ -151,6 +162,10 @@ impl Objects {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.exchange.send(&url, message).await?;
+            if let Some(&Waited(time)) = response.extensions().get() {
+                let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+                self.nearest.fetch_min(micros, Ordering::Relaxed);
+            }
             if !response.status().is_redirection() {
                 return Ok(response);
             }

@@ -90,6 +90,10 @@ impl<S: Store> Store for CountingStore<S> {
         self.inner.url()
     }
 
+    fn concurrency(&self) -> usize {
+        self.inner.concurrency()
+    }
+
     fn get<'a>(
         &'a self,
         key: &'a str,

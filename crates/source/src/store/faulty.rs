@@ -112,6 +112,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.url()
     }
 
+    fn concurrency(&self) -> usize {
+        self.inner.concurrency()
+    }
+
     fn get<'a>(
         &'a self,
         key: &'a str,

@@ -58,6 +58,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// The URL that keys are below, without secrets.
     fn url(&self) -> &str;
 
+    /// Requests that pay when in flight together. Default: a few, as of a disk.
+    fn concurrency(&self) -> usize {
+        8
+    }
+
     /// The bytes of an object, or those of a range of it: all of them, or an error.
     ///
     /// # Errors
@@ -115,6 +120,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn url(&self) -> &str {
         (**self).url()
+    }
+
+    fn concurrency(&self) -> usize {
+        (**self).concurrency()
     }
 
     fn get<'a>(
