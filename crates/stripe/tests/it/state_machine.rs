@@ -247,5 +247,5 @@ fn every_version_that_is_kept_reads_back_exactly() {
 #[test]
 #[ignore = "takes minutes"]
 fn every_version_that_is_kept_reads_back_exactly_for_long() {
-    go(1000..1500, 150);
+    go(1000..1200, 100);
 }
