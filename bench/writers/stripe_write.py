@@ -9,33 +9,18 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
 
-from sapwood import _core
-
-DEFAULTS: dict[str, Any] = {
-    "compression": None,
-    "stripe_size": None,
-    "batch": None,
-    "group": True,
-    "pad": 0,
-    "threads": None,
-    "who": None,
-    "job": None,
-    "parameters": {},
-}
+from sapwood import stripe
 
 
 def main() -> None:
     what, url, file, tree, *products = sys.argv[1:]
     begin = time.perf_counter()
-    core: Any = _core
-    stripes, source = core.Stripes(url), (file, dict[str, Any]())
     if what == "create":
-        told = stripes.create(tree, [source], DEFAULTS)
+        stripe.create(url, f"{file}:{tree}")
     else:
-        told = stripes.add(source, tree, products, False, DEFAULTS)
-    print(json.dumps({"seconds": time.perf_counter() - begin, **told}), flush=True)
+        stripe.open(url).add(f"{file}:{tree}", products)
+    print(json.dumps({"seconds": time.perf_counter() - begin}), flush=True)
 
 
 if __name__ == "__main__":
