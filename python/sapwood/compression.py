@@ -9,7 +9,7 @@ from .errors import UsageError
 
 _ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
 # What is written, and the levels that ROOT takes where none is named.
-_WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "lz4": (4, 4), "zstd": (5, 5)}
+_WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import sapwood
 from sapwood.errors import ClosedFileError, KeyInFileError, UnsupportedTypeError, UsageError
 
 sys.path.append(str(Path(__file__).parent))
-from root_peer import read_by_root
+from root_peer import python_with_root, read_by_root
 
 ak = pytest.importorskip("awkward")
 
@@ -331,3 +331,15 @@ def test_trees_without_entries_and_without_types(tmp_path: Path) -> None:
         assert file["empty"]["j"].array().tolist() == []
         assert file["learned"]["x"].array(library="np").dtype == np.int16
         assert "a/b" in file
+
+
+def test_the_old_form_of_zlib_is_written_too(tmp_path: Path) -> None:
+    path = tmp_path / "old.root"
+    with sapwood.recreate(path, compression="cs:6") as file:
+        file["Events"] = {"x": np.arange(100_000) // 7}
+    assert path.read_bytes().count(b"CS\x08") >= 3
+    with sapwood.open(f"{path}:Events") as tree:
+        assert np.array_equal(tree["x"].array(library="np"), np.arange(100_000) // 7)
+    if python_with_root():
+        (by_root,) = read_by_root(path)
+        assert by_root["Events"]["x"][-1] == [99_999 // 7]

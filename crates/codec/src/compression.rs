@@ -6,8 +6,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The algorithms that are written, with the hundreds of ROOT's number.
-const WRITTEN: [(Algorithm, i32); 4] =
-    [(Algorithm::Zlib, 1), (Algorithm::Lzma, 2), (Algorithm::Lz4, 4), (Algorithm::Zstd, 5)];
+const WRITTEN: [(Algorithm, i32); 5] = [
+    (Algorithm::Zlib, 1),
+    (Algorithm::Lzma, 2),
+    (Algorithm::OldZlib, 3),
+    (Algorithm::Lz4, 4),
+    (Algorithm::Zstd, 5),
+];
 
 /// The greatest level that means something of its own; ROOT takes those above it for this one.
 pub(crate) const MAX_LEVEL: u8 = 9;
@@ -36,11 +41,8 @@ impl Compression {
     /// An algorithm with a level from 0 (nothing is compressed) to 9.
     ///
     /// # Errors
-    /// `Usage` for other levels, and for the old ZLIB, which is only read.
+    /// `Usage` for other levels.
     pub fn new(algorithm: Algorithm, level: u8) -> Result<Self> {
-        if hundreds(algorithm).is_none() {
-            return Err(Error::usage(format!("{algorithm} is only read")).hint("use zlib, lzma, lz4 or zstd"));
-        }
         if level > MAX_LEVEL {
             return Err(Error::usage(format!("there is no compression level {level}"))
                 .hint("levels go from 0, which is none, to 9; zstd's own levels are twice these"));
@@ -56,7 +58,7 @@ impl Compression {
     pub fn from_number(number: i32) -> Result<Self> {
         let (algorithm, level) = (number / 100, number % 100);
         let level = u8::try_from(level).ok().map(|level| level.min(MAX_LEVEL));
-        // 0 is "the default of the process", which is ZLIB; 3 is the old ZLIB, which nobody can write.
+        // 0 is "the default of the process", which is ZLIB.
         let algorithm = WRITTEN.iter().find(|&&(_, hundreds)| hundreds == algorithm.max(1));
         match (algorithm, level) {
             (Some(&(algorithm, _)), Some(level)) => Ok(Compression { algorithm, level }),
@@ -71,7 +73,8 @@ impl Compression {
         if self.is_none() {
             return 0;
         }
-        hundreds(self.algorithm).unwrap_or(1) * 100 + i32::from(self.level)
+        let hundreds = WRITTEN.iter().find(|(written, _)| *written == self.algorithm);
+        hundreds.map_or(1, |&(_, hundreds)| hundreds) * 100 + i32::from(self.level)
     }
 
     /// The algorithm; of no meaning if nothing is compressed.
@@ -90,10 +93,6 @@ impl Compression {
     }
 }
 
-fn hundreds(algorithm: Algorithm) -> Option<i32> {
-    WRITTEN.iter().find(|(written, _)| *written == algorithm).map(|&(_, hundreds)| hundreds)
-}
-
 impl Default for Compression {
     /// `zstd:5`: what CERN's experiments use.
     fn default() -> Self {
@@ -106,7 +105,10 @@ impl fmt::Display for Compression {
         if self.is_none() {
             return f.write_str("none");
         }
-        write!(f, "{}:{}", self.algorithm.to_string().to_ascii_lowercase(), self.level)
+        match self.algorithm {
+            Algorithm::OldZlib => write!(f, "cs:{}", self.level),
+            algorithm => write!(f, "{}:{}", algorithm.to_string().to_ascii_lowercase(), self.level),
+        }
     }
 }
 
@@ -129,6 +131,7 @@ impl FromStr for Compression {
         // The levels that ROOT recommends: root-io-spec Compression, and RCompressionSetting of ROOT.
         let (algorithm, default) = match name {
             "zlib" => (Algorithm::Zlib, 1),
+            "cs" => (Algorithm::OldZlib, 1),
             "lzma" => (Algorithm::Lzma, 7),
             "lz4" => (Algorithm::Lz4, 4),
             "zstd" => (Algorithm::Zstd, 5),
@@ -152,20 +155,20 @@ mod tests {
 
     #[test]
     fn numbers_there_and_back() {
-        for number in [0, 101, 109, 207, 404, 409, 505] {
+        for number in [0, 101, 109, 207, 301, 404, 409, 505] {
             assert_eq!(Compression::from_number(number).unwrap().number(), number);
         }
         assert_eq!(Compression::from_number(1).unwrap().number(), 101);
         assert_eq!(Compression::from_number(522).unwrap().number(), 509);
         assert_eq!(Compression::from_number(500).unwrap().number(), 0);
-        for number in [-1, 303, 605, 700] {
+        for number in [-1, 605, 700] {
             assert!(Compression::from_number(number).is_err(), "{number}");
         }
     }
 
     #[test]
     fn texts_there_and_back() {
-        for text in ["none", "zlib:1", "lzma:9", "lz4:4", "zstd:5"] {
+        for text in ["none", "zlib:1", "lzma:9", "cs:6", "lz4:4", "zstd:5"] {
             assert_eq!(text.parse::<Compression>().unwrap().to_string(), text);
         }
         assert_eq!("ZSTD-7".parse::<Compression>().unwrap().number(), 507);

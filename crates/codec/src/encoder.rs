@@ -72,7 +72,8 @@ impl Encoder {
         let level = compression.level();
         let algorithm = compression.algorithm();
         let written = match algorithm {
-            Algorithm::Zlib | Algorithm::OldZlib => self.deflate(level).zlib_compress(block, stream).ok(),
+            Algorithm::Zlib => self.deflate(level).zlib_compress(block, stream).ok(),
+            Algorithm::OldZlib => self.deflate(level).deflate_compress(block, stream).ok(),
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => zstd_compress(self.zstd()?, block, level, stream),

@@ -3,7 +3,8 @@
 use crate::golden;
 use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, blocks};
 
-const WRITTEN: [Algorithm; 4] = [Algorithm::Zlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
+const WRITTEN: [Algorithm; 5] =
+    [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
 
 /// Bytes that no algorithm makes smaller.
 fn noise(len: usize) -> Vec<u8> {
@@ -69,6 +70,7 @@ fn blocks_say_what_they_are_in_roots_words() {
     for (algorithm, head) in [
         (Algorithm::Zlib, b"ZL\x08"),
         (Algorithm::Lzma, b"XZ\0"),
+        (Algorithm::OldZlib, b"CS\x08"),
         (Algorithm::Lz4, b"L4\x01"),
         (Algorithm::Zstd, b"ZS\x01"),
     ] {
