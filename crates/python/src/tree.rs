@@ -405,6 +405,7 @@ impl Branch {
     }
 
     /// First entry, entries, byte offset, bytes on file, whether it is stored in the tree's record.
+    #[expect(clippy::type_complexity, reason = "a tuple for Python")]
     fn baskets(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64, u64, u64, bool)>> {
         find_baskets(py, &self.tree, &[self.index], None)?;
         let baskets = self.branch().baskets.iter();
