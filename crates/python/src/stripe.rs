@@ -11,7 +11,9 @@ use sapwood::dataset::{AddOptions, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::write::{Compression, create_sink};
 use sapwood::{Deadline, Error, Interrupt, Result};
-use sapwood_stripe::{Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, VerifyOptions};
+use sapwood_stripe::{
+    Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, VerifyOptions,
+};
 use std::collections::BTreeMap;
 use std::future::Future;
 
