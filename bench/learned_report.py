@@ -11,6 +11,8 @@ Record = dict[str, Any]
 # Of random access, there is no more to learn than which columns: nobody is to be faster.
 MOST_TURNAROUNDS, MOST_FETCHES, LEAST_FACTOR, FAR_MS = 4, 2, 5, 100
 OWN = "sapwood"
+# A smaller share of the work says nothing of the rest.
+LEAST_SHARE = 0.002
 
 
 class Check(NamedTuple):
@@ -34,9 +36,10 @@ def seconds_of(record: Record | None) -> str:
     """The time of a run; about, where it was scaled from a part."""
     if record is None or "error" in record:
         return "failed" if record else "-"
-    seconds = record.get("all_seconds", record["seconds"])
+    share = record.get("share", 1)
+    seconds = record["seconds"] if share < LEAST_SHARE else record.get("all_seconds", record["seconds"])
     text = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
-    return text if record.get("share", 1) == 1 else f"~{text}"
+    return text if share == 1 else f"> {text}" if share < LEAST_SHARE else f"~{text}"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -78,6 +81,8 @@ def pattern_table(records: list[Record], pattern: str) -> str:
 def factor(run: Record | None, own: Record | None) -> str:
     """How many times as long as sapwood it took."""
     if run is None or own is None or "error" in run or "error" in own:
+        return ""
+    if run.get("share", 1) < LEAST_SHARE:
         return ""
     return f"{run['all_seconds'] / own['all_seconds']:.1f}"
 
