@@ -146,7 +146,13 @@ class TestBrowser:
     """What a real browser makes of it."""
 
     def look(self, tmp_path: Path, url: str, *arguments: str) -> str:
-        options = ["--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}"]
+        options = [
+            "--headless",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            f"--user-data-dir={tmp_path / 'profile'}",
+        ]
         if os.getuid() == 0:
             options.append("--no-sandbox")
         done = subprocess.run(
