@@ -27,8 +27,14 @@ pub struct Id(u128);
 
 impl Id {
     /// A new one.
+    ///
+    /// It comes from the operating system: a generator of our own would go on alike in every fork of a process, and
+    /// writers on many machines would begin with what differs in little but the time.
     pub fn random() -> Id {
-        Id(fastrand::u128(..LIMIT))
+        let mut bytes = [0; 16];
+        // Where the system has none, what is added has to do.
+        let _ = getrandom::fill(&mut bytes);
+        Id((u128::from_le_bytes(bytes) ^ fastrand::u128(..)) % LIMIT)
     }
 
     /// The lowest 64 bits, and the others.

@@ -117,9 +117,10 @@ impl Inner {
         let parts = self.root.join(PARTS);
         fs::create_dir_all(&parts).map_err(|error| cannot_write(error, &parts))?;
         self.sweep(&parts);
-        let path = parts.join(format!("{:016x}", fastrand::u64(..)));
+        // Forks of a process draw the same numbers.
+        let path = parts.join(format!("{:x}-{:016x}", std::process::id(), fastrand::u64(..)));
+        let mut file = File::create_new(&path).map_err(|error| cannot_write(error, &parts))?;
         let part = Part { path, moved: false };
-        let mut file = File::create_new(&part.path).map_err(|error| cannot_write(error, &parts))?;
         file.write_all(content).and_then(|()| file.sync_all()).map_err(io_error)?;
         Ok(part)
     }
