@@ -84,8 +84,10 @@ async fn redirects_end() {
     let zoo = Zoo::new(Behaviour { redirect: redirect("/from/x".to_owned()), ..Behaviour::default() }).await;
     let error = error_of(open(&zoo.server.url("/from/f.root"), &OpenOptions::default()).await);
     assert_eq!(error.kind(), ErrorKind::Server);
-    // Head, tail and probe: each is led on ten times.
-    assert_eq!(zoo.server.requests().len(), 3 * 11);
+    // Head, tail and probe are asked for at once, and each is led on ten times; the first that gives up
+    // ends the others, which may be a step behind.
+    let requests = zoo.server.requests().len();
+    assert!((11..=3 * 11).contains(&requests), "{requests} requests");
 }
 
 #[tokio::test]
