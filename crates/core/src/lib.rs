@@ -8,6 +8,7 @@
 //! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
 //! - [`Deadline`]: no wait is unbounded.
 //! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
+//! - [`random_bytes`]: names that nobody else chooses.
 
 mod buffer;
 mod column;
@@ -16,6 +17,7 @@ mod deadline;
 mod error;
 mod form;
 mod piece;
+mod random;
 mod range;
 mod segments;
 mod story;
@@ -29,6 +31,7 @@ pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};
 pub use piece::Piece;
+pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
 pub use story::{Event, Story, Told};

@@ -1,6 +1,6 @@
 //! Names of objects: random, or following a random one, so that no two writers choose the same.
 
-use sapwood_core::{Error, Result};
+use sapwood_core::{Error, Result, random_bytes};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -27,14 +27,8 @@ pub struct Id(u128);
 
 impl Id {
     /// A new one.
-    ///
-    /// It comes from the operating system: a generator of our own would go on alike in every fork of a process, and
-    /// writers on many machines would begin with what differs in little but the time.
     pub fn random() -> Id {
-        let mut bytes = [0; 16];
-        // Where the system has none, what is added has to do.
-        let _ = getrandom::fill(&mut bytes);
-        Id((u128::from_le_bytes(bytes) ^ fastrand::u128(..)) % LIMIT)
+        Id(u128::from_le_bytes(random_bytes()) % LIMIT)
     }
 
     /// The lowest 64 bits, and the others.

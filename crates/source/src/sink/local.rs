@@ -3,7 +3,7 @@
 use super::Sink;
 use super::growing::{Growing, io_error};
 use super::lock::{Lock, lock};
-use sapwood_core::{Error, ErrorKind, Piece, Result};
+use sapwood_core::{Error, ErrorKind, Piece, Result, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,11 +28,13 @@ pub struct LocalSink {
 struct Part {
     path: PathBuf,
     moved: bool,
+    /// The process that made it: what a fork of it drops is still written.
+    process: u32,
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if !self.moved {
+        if !self.moved && self.process == std::process::id() {
             // There is nobody to tell, and nothing depends on it.
             let _ = fs::remove_file(&self.path);
         }
@@ -69,14 +71,14 @@ impl LocalSink {
         let target = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
         remove_abandoned(&target);
         let mut part_name = file_name.to_owned();
-        part_name.push(format!(".{:08x}.part", fastrand::u32(..)));
+        part_name.push(format!(".{:08x}.part", u32::from_ne_bytes(random_bytes())));
         let path = target.with_file_name(part_name);
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
-        let part = Part { path, moved: false };
+        let part = Part { path, moved: false, process: std::process::id() };
         lock(&file);
         Ok(LocalSink { target, part, file: Growing::new(name, file, 0) })
     }

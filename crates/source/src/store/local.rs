@@ -5,7 +5,7 @@ use crate::accounting::Accounting;
 use crate::sink::io_error;
 use crate::{BoxFuture, OpenOptions};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, random_bytes};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -117,8 +117,7 @@ impl Inner {
         let parts = self.root.join(PARTS);
         fs::create_dir_all(&parts).map_err(|error| cannot_write(error, &parts))?;
         self.sweep(&parts);
-        // Forks of a process draw the same numbers.
-        let path = parts.join(format!("{:x}-{:016x}", std::process::id(), fastrand::u64(..)));
+        let path = parts.join(format!("{:032x}", u128::from_ne_bytes(random_bytes())));
         let mut file = File::create_new(&path).map_err(|error| cannot_write(error, &parts))?;
         let part = Part { path, moved: false };
         file.write_all(content).and_then(|()| file.sync_all()).map_err(io_error)?;

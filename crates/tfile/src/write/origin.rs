@@ -1,5 +1,6 @@
 //! When and as what a file is made: the two things in it that differ from one run to the next.
 
+use sapwood_core::random_bytes;
 use std::fmt;
 
 /// A date and time as ROOT packs it: 6 bits for the years since 1995, 4 for the month, 5 for the day, 5 for the
@@ -58,7 +59,7 @@ pub struct Origin {
 impl Origin {
     /// Now, with a random UUID.
     pub fn now() -> Self {
-        let mut uuid = fastrand::u128(..).to_be_bytes();
+        let mut uuid = random_bytes();
         // Version 4, variant 1: RFC 9562.
         uuid[6] = uuid[6] & 0x0F | 0x40;
         uuid[8] = uuid[8] & 0x3F | 0x80;
