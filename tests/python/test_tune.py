@@ -21,7 +21,16 @@ from sapwood.tune.charts import Axis, Mark, Series, bars, chart, standalone
 from sapwood.tune.goals import GOALS, combined, recommend
 from sapwood.tune.harness import Harness
 from sapwood.tune.journal import Journal
-from sapwood.tune.points import ALL, Point, Sweep, Workload, analysis_of, sweeps, workloads_by_point
+from sapwood.tune.points import (
+    ALL,
+    Point,
+    Sweep,
+    Workload,
+    analysis_of,
+    chosen_sweeps,
+    sweeps,
+    workloads_by_point,
+)
 from sapwood.tune.results import Measured, front, measured_points
 from sapwood.tune.studies import STUDIES, study_named
 from sapwood.tune.tuning import Tuning, chosen_goals
@@ -233,6 +242,46 @@ def test_studies_have_names() -> None:
     assert [one.name for one in STUDIES] == ["cms2015", "atlas2018"]
     with pytest.raises(UsageError, match="cms2015, atlas2018"):
         study_named("lhcb")
+
+
+def test_dimensions_are_chosen_by_name() -> None:
+    planned = sweeps(TODAY, (), 1000, ["other"])
+    assert chosen_sweeps(planned, []) == planned
+    assert [one.name for one in chosen_sweeps(planned, ["split", "basket-size"])] == [
+        "as it is",
+        "split",
+        "basket size",
+    ]
+    with pytest.raises(UsageError, match="no dimension 'baskets'; there are compression, basket-size"):
+        chosen_sweeps(planned, ["baskets"])
+    with pytest.raises(UsageError, match="the dimension 'split' is named twice"):
+        chosen_sweeps(planned, ["split", "split"])
+    # Without another file there is nothing that is split differently.
+    with pytest.raises(UsageError, match="there is no dimension 'split'"):
+        chosen_sweeps(sweeps(TODAY, (), 1000), ["split"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--dimension", "speed"], "no dimension 'speed'"),
+        (["--dimension", "events", "--dimension", "events"], "'events' is named twice"),
+        (["--goal", "wan", "--goal", "wan"], "the goal 'wan' is named twice"),
+        (["--study", "lhcb"], "no study 'lhcb'"),
+        (["--variant", "a=x.root", "--variant", "a=y.root"], "two variants are named 'a'"),
+        (["--variant", "=x.root"], "is not NAME=FILE"),
+        (["--columns", "no_such_column"], "no_such_column"),
+    ],
+)
+def test_names_are_looked_at_before_anything_is_measured(
+    tmp_path: Path, options: list[str], words: str
+) -> None:
+    report = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["tune", str(SPLIT), "-o", str(report), *options])
+    assert done.exit_code != 0
+    told = " ".join(f"{done.output} {done.exception}".replace("│", " ").split())
+    assert words in told
+    assert not list(tmp_path.iterdir())
 
 
 SPLIT = Path(__file__).parents[1] / "data" / "trees" / "split.root"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +25,15 @@ def tune(
             "--goal",
             metavar="NAME",
             help="What the file is for: archive, derivation, disk or wan; may be repeated; by default all.",
+        ),
+    ] = None,
+    dimension: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dimension",
+            metavar="NAME",
+            help="What is varied: compression, basket-size, cluster-size, event-skipping, events, split; "
+            "may be repeated; by default all.",
         ),
     ] = None,
     columns: Annotated[
@@ -77,12 +86,13 @@ def tune(
     from .. import tune as tuning
     from ._output import Column, print_json, print_table
 
-    seconds, variants = _seconds(budget), dict(_named(text) for text in variant or ())
+    seconds, variants = _seconds(budget), _variants(variant or ())
     with _progress() as tell:
         found = tuning.run(
             source,
             columns=[name.strip() for name in (columns or "").split(",") if name.strip()],
             goals=goal or (),
+            dimensions=dimension or (),
             sample=sample,
             budget=seconds,
             repeats=repeats,
@@ -110,11 +120,21 @@ def tune(
     print(f"{output}: {len(found.points)} layouts{more}")
 
 
-def _named(text: str) -> tuple[str, str]:
-    name, equals, file = text.partition("=")
-    if not (name and equals and file):
-        raise typer.BadParameter(f"{text!r} is not NAME=FILE")
-    return name, file
+def _variants(texts: Iterable[str]) -> dict[str, str]:
+    """Files by their names.
+
+    >>> _variants(["split=a.root"])
+    {'split': 'a.root'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, file = text.partition("=")
+        if not (name and equals and file):
+            raise typer.BadParameter(f"{text!r} is not NAME=FILE")
+        if name in found:
+            raise typer.BadParameter(f"two variants are named {name!r}: {found[name]} and {file}")
+        found[name] = file
+    return found
 
 
 def _seconds(text: str) -> float | None:

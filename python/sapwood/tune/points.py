@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ..errors import UsageError
 from ..layout import human_bytes
 
 LINES = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
@@ -194,6 +195,35 @@ def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterab
         Sweep("events", tuple(replace(base, entries=count) for count in shares if count), near[:2]),
         Sweep("split", tuple(replace(base, variant=name) for name in variants), near),
     ]
+
+
+def chosen_sweeps(planned: list[Sweep], names: Iterable[str]) -> list[Sweep]:
+    """The sweeps of the dimensions that are named, all if none is; what is compared with, in any case.
+
+    >>> [one.name for one in chosen_sweeps(sweeps(Point("zlib:5"), (), 1000), ["basket-size"])]
+    ['as it is', 'basket size']
+
+    Raises:
+        UsageError: for a name that no dimension has here, and for one that comes twice.
+    """
+    base, *others = planned
+    by_name = {one.name.replace(" ", "-"): one for one in others if one.points}
+    return [base, *(by_name[name] for name in chosen_names("dimension", names, by_name) or by_name)]
+
+
+def chosen_names(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Names as they were given, after a check.
+
+    Raises:
+        UsageError: for a name that is not known, and for one that comes twice.
+    """
+    wanted, known = list(names), list(known)
+    for i, name in enumerate(wanted):
+        if name not in known:
+            raise UsageError(f"there is no {kind} {name!r}; there are {', '.join(known)}")
+        if name in wanted[:i]:
+            raise UsageError(f"the {kind} {name!r} is named twice; name it once")
+    return wanted
 
 
 def analysis_of(columns: tuple[str, ...]) -> Workload:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
-from .points import ALL, Point, Sweep, Workload
+from .points import ALL, Point, Sweep, Workload, chosen_names
 from .results import Measured
 
 if TYPE_CHECKING:
@@ -342,7 +341,5 @@ STUDIES = (
 
 def study_named(name: str) -> Study:
     """A study by its name."""
-    for one in STUDIES:
-        if one.name == name:
-            return one
-    raise UsageError(f"there is no study {name!r}; there are {', '.join(one.name for one in STUDIES)}")
+    known = {one.name: one for one in STUDIES}
+    return known[chosen_names("study", [name], known)[0]]

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._select import select
 from ..compression import Compression
 from ..errors import UsageError
 from .goals import GOALS, Goal, Recommendation, combined, recommend
 from .harness import Harness, Progress
 from .journal import Journal
-from .points import ALL, Point, Sweep, Workload, analysis_of, sweeps
+from .points import ALL, Point, Sweep, Workload, analysis_of, chosen_names, chosen_sweeps, sweeps
 from .results import Measured, measured_points
 from .studies import Finding, study_named
 
@@ -113,6 +114,7 @@ def run(
     *,
     columns: Iterable[str] = (),
     goals: Iterable[str] = (),
+    dimensions: Iterable[str] = (),
     sample: int | None = None,
     budget: float | None = 600.0,
     repeats: int = 3,
@@ -133,6 +135,8 @@ def run(
         source: a file or URL and, after a colon, the tree in it; it may be left out if it is the only one.
         columns: branches that an analysis reads, by name or glob; by default a tenth of all, drawn at random.
         goals: names of :data:`GOALS`; by default all of them.
+        dimensions: what is varied: ``compression``, ``basket-size``, ``cluster-size``, ``event-skipping``,
+            ``events``, and ``split`` where there are variants; by default all of it.
         sample: entries that are measured, from the first on; by default 20,000, or what is 300 MB.
         budget: seconds that measuring may take; None for no bound.
         repeats: how often each measurement is made.
@@ -147,29 +151,38 @@ def run(
         tell: called with the progress.
 
     Raises:
-        UsageError: for a goal that has no name here, and a tree that has no entries.
+        UsageError: for a goal, a dimension or a study that is not known, one that is named twice, and a tree
+            that has no entries.
+        KeyInFileError: for a column that the tree does not have. All of that is looked at before anything is
+            measured.
     """
     planned_study = None if study is None else study_named(study)
     chosen = [] if planned_study and not list(goals) else chosen_goals(goals)
-    folder, variants = Path(work), variants or {}
+    folder, variants, columns = Path(work), variants or {}, tuple(columns)
+    if "" in variants:
+        raise UsageError("a variant has no name; name it, such as split=FILE")
     with _open(os.fspath(source)) as tree:
         if planned_study and sample is None:
             sample = min(planned_study.entries, tree.num_entries)
+        select(tree, list(columns) or None)
         subject = _subject(tree, sample, threads, via, variants)
         base = planned_study.base if planned_study else Point(compression_of(tree))
         path = tree.file.file_path
         expansion = tree.uncompressed_bytes / max(tree.compressed_bytes, 1)
-    columns = tuple(columns)
     if planned_study:
         planned = planned_study.sweeps(variants)
     else:
         planned = sweeps(base, columns, subject["entries"], variants)
+    planned = chosen_sweeps(planned, dimensions)
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "journal.jsonl", subject)
     name = subject["tree"]
     with _removed(folder / "samples"), _removed(folder / "layouts") as layouts:
         samples: dict[str, Path] = {}
+        used = {point.variant for one in planned for point in one.points}
         for variant, file in {"": path, **variants}.items():
+            if variant not in used:
+                continue
             samples[variant] = folder / "samples" / f"{len(samples)}.root"
             _take_sample(os.fspath(file), name, samples[variant], subject["entries"], tell)
         harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
@@ -254,11 +267,7 @@ def _is_plain(workload: Workload, analysis: Workload) -> bool:
 def chosen_goals(names: Iterable[str]) -> list[Goal]:
     """Goals by their names; all, if none is named."""
     known = {goal.name: goal for goal in GOALS}
-    wanted = list(names) or list(known)
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"there is no goal {name!r}; there are {', '.join(known)}")
-    return [known[name] for name in wanted]
+    return [known[name] for name in chosen_names("goal", names, known) or known]
 
 
 def compression_of(tree: Tree) -> str:
