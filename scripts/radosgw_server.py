@@ -122,6 +122,8 @@ class Cluster:
 
     def stop(self) -> None:
         """Ends all, the last that was started first. Nothing of it is kept."""
+        for server in self.gateways:
+            server.kill()
         for daemon in reversed(self.daemons.values()):
             daemon.kill()
             daemon.wait()
@@ -215,10 +217,12 @@ def _make_user(made: Cluster, erasure: tuple[int, int] | None) -> None:
 
 
 def _start_gateway(made: Cluster, number: int) -> None:
-    server = s3_server.Server(free_port())
+    server = s3_server.Server(free_port(), health="/")
     frontend = f"beast endpoint={server.address} tcp_nodelay=1"
-    made.start(f"rgw{number}", "radosgw", "-n", f"client.rgw{number}", "--rgw-frontends", frontend)
+    server.command = ("radosgw", "-n", f"client.rgw{number}", "--rgw-frontends", frontend)
+    made.start(f"rgw{number}", *server.command)
     server.process = made.daemons[f"rgw{number}"]
+    server.command += ("-c", str(made.folder / "ceph.conf"), "-f")
     made.gateways.append(server)
 
 

@@ -25,7 +25,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -55,6 +55,8 @@ class Server:
 
     port: int
     process: subprocess.Popen[bytes] | None = None
+    command: tuple[str, ...] = field(default=(), repr=False)
+    health: str = "/health"
     access_key_id: str = "testaccess"
     secret_access_key: str = "testtesttesttest"
     bucket: str = "data"
@@ -83,6 +85,23 @@ class Server:
         """Writes an object, with a checksum, as the clients of S3 do."""
         checksum = base64.b64encode(zlib.crc32(content).to_bytes(4, "big")).decode()
         self._ask("PUT", f"/{self.bucket}/{quote(key)}", content, headers={"x-amz-checksum-crc32": checksum})
+
+    def start(self) -> None:
+        """Starts its process, and waits until it answers; again, after it was killed."""
+        nowhere = subprocess.DEVNULL
+        self.process = subprocess.Popen(self.command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end and self.runs:
+            if answers(self, self.health):
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"the S3 server on port {self.port} does not start")
+
+    def kill(self) -> None:
+        """Ends its process where it stands."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
     def stop(self) -> None:
         """Ends the server."""
@@ -174,9 +193,9 @@ def s3_server(files: Path | None = None) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="sapwood-s3-", dir=files) as name:
         for folder in ("data", "meta"):
             Path(name, folder).mkdir()
-        server = _start(Path(name))
+        server = _gateway(Path(name))
         try:
-            _wait_until_ready(server)
+            server.start()
             server.make_bucket()
             for file in files.glob("*.root") if files else ():
                 Path(name, "data", server.bucket, file.name).hardlink_to(file)
@@ -185,19 +204,36 @@ def s3_server(files: Path | None = None) -> Iterator[Server]:
             server.stop()
 
 
-def _start(folder: Path) -> Server:
+@contextmanager
+def another_gateway(server: Server) -> Iterator[Server]:
+    """A second server for the same objects."""
+    other = _gateway(Path(server.command[-1]).parent)
+    try:
+        other.start()
+        yield other
+    finally:
+        other.stop()
+
+
+def _gateway(folder: Path) -> Server:
     binary = program()
     if binary is None:
         raise RuntimeError(missing())
-    port = free_port()
-    server = Server(port)
+    server = Server(free_port())
     # Beside the files, not in their attributes: those need a file system that has them.
     backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
     options = ["--access", server.access_key_id, "--secret", server.secret_access_key, "--region", REGION]
     options.append("--keep-alive")  # it closes connections otherwise, as no S3 service does
-    command = [binary, *options, "--port", server.address, "--health", "/health", "--quiet", *backend]
-    with (folder / "log").open("wb") as log:
-        server.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    server.command = (
+        binary,
+        *options,
+        "--port",
+        server.address,
+        "--health",
+        server.health,
+        "--quiet",
+        *backend,
+    )
     return server
 
 
@@ -211,15 +247,6 @@ def answers(server: Server, path: str) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _wait_until_ready(server: Server) -> None:
-    end = time.monotonic() + READY_SECONDS
-    while time.monotonic() < end and server.runs:
-        if answers(server, "/health"):
-            return
-        time.sleep(0.02)
-    raise RuntimeError(f"the S3 server on port {server.port} does not start")
 
 
 def main() -> None:
