@@ -48,13 +48,7 @@ pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<f64> {
 impl Writing<'_> {
     /// Writes the stripes and their lists; where the list of each product is.
     pub(crate) fn run(&self, uploads: &mut Uploads, interrupt: Interrupt<'_>) -> Result<Vec<StripeListRef>> {
-        let mut stripes = vec![self.layout.batch; self.parts.len()];
-        for object in &self.layout.objects {
-            for &product in &object.products {
-                stripes.get_mut(product).into_iter().for_each(|stripe| *stripe = object.entries);
-            }
-        }
-        let slots = self.parts.iter().zip(stripes);
+        let slots = self.parts.iter().zip(stripes(self.layout, self.parts.len()));
         let slots: Vec<(usize, u64)> = slots
             .flat_map(|(part, stripe)| part.branches.iter().map(move |&branch| (branch, stripe)))
             .collect();
@@ -67,25 +61,44 @@ impl Writing<'_> {
             self.compression,
             self.pool,
         )?;
-        let mut lists: Vec<StripeList> =
-            self.parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
-        let ids = Ids::new();
+        let mut placing = Placing::new(self.parts, self.layout);
         cutting.run(self.deadline, interrupt, &mut |batch, interrupt| {
-            self.place(batch, &mut lists, &ids, uploads, interrupt)
+            placing.place(batch, uploads, interrupt)
         })?;
-        let id = Id::random();
-        let mut builder = ListBuilder::new(id);
-        let places = lists.iter().map(|list| builder.add(list)).collect::<Result<Vec<_>>>()?;
-        uploads.put(keys::list(id), builder.finish(), interrupt)?;
-        Ok(places)
+        placing.finish(uploads, interrupt)
+    }
+}
+
+/// For each product, the entries of its stripes.
+pub(crate) fn stripes(layout: &Layout, products: usize) -> Vec<u64> {
+    let mut stripes = vec![layout.batch; products];
+    for object in &layout.objects {
+        for &product in &object.products {
+            stripes.get_mut(product).into_iter().for_each(|stripe| *stripe = object.entries);
+        }
+    }
+    stripes
+}
+
+/// Batches of baskets, which become objects; and the lists of where these are.
+#[derive(Debug)]
+pub(crate) struct Placing<'a> {
+    parts: &'a [Part],
+    layout: &'a Layout,
+    lists: Vec<StripeList>,
+    ids: Ids,
+}
+
+impl<'a> Placing<'a> {
+    pub(crate) fn new(parts: &'a [Part], layout: &'a Layout) -> Placing<'a> {
+        let lists = parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
+        Placing { parts, layout, lists, ids: Ids::new() }
     }
 
     /// Hands over the objects of a batch, and notes where its stripes are.
-    fn place(
-        &self,
+    pub(crate) fn place(
+        &mut self,
         batch: Batch,
-        lists: &mut [StripeList],
-        ids: &Ids,
         uploads: &mut Uploads,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
@@ -105,16 +118,29 @@ impl Writing<'_> {
                     builder.add(&part.name, first, entries, baskets.collect())?;
                 }
                 let (content, placed) = builder.finish()?;
-                let id = ids.next();
+                let id = self.ids.next();
                 for (&product, placed) in object.products.iter().zip(&placed) {
                     let list =
-                        lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
+                        self.lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
                     list.push(ObjectName { base: 0, id }, placed, &[])?;
                 }
                 uploads.put(keys::data(id), content, interrupt)?;
             }
         }
         Ok(())
+    }
+
+    /// Hands over the lists; where that of each product is.
+    pub(crate) fn finish(
+        self,
+        uploads: &mut Uploads,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<StripeListRef>> {
+        let id = Id::random();
+        let mut builder = ListBuilder::new(id);
+        let places = self.lists.iter().map(|list| builder.add(list)).collect::<Result<Vec<_>>>()?;
+        uploads.put(keys::list(id), builder.finish(), interrupt)?;
+        Ok(places)
     }
 }
 
