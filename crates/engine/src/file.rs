@@ -13,6 +13,7 @@ use sapwood_source::{
 };
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -221,7 +222,13 @@ impl File {
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if a directory is broken.
     pub fn keys(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<KeyEntry>> {
-        self.0.parse(deadline, interrupt, |tfile, known| tfile.list(known))
+        let mut keys = self.0.parse(deadline, interrupt, |tfile, known| tfile.list(known))?;
+        if let Some(dataset) = &self.0.dataset {
+            let known: HashSet<String> = keys.iter().map(|entry| entry.path.clone()).collect();
+            let beside = dataset.beside(deadline, interrupt)?.keys().into_iter();
+            keys.extend(beside.filter(|entry| !known.contains(&entry.path)));
+        }
+        Ok(keys)
     }
 
     /// The keys of the root directory.
@@ -229,6 +236,10 @@ impl File {
     /// # Errors
     /// Those of the source; `Truncated` or `Corrupt` if the directory is broken.
     pub fn root_keys(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<KeyEntry>> {
+        if self.0.dataset.is_some() {
+            let keys = self.keys(deadline, interrupt)?.into_iter();
+            return Ok(keys.filter(|entry| entry.path == entry.key.name).collect());
+        }
         self.0.parse(deadline, interrupt, |tfile, _| {
             let keys = tfile.root.keys.iter().cloned();
             Ok(Step::Done(keys.map(|key| KeyEntry { path: key.name.clone(), key }).collect()))
@@ -269,6 +280,9 @@ impl File {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Tree> {
+        if let Some((file, cycle)) = self.beside(path, cycle, deadline, interrupt)? {
+            return file.tree(path, cycle, deadline, interrupt);
+        }
         let found = self.find(path, cycle, deadline, interrupt)?;
         check_class(&found.key, &found.streamers).map_err(|error| error.url(self.url()))?;
         self.tree_of(&found)
@@ -286,6 +300,9 @@ impl File {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Item> {
+        if let Some((file, cycle)) = self.beside(path, cycle, deadline, interrupt)? {
+            return file.item(path, cycle, deadline, interrupt);
+        }
         let found = self.find(path, cycle, deadline, interrupt)?;
         let class = found.key.class_name.as_str();
         if is_tree(class, &found.streamers) || RNTUPLES.contains(&class) || found.key.is_directory() {
@@ -295,6 +312,23 @@ impl File {
         let compiler = self.0.compiler.get_or_init(|| Compiler::with_identities((*found.streamers).clone()));
         let object = Object::read(&found.key, &found.record, compiler);
         object.map(Item::Object).map_err(|error| error.url(self.url()))
+    }
+
+    /// Of a dataset, the file with what came beside its entries at a path, and the cycle that is meant there; none if
+    /// it is the tree of the dataset, or nothing.
+    fn beside(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<(File, Option<u16>)>> {
+        match &self.0.dataset {
+            Some(dataset) if dataset.snapshot.tree != path => {
+                dataset.beside(deadline, interrupt)?.holder(path, cycle, deadline, interrupt)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The key at a path with its record and the class descriptions, which are asked for in one turnaround.

@@ -1,27 +1,22 @@
 //! A ROOT file out of a dataset: its baskets copied as they are, and all that came beside them.
 
+use super::beside;
 use super::stripes::{Basket, SegmentStripes};
 use super::template::{Schema, Template, open_tree};
-use super::writing::object;
+use crate::Interrupt;
 use crate::repack::input::InputTree;
 use crate::repack::inputs::Inputs;
 use crate::repack::objects::{copy_objects, copy_process_ids};
 use crate::repack::survey::Survey;
 use crate::repack::writing::Output;
-use crate::repack::{Input, RepackOptions, RepackReport, copy_trees};
-use crate::{File, Interrupt};
+use crate::repack::{Input, RepackReport, copy_trees};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::MemorySource;
 use sapwood_source::sink::Sink;
 use sapwood_stripe::Dataset;
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey, Origin};
 use sapwood_ttree::{BasketHeader, BranchChange, ClusterChange, TreeChange};
 use std::collections::HashMap;
-use std::sync::Arc;
-
-/// What is beside the trees of all segments together may have so many bytes.
-const LARGEST: u64 = 1 << 30;
 
 /// Writes a version of a dataset to a ROOT file, `name` being what ROOT shows as its name.
 ///
@@ -40,9 +35,11 @@ pub fn export(
     if snapshot.products.is_empty() {
         return Err(Error::new(ErrorKind::Missing, "the dataset has no products").url(dataset.store().url()));
     }
-    let options = RepackOptions { threads, deadline, ..RepackOptions::default() };
+    let options = beside::joining(threads, deadline);
     let template = Template::of_snapshot(snapshot, deadline, interrupt)?;
-    let beside = beside(dataset, deadline, interrupt)?;
+    let store = |base| dataset.base(base);
+    let beside = beside::files(snapshot, store, deadline, interrupt);
+    let beside = beside.map_err(|error| error.url(dataset.store().url()))?;
     let mut tree = Grafted::new(&template, deadline, interrupt)?;
     for file in &beside {
         tree.raise(&open_tree(file, &template.tree, deadline, interrupt)?);
@@ -81,22 +78,6 @@ pub fn export(
     report.trees.push((template.tree.clone(), tree.entries));
     report.bytes = output.commit()?;
     Ok(report)
-}
-
-/// What came beside the entries of each segment.
-fn beside(dataset: &Dataset, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<File>> {
-    let places = || dataset.snapshot().segments.iter().filter_map(|segment| segment.auxiliary.as_ref());
-    let sum: u64 = places().map(|place| place.len).sum();
-    if sum > LARGEST {
-        let message = format!("what is beside the tree has {sum} bytes, {LARGEST} can be held");
-        return Err(Error::new(ErrorKind::Limit, message).url(dataset.store().url()));
-    }
-    let mut files = Vec::new();
-    for place in places() {
-        let object = object(dataset, place, deadline, interrupt)?;
-        files.push(File::from_source(Arc::new(MemorySource::new(object)), deadline, interrupt)?);
-    }
-    Ok(files)
 }
 
 /// The tree that is written: that of the first schema, with the branches of the others.

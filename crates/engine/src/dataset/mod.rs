@@ -2,12 +2,14 @@
 //!
 //! - `schema`: the branches of all products as one tree.
 //! - `view`: which baskets they have; asked for when a branch is wanted first.
+//! - `beside`: what else the files had that it was made of.
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
 //!   `cutting` cuts their entries, `segment` stores them (`uploads`), `identity` says which events they are.
 //! - `export`: a file again; `stripes` reads the baskets for it.
 
+mod beside;
 mod cutting;
 mod describe;
 mod export;

@@ -1,8 +1,10 @@
 //! A version of a dataset that is read: which baskets its branches have, found when they are wanted first.
 
+use super::beside::Beside;
 use super::objects::{Objects, Stripes};
 use super::schema::{Origin, Parsed, Union};
 use super::source::StripeSource;
+use crate::Interrupt;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
@@ -31,6 +33,7 @@ pub(crate) struct View {
     objects: Arc<Objects>,
     /// Of each product: its stripes in each segment.
     stripes: Vec<OnceLock<Vec<Known>>>,
+    beside: OnceLock<Beside>,
 }
 
 /// The stripes of a product in a segment, and the address of each.
@@ -53,7 +56,8 @@ impl View {
         let schemas = snapshot.schemas.iter().map(|schema| Parsed::new(schema, &snapshot.tree));
         let schemas = schemas.collect::<Result<_>>()?;
         let stripes = snapshot.products.iter().map(|_| OnceLock::new()).collect();
-        Ok(View { snapshot, url, stores, schemas, objects: Arc::default(), stripes })
+        let (objects, beside) = (Arc::default(), OnceLock::new());
+        Ok(View { snapshot, url, stores, schemas, objects, stripes, beside })
     }
 
     /// Where the dataset is, with the version; without secrets.
@@ -95,6 +99,21 @@ impl View {
     pub(crate) fn tree(&self) -> Result<(sapwood_ttree::Tree, Vec<Origin>)> {
         let union = Union::new(&self.snapshot, &self.schemas).map_err(|error| error.url(self.url()))?;
         Ok((union.tree, union.origins))
+    }
+
+    /// What came beside the entries; read once, when it is asked for first.
+    pub(crate) fn beside(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<&Beside> {
+        if let Some(beside) = self.beside.get() {
+            return Ok(beside);
+        }
+        let store = |base| self.store(base).map(Arc::clone);
+        let beside = Beside::read(self.url(), &self.snapshot, store, deadline, interrupt)?;
+        Ok(self.beside.get_or_init(|| beside))
+    }
+
+    fn store(&self, base: u32) -> Result<&Arc<dyn Store>> {
+        let store = usize::try_from(base).ok().and_then(|base| self.stores.get(base));
+        store.ok_or_else(|| Error::unsupported(format!("the base {base} is not known")))
     }
 
     /// Bytes of the stripes that are known so far.
@@ -178,9 +197,7 @@ impl View {
         let Some((.., first)) = part.first() else { return Ok(Vec::new()) };
         let end = part.iter().map(|(.., list)| list.offset.saturating_add(list.len)).max().unwrap_or(0);
         let range = ByteRange::new(first.offset, end - first.offset)?;
-        let store = usize::try_from(first.base).ok().and_then(|base| self.stores.get(base));
-        let store =
-            store.ok_or_else(|| Error::unsupported(format!("the base {} is not known", first.base)))?;
+        let store = self.store(first.base)?;
         let key = keys::list(first.id);
         let read = store.get(&key, Some(range), deadline).await;
         let lost = |error: Error| match error.kind() {

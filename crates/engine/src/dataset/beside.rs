@@ -1,0 +1,172 @@
+//! What came beside the entries of the segments: other trees, histograms, provenance; of all segments as of merged files.
+
+use super::memory::MemorySink;
+use crate::file::is_tree;
+use crate::pool::runtime;
+use crate::repack::inputs::Inputs;
+use crate::repack::objects::{copy_objects, copy_process_ids};
+use crate::repack::survey::Survey;
+use crate::repack::writing::Output;
+use crate::repack::{Input, RepackOptions, RepackReport, copy_trees};
+use crate::{File, Interrupt, KeyEntry};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use sapwood_codec::Compression;
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_fetch::wait;
+use sapwood_source::{MemorySource, Store};
+use sapwood_stripe::{ObjectRef, Snapshot, keys};
+use sapwood_tfile::write::{FileWriter, Origin};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is beside the trees of all segments together may have so many bytes.
+const LARGEST: u64 = 1 << 30;
+/// Requests that are in flight together.
+const TOGETHER: usize = 16;
+/// Trees of CMS that say how all was made: what several segments have in common is there once.
+const SETS: [&str; 3] = ["MetaData", "ParameterSets", "Parentage"];
+
+/// The files that came beside the entries, and what several of them have as one.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    url: String,
+    /// Path of the tree of the dataset.
+    tree: String,
+    files: Vec<(File, Vec<KeyEntry>)>,
+    /// By their paths.
+    joined: Mutex<HashMap<String, File>>,
+}
+
+impl Beside {
+    /// Reads what is beside the entries of a version at `url`.
+    pub(super) fn read(
+        url: &str,
+        snapshot: &Snapshot,
+        store: impl Fn(u32) -> Result<Arc<dyn Store>>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Beside> {
+        let files = files(snapshot, store, deadline, interrupt).map_err(|error| error.url(url))?;
+        let files =
+            files.into_iter().map(|file| file.keys(deadline, &mut *interrupt).map(|keys| (file, keys)));
+        let files = files.collect::<Result<_>>()?;
+        Ok(Beside { url: url.to_owned(), tree: snapshot.tree.clone(), files, joined: Mutex::default() })
+    }
+
+    /// The keys of all segments, those that several have once; without that of the tree of the dataset.
+    pub(crate) fn keys(&self) -> Vec<KeyEntry> {
+        let (mut seen, mut keys) = (HashSet::new(), Vec::new());
+        for (_, own) in &self.files {
+            let new =
+                own.iter().filter(|entry| entry.path != self.tree && !seen.contains(entry.path.as_str()));
+            keys.extend(new.cloned());
+            seen.extend(own.iter().map(|entry| entry.path.as_str()));
+        }
+        keys
+    }
+
+    /// The file to look in for what is at a path, and the cycle that is meant there.
+    pub(crate) fn holder(
+        &self,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Option<(File, Option<u16>)>> {
+        let has =
+            |keys: &[KeyEntry]| keys.iter().any(|entry| entry.path == path && !entry.key.is_directory());
+        let holders: Vec<_> = self.files.iter().filter(|(_, keys)| has(keys)).collect();
+        let Some((first, keys)) = holders.first() else { return Ok(None) };
+        let newest = keys.iter().filter(|entry| entry.path == path).max_by_key(|entry| entry.key.cycle);
+        let is_older = newest.zip(cycle).is_some_and(|(entry, cycle)| entry.key.cycle != cycle);
+        if holders.len() == 1 || is_older {
+            return Ok(Some((first.clone(), cycle)));
+        }
+        if let Some(known) = self.joined().get(path) {
+            return Ok(Some((known.clone(), None)));
+        }
+        let streamers = first.streamers(deadline, interrupt)?;
+        let is_tree = newest.is_some_and(|entry| is_tree(&entry.key.class_name, &streamers));
+        let files = holders.into_iter().map(|(file, _)| Input::Open(file.clone())).collect::<Vec<_>>();
+        let file = join(&files, path, is_tree, &self.url, deadline, interrupt)?;
+        Ok(Some((self.joined().entry(path.to_owned()).or_insert(file).clone(), None)))
+    }
+
+    fn joined(&self) -> std::sync::MutexGuard<'_, HashMap<String, File>> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How what came with several segments becomes one.
+pub(super) fn joining(threads: Option<usize>, deadline: Deadline) -> RepackOptions {
+    let sets = SETS.map(str::to_owned).to_vec();
+    RepackOptions { sets, threads, deadline, ..RepackOptions::default() }
+}
+
+/// The files that came beside the entries of the segments, in their order.
+///
+/// # Errors
+/// `Limit` if they are too large; `Checksum` or `Corrupt` if one is damaged or lost; those of the stores.
+pub(super) fn files(
+    snapshot: &Snapshot,
+    store: impl Fn(u32) -> Result<Arc<dyn Store>>,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<File>> {
+    let places = || snapshot.segments.iter().filter_map(|segment| segment.auxiliary.as_ref());
+    let sum = places().fold(0_u64, |sum, place| sum.saturating_add(place.len));
+    if sum > LARGEST {
+        let message = format!("what is beside the tree has {sum} bytes, {LARGEST} can be held");
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    let read = stream::iter(places()).map(|place| {
+        let store = store(place.base);
+        async move { whole(&*store?, place, deadline).await }
+    });
+    let objects = read.buffered(TOGETHER).try_collect::<Vec<_>>();
+    let objects = wait(&runtime()?, objects, deadline, interrupt)?;
+    objects.into_iter().map(|object| File::from_source(Arc::new(object), deadline, &mut *interrupt)).collect()
+}
+
+/// A whole object, as it was written.
+async fn whole(store: &dyn Store, place: &ObjectRef, deadline: Deadline) -> Result<MemorySource> {
+    let key = keys::data(place.id);
+    let url = format!("{}/{key}", store.url());
+    let got = store.get(&key, None, deadline).await;
+    let object = got.and_then(|object| place.verify(&object).map(|()| object));
+    match object {
+        Ok(object) => Ok(MemorySource::named(url, None, object)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let lost = "what came beside the entries of a segment is lost: its object is not in the store";
+            Err(Error::corrupt(lost).url(url).caused_by(error))
+        }
+        Err(error) => Err(error.url(url)),
+    }
+}
+
+/// A file with what some files have at a path: their trees one behind the other, the sum of their histograms, or the
+/// first of what is neither.
+fn join(
+    inputs: &[Input],
+    path: &str,
+    is_tree: bool,
+    url: &str,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<File> {
+    let trees = Some(Vec::from_iter(is_tree.then(|| path.to_owned())));
+    let options = RepackOptions { trees, ..joining(None, deadline) };
+    let (mut inputs, mut report) = (Inputs::new(inputs), RepackReport::default());
+    let mut survey = Survey::new(&mut inputs, &options, &mut report.notes, interrupt)?;
+    survey.objects.retain(|(entry, _)| entry.path == path);
+    let sink = MemorySink::new(usize::try_from(LARGEST).unwrap_or(usize::MAX));
+    let file = FileWriter::new("beside.root", "", Compression::default(), Origin::now())?;
+    let mut output = Output::new(file, Box::new(sink.clone()));
+    output.file.descriptions().unite(&survey.descriptions);
+    copy_process_ids(&survey.process_ids, &mut inputs, &mut output, &options, interrupt)?;
+    copy_objects(&survey.objects, &mut inputs, &mut output, &options, &mut report, interrupt)?;
+    copy_trees(&mut survey, &mut inputs, &mut output, &options, &mut report, interrupt)?;
+    output.commit()?;
+    report.notes.iter().for_each(|note| log::info!("{url}: {note}"));
+    File::from_source(Arc::new(MemorySource::named(url, None, sink.take())), deadline, interrupt)
+}
