@@ -166,6 +166,17 @@ def test_charts_show_every_mark() -> None:
     assert chart(Axis("x"), Axis("y"), [Series("", [])]) == ""
 
 
+def test_labels_of_curves_keep_clear_of_their_lines() -> None:
+    marks = [Mark(10.0**i, 5.0, 5.0, 5.0, "", f"{i} ms") for i in range(3)]
+    svg = chart(Axis("", is_log=True), Axis("", from_zero=True), [Series("", marks, True)])
+    root = ElementTree.fromstring(svg)
+    line = float(next(root.iter(f"{SVG}circle")).get("cy", 0))
+    texts = [text for text in root.iter(f"{SVG}text") if (text.text or "").endswith(" ms")]
+    assert len(texts) == 3
+    # A text stands on its baseline, and is some 10 units high.
+    assert all(not line - 2 < float(text.get("y", 0)) < line + 12 for text in texts)
+
+
 def test_a_single_value_is_a_chart_too() -> None:
     for is_log in (False, True):
         axis = Axis("x", is_log=is_log)

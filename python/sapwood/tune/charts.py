@@ -26,6 +26,15 @@ class Mark(NamedTuple):
     is_hollow: bool = False
 
 
+class Label(NamedTuple):
+    """A text and the mark it stands at; a mark of a curve has lines to its left and right."""
+
+    x: float
+    y: float
+    text: str
+    is_of_curve: bool
+
+
 @dataclass(frozen=True)
 class Series:
     """Marks of one colour, joined by a line if they are a curve."""
@@ -98,7 +107,8 @@ def chart(x: Axis, y: Axis, series: Sequence[Series], front: Sequence[Mark] = ()
             _mark(mark, across(mark.x), up(mark.y), up(mark.least), up(mark.most)) for mark in one.marks
         ]
         parts.append("</g>")
-    parts += _labels([(across(mark.x), up(mark.y), mark.label) for mark in marks])
+    labelled = [(mark, one.is_curve) for one in series for mark in one.marks]
+    parts += _labels([Label(across(mark.x), up(mark.y), mark.label, curve) for mark, curve in labelled])
     return _document(parts, HEIGHT, legend)
 
 
@@ -219,12 +229,16 @@ def _mark(mark: Mark, x: float, y: float, low: float, high: float) -> str:
     return f'{spread}<circle{hollow} cx="{n(x)}" cy="{n(y)}" r="{radius}">{tip}</circle>'
 
 
-def _labels(marks: Sequence[tuple[float, float, str]]) -> Iterator[str]:
-    """Texts beside their marks, where there is room; none where there is not."""
-    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y, _ in marks]
-    for x, y, text in sorted(marks, key=lambda each: each[:2]):
+def _labels(labels: Sequence[Label]) -> Iterator[str]:
+    """Texts beside their marks, those of curves above or below; none where there is no room."""
+    taken = [(one.x - 4, one.y - 4, one.x + 4, one.y + 4) for one in labels]
+    for x, y, text, is_of_curve in sorted(labels):
         width = 6.8 * len(text)
-        places = ((x + 7, y - 5), (x - 7 - width, y - 5), (x - width / 2, y - 18), (x - width / 2, y + 8))
+        # What stands at the end of a curve is moved inside.
+        middle = min(max(x - width / 2, LEFT + 2), WIDTH - 5 - width)
+        places = [(middle, y - 18), (middle, y + 8)]
+        if not is_of_curve:
+            places = [(x + 7, y - 5), (x - 7 - width, y - 5), *places]
         for left, top in places if text else ():
             box = (left, top, left + width, top + 10)
             is_inside = left > LEFT and box[2] < WIDTH - 4 and top > 0 and box[3] < HEIGHT - BOTTOM

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html import escape
@@ -26,15 +27,17 @@ p{margin:.3rem 0;max-width:75ch}.small{color:var(--faint);font-size:.86rem}
 .goal{border:1px solid var(--line);border-radius:8px;padding:.8rem 1rem}.goal h3{margin:0;font-size:1rem}
 .goal b{display:block;margin:.2rem 0}
 code{background:var(--shade);border-radius:4px;padding:.1rem .3rem;font-size:.85rem}
-.goal code{display:block;padding:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.5rem 0}
+.goal code{display:block;padding:.5rem;margin:.5rem 0}
+.goal code span{display:inline-block;overflow-wrap:anywhere;max-width:100%}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:1.6rem 2rem}
-figure{margin:0}figcaption{margin-bottom:.4rem}figcaption b{display:block}
+figure{margin:0;overflow-x:auto}figcaption{margin-bottom:.4rem}figcaption b{display:block}
 table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums}
 td,th{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{white-space:normal;vertical-align:bottom}
 td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--page)}
 table.texts td,table.texts th{text-align:left;white-space:normal;vertical-align:top;min-width:3rem}
 tr.today td{font-weight:600}.wide{overflow-x:auto}
+@media(max-width:560px){figure svg{max-width:none;width:540px}figcaption{position:sticky;left:0}}
 """
 DARK = ":root{--ink:#d5d9de;--faint:#9aa1a9;--line:#363c43;--page:#16191d;--shade:#23282e}"
 
@@ -65,7 +68,7 @@ def page(found: Tuning) -> str:
 
 
 def _style() -> str:
-    return f"{STYLE}{CHART_STYLE}@media(prefers-color-scheme:dark){{{DARK}{DARK_STYLE}}}"
+    return f"{CHART_STYLE}{STYLE}@media(prefers-color-scheme:dark){{{DARK}{DARK_STYLE}}}"
 
 
 def _introduction(found: Tuning) -> Iterator[str]:
@@ -99,13 +102,19 @@ def _lines() -> str:
     )
 
 
+def _text(text: str) -> str:
+    """For HTML; a number and its unit stay in one line."""
+    return re.sub(r"(?<=\d) (?=%|[mµ]?s\b|[kMGT]?B\b|Mbit)", "&nbsp;", escape(text))
+
+
 def _findings(found: Tuning) -> Iterator[str]:
     if not found.findings:
         return
     yield '<h2>Findings, then and now</h2><div class="wide"><table class="texts">'
     yield f"<tr>{_cells(('then', 'now', 'holds', 'why'), 'th')}</tr>"
     for one in found.findings:
-        yield f"<tr>{_cells((one.then, one.now, 'yes' if one.agrees else 'no', one.why), 'td')}</tr>"
+        cells = (one.then, one.now, "yes" if one.agrees else "no", one.why)
+        yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
     yield "</table></div>"
 
 
@@ -114,10 +123,13 @@ def _goals(found: Tuning) -> Iterator[str]:
         return
     yield '<h2>Recommendations</h2><div class="goals">'
     for one in found.recommendations:
-        command = f"<code>{escape(one.command)}</code>" if one.command else ""
+        # Words are not broken at their hyphens: what is copied can be run, and is read as it is typed.
+        words = " ".join(f"<span>{escape(word)}</span>" for word in one.command.split(" "))
+        command = f"<code>{words}</code>" if one.command else ""
         yield (
             f'<div class="goal"><h3>{escape(one.goal.title)}</h3><b>{escape(one.best.point.label)}</b>'
-            f'<p>{escape(one.reason)}</p>{command}<p class="small">Goal: {escape(one.goal.rule)}.</p></div>'
+            f"<p>{_text(one.reason)}</p>{command}"
+            f'<p class="small">Goal: {_text(one.goal.rule)}.</p></div>'
         )
     yield "</div>"
 
