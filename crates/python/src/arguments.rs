@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood::{BlockOptions, CacheOptions, Deadline, Error, OpenOptions};
-use sapwood_source::Secret;
+use sapwood_source::{Secret, StorageOptions};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,19 +42,36 @@ pub(crate) fn open_options(
             "blocks" => result.blocks = Some(block_options(value.cast::<PyDict>()?)?),
             "tail" => result.tail = value.extract()?,
             "stall" => result.stall = seconds("stall", value.extract()?)?,
-            "endpoint" => result.storage.endpoint = value.extract()?,
-            "region" => result.storage.region = value.extract()?,
-            "anonymous" => result.storage.anonymous = value.extract()?,
-            "profile" => result.storage.profile = value.extract()?,
-            "path_style" => result.storage.path_style = value.extract()?,
-            "account" => result.storage.account = value.extract()?,
-            "access_key_id" => result.storage.access_key_id = value.extract()?,
-            "secret_access_key" => result.storage.secret_access_key = secret(&value)?,
-            "session_token" => result.storage.session_token = secret(&value)?,
-            _ => return Err(PyTypeError::new_err(format!("unknown option '{name}'"))),
+            "bases" => {
+                for (rule, options) in value.cast::<PyDict>()?.iter() {
+                    let mut storage = StorageOptions::default();
+                    for (name, value) in options.cast::<PyDict>()?.iter() {
+                        storage_option(&mut storage, name.extract()?, &value)?;
+                    }
+                    result.bases.push((rule.extract()?, storage));
+                }
+            }
+            name => storage_option(&mut result.storage, name, &value)?,
         }
     }
     Ok(result)
+}
+
+/// An option of object stores.
+fn storage_option(storage: &mut StorageOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "endpoint" => storage.endpoint = value.extract()?,
+        "region" => storage.region = value.extract()?,
+        "anonymous" => storage.anonymous = value.extract()?,
+        "profile" => storage.profile = value.extract()?,
+        "path_style" => storage.path_style = value.extract()?,
+        "account" => storage.account = value.extract()?,
+        "access_key_id" => storage.access_key_id = value.extract()?,
+        "secret_access_key" => storage.secret_access_key = secret(value)?,
+        "session_token" => storage.session_token = secret(value)?,
+        _ => return Err(PyTypeError::new_err(format!("unknown option '{name}'"))),
+    }
+    Ok(())
 }
 
 /// The options of reading in blocks.

@@ -17,6 +17,9 @@ use sapwood_stripe::{
 use std::collections::BTreeMap;
 use std::future::Future;
 
+/// Name and version of what writes.
+const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
+
 /// Where a dataset is, and how it is reached.
 #[pyclass(frozen, module = "sapwood._core")]
 pub(crate) struct Stripes {
@@ -81,6 +84,26 @@ impl Stripes {
     /// The number of a version, such as `v3`, `latest` or a tag.
     fn version(&self, py: Python<'_>, version: &str) -> PyResult<u64> {
         self.run(py, |place, deadline, interrupt| Ok(place.open(version, deadline, interrupt)?.version()))
+    }
+
+    /// The identity of the dataset that is there; with a tree, of one that is to be created with its log elsewhere.
+    #[pyo3(signature = (tree=None))]
+    fn identity(&self, py: Python<'_>, tree: Option<&str>) -> PyResult<Option<String>> {
+        self.run(py, |place, deadline, interrupt| {
+            let (store, _) = place.parts();
+            let name = async {
+                match tree {
+                    Some(tree) => Dataset::name_for(&*store, tree, TOOL, deadline).await.map(Some),
+                    None => Dataset::name(&*store, deadline).await,
+                }
+            };
+            Ok(place.wait(name, deadline, interrupt)?.map(|name| name.to_string()))
+        })
+    }
+
+    /// Names another place where objects may lie; the new version.
+    fn add_base(&self, py: Python<'_>, url: String, who: Option<String>) -> PyResult<u64> {
+        self.change(py, Change::AddBase { url }, who)
     }
 
     /// Makes a dataset of the trees of some files, or appends them.
@@ -297,7 +320,7 @@ impl Stripes {
     }
 
     fn change(&self, py: Python<'_>, change: Change, who: Option<String>) -> PyResult<u64> {
-        let made = Made { who, tool: format!("sapwood {}", env!("CARGO_PKG_VERSION")), ..Made::default() };
+        let made = Made { who, tool: TOOL.to_owned(), ..Made::default() };
         self.on(py, "latest", |dataset, deadline| async move {
             Ok(dataset.commit(&change, made, deadline).await?.version)
         })

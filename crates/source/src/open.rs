@@ -49,6 +49,24 @@ pub struct OpenOptions {
     pub blocks: Option<BlockOptions>,
     /// Where else the file is. [`open`] reads one place only; who reads several at once looks here. Default: none.
     pub replicas: Replicas,
+    /// Of a dataset whose objects lie in several object stores: how those are reached whose URLs begin so.
+    /// [`OpenOptions::for_base`] looks here. Default: none.
+    pub bases: Vec<(String, StorageOptions)>,
+}
+
+impl OpenOptions {
+    /// How another place of the same dataset is reached: as the longest rule in `bases` says with which its URL begins,
+    /// else as the dataset is. Headers are for the dataset's own server only.
+    #[must_use]
+    pub fn for_base(&self, url: &str) -> OpenOptions {
+        let begins = |rule: &str| {
+            let rest = url.strip_prefix(rule.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let rules = self.bases.iter().filter(|(rule, _)| begins(rule));
+        let storage = rules.max_by_key(|(rule, _)| rule.len()).map_or(&self.storage, |(_, storage)| storage);
+        OpenOptions { storage: storage.clone(), headers: Vec::new(), ..self.clone() }
+    }
 }
 
 /// Where else a file is, and how many places are read at once.
@@ -92,6 +110,7 @@ impl Default for OpenOptions {
             stall: Duration::from_secs(30),
             blocks: None,
             replicas: Replicas::default(),
+            bases: Vec::new(),
         }
     }
 }
@@ -108,6 +127,7 @@ impl fmt::Debug for OpenOptions {
             .field("stall", &self.stall)
             .field("blocks", &self.blocks)
             .field("replicas", &self.replicas)
+            .field("bases", &self.bases.len())
             .finish_non_exhaustive()
     }
 }
@@ -235,6 +255,22 @@ pub fn redact(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn bases_are_reached_by_the_longest_rule() {
+        let at = |region: &str| StorageOptions { region: Some(region.into()), ..StorageOptions::default() };
+        let rules = [("s3://", "any"), ("s3://b/", "b"), ("s3://b/deep", "deep")];
+        let options = OpenOptions {
+            storage: at("own"),
+            headers: vec![("Authorization".into(), "secret".into())],
+            bases: rules.map(|(rule, region)| (rule.to_owned(), at(region))).into(),
+            ..OpenOptions::default()
+        };
+        let region = |url: &str| options.for_base(url).storage.region.unwrap_or_default();
+        let urls = ["gs://b/x", "s3://other", "s3://b", "s3://b/x", "s3://b/deeper", "s3://b/deep/x"];
+        assert_eq!(urls.map(region), ["own", "any", "b", "b", "b", "deep"]);
+        assert!(options.for_base("gs://b").headers.is_empty());
+    }
+
     use super::*;
 
     #[test]

@@ -22,6 +22,7 @@ pub fn describe(
     let (store, deadline) = (open_store(url, options)?, options.deadline);
     let described = async {
         let dataset = Dataset::open(store, log, version, deadline).await?;
+        dataset.open_bases_with(options.clone());
         dataset.describe(sizes, deadline).await
     };
     wait(&pool::runtime()?, described, deadline, interrupt)

@@ -45,7 +45,10 @@ impl Named {
         let begin = Instant::now();
         let opened = Dataset::open(Arc::clone(&self.store), None, &self.version, options.deadline);
         match wait(&pool::runtime()?, opened, options.deadline, interrupt) {
-            Ok(dataset) => File::read_dataset(&dataset, begin, options, interrupt).map(Some),
+            Ok(dataset) => {
+                dataset.open_bases_with(options.clone());
+                File::read_dataset(&dataset, begin, options, interrupt).map(Some)
+            }
             // Who may not list a bucket is told so of what is not there.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
             Err(error) => Err(options.counters.explain(error)),
@@ -77,6 +80,7 @@ impl File {
         let (store, version) = (open_store(place, options)?, version?);
         let opened = Dataset::open(store, Some(log), &version, options.deadline);
         let dataset = wait(&pool::runtime()?, opened, options.deadline, interrupt)?;
+        dataset.open_bases_with(options.clone());
         File::read_dataset(&dataset, begin, options, interrupt)
     }
 

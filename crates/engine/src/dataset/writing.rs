@@ -97,6 +97,7 @@ impl WriteOptions {
 pub struct Place {
     store: Arc<dyn Store>,
     log: Option<Arc<dyn Log>>,
+    options: OpenOptions,
 }
 
 impl Place {
@@ -105,7 +106,7 @@ impl Place {
     /// # Errors
     /// Those of [`open_store`].
     pub fn new(url: &str, options: &OpenOptions, log: Option<Arc<dyn Log>>) -> Result<Place> {
-        Ok(Place { store: open_store(url, options)?, log })
+        Ok(Place { store: open_store(url, options)?, log, options: options.clone() })
     }
 
     /// The URL, without secrets.
@@ -124,7 +125,9 @@ impl Place {
     /// Those of [`Dataset::open`].
     pub fn open(&self, version: &str, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Dataset> {
         let ((store, log), version) = (self.parts(), version.parse()?);
-        self.wait(Dataset::open(store, log, &version, deadline), deadline, interrupt)
+        let dataset = self.wait(Dataset::open(store, log, &version, deadline), deadline, interrupt)?;
+        dataset.open_bases_with(self.options.clone());
+        Ok(dataset)
     }
 
     /// Waits for something that is done with the dataset.

@@ -5,25 +5,40 @@ use crate::Snapshot;
 use sapwood_core::{Error, Result};
 use sapwood_source::{OpenOptions, Store, open_store};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Those that were opened, by URL.
+/// Those that were opened, and how others are.
 #[derive(Debug, Default)]
-pub(super) struct Bases(Mutex<BTreeMap<String, Arc<dyn Store>>>);
+pub(super) struct Bases(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By URL.
+    stores: BTreeMap<String, Arc<dyn Store>>,
+    options: OpenOptions,
+}
 
 impl Bases {
     pub(super) fn give(&self, url: &str, store: Arc<dyn Store>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned(), store);
+        self.known().stores.insert(url.to_owned(), store);
+    }
+
+    pub(super) fn open_with(&self, options: OpenOptions) {
+        self.known().options = options;
     }
 
     fn get(&self, url: &str) -> Result<Arc<dyn Store>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(store) = known.get(url) {
+        let mut known = self.known();
+        if let Some(store) = known.stores.get(url) {
             return Ok(Arc::clone(store));
         }
-        let store = open_store(url, &OpenOptions::default())?;
-        known.insert(url.to_owned(), Arc::clone(&store));
+        let store = open_store(url, &known.options.for_base(url))?;
+        known.stores.insert(url.to_owned(), Arc::clone(&store));
         Ok(store)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

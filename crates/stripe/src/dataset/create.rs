@@ -117,6 +117,28 @@ impl Dataset {
         }
     }
 
+    /// The name of the dataset in a store, if there is one.
+    ///
+    /// # Errors
+    /// Those of the store, and of an object that is damaged.
+    pub async fn name(store: &dyn Store, deadline: Deadline) -> Result<Option<Id>> {
+        Ok(Format::read(store, deadline).await?.map(|format| format.dataset))
+    }
+
+    /// The same; where there is none, a name is given to one that is to be created, whose log will be elsewhere: it may
+    /// be found there by this name.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot hold a dataset; those of the store, and of an object that is damaged.
+    pub async fn name_for(store: &dyn Store, tree: &str, tool: &str, deadline: Deadline) -> Result<Id> {
+        if let Some(name) = Dataset::name(store, deadline).await? {
+            return Ok(name);
+        }
+        probe(store, deadline).await?;
+        let (dataset, tree, tool) = (Id::random(), tree.to_owned(), tool.to_owned());
+        Ok(Format { dataset, tree, log_elsewhere: true, tool }.write(store, deadline).await?.dataset)
+    }
+
     /// Opens the dataset in a store, or creates it where there is none.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ use crate::{Id, Snapshot, keys};
 use bases::Bases;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::Store;
+use sapwood_source::{OpenOptions, Store};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -156,6 +156,11 @@ impl Dataset {
     /// Says which store a base is, in place of the one that its URL names.
     pub fn give_base(&self, url: &str, store: Arc<dyn Store>) {
         self.place.bases.give(url, store);
+    }
+
+    /// Says how the stores of bases are opened: by [`OpenOptions::for_base`]. Default: as the environment says.
+    pub fn open_bases_with(&self, options: OpenOptions) {
+        self.place.bases.open_with(options);
     }
 
     /// The entries of the log after number `after`, up to the newest.
