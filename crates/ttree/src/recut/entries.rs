@@ -8,13 +8,13 @@ use std::ops::Range;
 /// The entries of a basket.
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
-    data: Vec<u8>,
+    pub(super) data: Vec<u8>,
     /// Where each begins in `data`, and last, where it ends.
-    starts: Vec<u32>,
+    pub(super) starts: Vec<u32>,
     /// Where each stood in the buffer that it was written to, counted from the start of the key.
-    origins: Vec<u32>,
+    pub(super) origins: Vec<u32>,
     /// True if the basket had been cut anew before.
-    displaced: bool,
+    pub(super) displaced: bool,
 }
 
 impl Entries {
@@ -43,6 +43,19 @@ impl Entries {
         Ok(Entries { data, starts, origins, displaced })
     }
 
+    /// Entries that come from elsewhere: their bytes one behind the other, where each begins and the last ends, and
+    /// where each stood in the buffer that it was written to.
+    ///
+    /// # Errors
+    /// `Corrupt` if these contradict each other.
+    pub fn new(data: Vec<u8>, starts: Vec<u32>, origins: Vec<u32>) -> Result<Entries> {
+        let ends = starts.last().is_some_and(|&end| end as usize == data.len());
+        if !ends || !starts.is_sorted() || starts.len() != origins.len() + 1 {
+            return Err(Error::corrupt("entries do not begin where it is said"));
+        }
+        Ok(Entries { data, starts, origins, displaced: true })
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.origins.len()
@@ -69,7 +82,7 @@ impl Entries {
     }
 
     /// The bytes of consecutive entries.
-    pub(super) fn range(&self, entries: Range<usize>) -> &[u8] {
+    pub fn range(&self, entries: Range<usize>) -> &[u8] {
         let bound = |index: usize| self.starts.get(index).map(|&start| start as usize);
         let range = bound(entries.start).zip(bound(entries.end));
         range.and_then(|(from, to)| self.data.get(from..to)).unwrap_or_default()
@@ -81,7 +94,7 @@ impl Entries {
     }
 
     /// Where some entries stood.
-    pub(super) fn origins(&self, entries: Range<usize>) -> &[u32] {
+    pub fn origins(&self, entries: Range<usize>) -> &[u32] {
         self.origins.get(entries).unwrap_or_default()
     }
 }

@@ -328,7 +328,7 @@ fn put_items(
 }
 
 /// Appends numbers in the byte order of files.
-fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
+pub(crate) fn put(data: &mut Vec<u8>, values: &[u8], primitive: Primitive) {
     match primitive.size() {
         1 => data.extend_from_slice(values),
         size => {

@@ -16,4 +16,5 @@ mod schema;
 pub use builder::{Basket, TreeBuilder};
 pub use clusters::ClusterSize;
 pub use columns::ColumnView;
+pub(crate) use fill::put as put_numbers;
 pub use schema::{BranchSpec, Item, Storage};

@@ -1,0 +1,82 @@
+//! Values to entries: the way back from a column to the bytes that it was decoded from.
+
+use super::Entries;
+use crate::decode::Layout;
+use crate::write::put_numbers;
+use sapwood_core::{Column, Primitive};
+use sapwood_streamer::Number;
+use std::ops::Range;
+
+/// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
+const BYTE_COUNT: u32 = 0x4000_0000;
+/// Bytes in front of a vector: their count, a version, the number of items.
+const VECTOR_HEADER: usize = 10;
+
+/// The entries of a column as bytes. `like` are the baskets that it was decoded from, with the places of its entries: of
+/// them comes what frames the values (flags, versions), and where each entry stood.
+///
+/// `None` if values of this layout are not written: only numbers are that have the same type on file and in memory, one
+/// or any number of them in an entry.
+///
+/// ```
+/// use sapwood_core::{Buffer, Column, Form, Primitive};
+/// use sapwood_ttree::{Layout, serialised};
+/// let column = Column { form: Form::Primitive(Primitive::I16), length: 0, buffers: vec![Buffer::zeroed(0).into()] };
+/// let layout = Layout::Fixed { number: sapwood_streamer::Number::Plain(Primitive::I16), values: 1 };
+/// assert!(serialised(&layout, &column, &[]).is_some_and(|entries| entries.is_empty()));
+/// ```
+pub fn serialised(layout: &Layout, column: &Column, like: &[(&Entries, Range<usize>)]) -> Option<Entries> {
+    let mut out = Entries::default();
+    for (entries, range) in like {
+        out.origins.extend_from_slice(entries.origins(range.clone()));
+        out.displaced |= entries.displaced();
+    }
+    if out.origins.len() != column.length {
+        return None;
+    }
+    match layout {
+        Layout::Fixed { number: Number::Plain(primitive), values } => {
+            let size = u32::try_from(primitive.size().checked_mul(*values)?).ok()?;
+            put_numbers(&mut out.data, column.buffers.first()?.as_bytes(), *primitive);
+            let entries = u32::try_from(column.length).ok()?;
+            out.starts.extend((0..=entries).map(|entry| entry.saturating_mul(size)));
+        }
+        Layout::Jagged { number: Number::Plain(primitive), values, header } => {
+            put_lists(&mut out, (*primitive, *values), *header, column, like)?;
+        }
+        _ => return None,
+    }
+    let whole = out.starts.last().is_some_and(|&end| end as usize == out.data.len());
+    whole.then_some(out)
+}
+
+/// Entries of a header and as many items as each has.
+fn put_lists(
+    out: &mut Entries,
+    (primitive, values): (Primitive, usize),
+    header: usize,
+    column: &Column,
+    like: &[(&Entries, Range<usize>)],
+) -> Option<()> {
+    let [offsets, items] = column.buffers.as_slice() else { return None };
+    let (offsets, items) = (offsets.view::<i64>(), items.as_bytes());
+    let size = primitive.size().checked_mul(values)?;
+    let frames = like.iter().flat_map(|(entries, range)| range.clone().map(|index| entries.entry(index)));
+    for (frame, bounds) in frames.zip(offsets.windows(2)) {
+        let &[from, to] = bounds else { return None };
+        let start = out.data.len();
+        out.starts.push(u32::try_from(start).ok()?);
+        // What has no items may have no header either.
+        out.data.extend_from_slice(frame.get(..header.min(frame.len()))?);
+        let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
+        put_numbers(&mut out.data, items.get(from.checked_mul(size)?..to.checked_mul(size)?)?, primitive);
+        if header == VECTOR_HEADER && frame.len() >= header {
+            let count = u32::try_from(to.checked_sub(from)?).ok()?;
+            let len = u32::try_from(out.data.len() - start - 4).ok()?;
+            out.data.get_mut(start..start + 4)?.copy_from_slice(&(len | BYTE_COUNT).to_be_bytes());
+            out.data.get_mut(start + 6..start + VECTOR_HEADER)?.copy_from_slice(&count.to_be_bytes());
+        }
+    }
+    out.starts.push(u32::try_from(out.data.len()).ok()?);
+    Some(())
+}
