@@ -47,7 +47,7 @@ class File(Directory):
                 if not places:
                     check_exists(where)
                 extra = options.for_core() | places.for_core()
-                log: dict[str, Any] = {} if options.log is None else {"log": options.log}
+                log: dict[str, Any] = {} if options.log is None else {"log": _log_of(where, options)}
                 self._core = _core.File.open(where, deadline=options.deadline, options=extra, **log)
             elif options.replicas is not None:
                 raise UsageError("replicas are of a file that is opened by its path or URL")
@@ -121,7 +121,7 @@ class File(Directory):
 
     @cached_property
     def top_keys(self) -> list[_core.Key]:
-        """The keys of the top directory."""
+        """The keys of the top directory; of a dataset, also those of what came with its entries."""
         with core_errors():
             return self._core.keys(recursive=False, deadline=self._options.deadline)
 
@@ -151,6 +151,9 @@ class File(Directory):
     def likely_tree(self, name: str) -> Tree | None:
         """The tree of a name, if it is at hand while the keys of the file are still on their way."""
         self.require_open()
+        if name == self._dataset_tree:
+            # The keys of a dataset are in further objects, which need not be read for it.
+            return self.tree_at(name)
         core = self._core.likely_tree(name)
         return None if core is None else Tree(self, name, None, core, likely=True)
 
@@ -251,8 +254,17 @@ class File(Directory):
         """The highest cycle of a key, or None if it cannot be told any more because the file was closed."""
         if self._closed and self._all_keys is None:
             return None
+        if path == self._dataset_tree:
+            return 1
         keys = self.all_keys if "/" in path else self.top_keys
         return max((key.cycle for key in keys if key.path == path), key=abs, default=None)
+
+
+def _log_of(where: str, options: OpenOptions) -> Any:
+    """The log of the dataset that a path or URL means."""
+    from .stripe._logs import log_of, without_version
+
+    return log_of(options.log, without_version(where), options)
 
 
 def _object_name(candidate: Any) -> str:
