@@ -1,5 +1,6 @@
 //! The entries of a tree, cut into the baskets of stripes: batch by batch, on all threads.
 
+use super::statistics::{Summary, Values};
 use crate::Interrupt;
 use crate::pool::{compute, interrupted, runtime};
 use crate::repack::baskets::{Body, Times, entries, made};
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_stripe::Statistics;
 use sapwood_tfile::write::{NewKey, Origin, pid_offset};
 use sapwood_ttree::{BasketRef, Cutter, Entries};
 use std::collections::HashMap;
@@ -63,6 +65,8 @@ struct Slot {
     key: NewKey,
     offset_len: i32,
     has_references: bool,
+    /// Where its values are, if they are numbers.
+    values: Option<Values>,
 }
 
 /// What is to be cut.
@@ -80,8 +84,16 @@ pub(crate) struct Batch {
     /// First entry in the segment, and number of entries.
     pub(crate) first: u64,
     pub(crate) entries: u64,
-    /// For each branch that was asked for, the record of each stripe; none for branches without baskets.
-    pub(crate) records: Vec<Vec<Bytes>>,
+    /// For each branch that was asked for, the basket of each stripe; none for branches without baskets.
+    pub(crate) baskets: Vec<Vec<CutBasket>>,
+}
+
+/// The basket of a branch in a stripe.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CutBasket {
+    pub(crate) record: Bytes,
+    /// What is known of its values.
+    pub(crate) statistics: Option<Statistics>,
 }
 
 /// Cuts some branches of a tree.
@@ -136,6 +148,7 @@ impl<'a> Cutting<'a> {
                 key: NewKey { datime: Some(datime), ..key },
                 offset_len: outline.entry_offset_len,
                 has_references: input.has_references(branch),
+                values: input.layout(branch).as_ref().and_then(Values::of),
             });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
@@ -180,26 +193,27 @@ impl<'a> Cutting<'a> {
                 });
                 cut.collect::<Result<Vec<_>>>()
             };
-            let records = compute(self.pool, interrupt, work)?;
-            each(Batch { first: range.start, entries: range.end - range.start, records }, interrupt)?;
+            let baskets = compute(self.pool, interrupt, work)?;
+            each(Batch { first: range.start, entries: range.end - range.start, baskets }, interrupt)?;
         }
         Ok(())
     }
 
-    /// The records of the stripes of one branch in a batch.
+    /// The baskets of one branch in a batch.
     fn cut<'b>(
         &self,
         slot: &Slot,
         kept: &mut Kept,
         range: &Range<u64>,
         bytes: impl Fn(usize) -> Option<&'b Bytes>,
-    ) -> Result<Vec<Bytes>> {
+    ) -> Result<Vec<CutBasket>> {
         if slot.baskets.is_empty() {
             return Ok(Vec::new());
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
         let mut cutter = Cutter::new(usize::MAX, slot.key.len(), slot.offset_len, slot.has_references);
-        let (mut records, mut next, mut none) = (Vec::new(), range.start, Vec::new());
+        let mut summary = Summary::new(slot.values);
+        let (mut baskets, mut next, mut none) = (Vec::new(), range.start, Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -219,17 +233,20 @@ impl<'a> Cutting<'a> {
                 let most = (reference.first_entry + reference.entries).min(run.end) - entry;
                 let step = most.min(border - next);
                 let from = place(entry - reference.first_entry);
-                cutter.add(&found, from..from + place(step), &mut none)?;
+                let places = from..from + place(step);
+                summary.add(&found, places.clone());
+                cutter.add(&found, places, &mut none)?;
                 entry += step;
                 next += step;
                 if next == border || next == range.end {
-                    records.push(self.record(slot, &mut cutter)?);
+                    let record = self.record(slot, &mut cutter)?;
+                    baskets.push(CutBasket { record, statistics: summary.take() });
                 }
             }
         }
         let last = self.plan.needed(slot, range).last().copied();
         *kept = last.and_then(|last| parsed.remove(&last).map(|entries| (last, entries)));
-        Ok(records)
+        Ok(baskets)
     }
 
     fn parse(&self, slot: &Slot, reference: &BasketRef, record: &Bytes) -> Result<Entries> {

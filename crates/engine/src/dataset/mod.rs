@@ -6,7 +6,8 @@
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
-//!   `cutting` cuts their entries, `segment` stores them (`uploads`), `identity` says which events they are.
+//!   `cutting` cuts their entries (`statistics` says what is in them), `segment` stores them (`uploads`), `identity` says which
+//!   events they are.
 //! - `export`: a file again; `stripes` reads the baskets for it.
 
 mod beside;
@@ -21,6 +22,7 @@ mod products;
 mod schema;
 mod segment;
 mod source;
+mod statistics;
 mod stripes;
 mod template;
 mod uploads;

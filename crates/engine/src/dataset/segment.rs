@@ -1,6 +1,6 @@
 //! Entries of a tree, written as a segment: stripes, groups of small ones, and their lists.
 
-use super::cutting::{Batch, Cutting, Order};
+use super::cutting::{Batch, CutBasket, Cutting, Order};
 use super::uploads::Uploads;
 use crate::Interrupt;
 use crate::repack::input::InputTree;
@@ -102,27 +102,30 @@ impl<'a> Placing<'a> {
         uploads: &mut Uploads,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
-        let mut records = batch.records.into_iter();
-        let of_part = self.parts.iter().map(|part| records.by_ref().take(part.branches.len()).collect());
-        let columns: Vec<Vec<Vec<Bytes>>> = of_part.collect();
+        let mut baskets = batch.baskets.into_iter();
+        let of_part = self.parts.iter().map(|part| baskets.by_ref().take(part.branches.len()).collect());
+        let columns: Vec<Vec<Vec<CutBasket>>> = of_part.collect();
         for object in &self.layout.objects {
             for stripe in 0..batch.entries.div_ceil(object.entries.max(1)) {
                 let first = batch.first + stripe * object.entries;
                 let entries = object.entries.min(batch.first + batch.entries - first);
                 let nth = usize::try_from(stripe).unwrap_or(usize::MAX);
-                let mut builder = ObjectBuilder::default();
+                let (mut builder, mut statistics) = (ObjectBuilder::default(), Vec::new());
                 for (part, columns) in
                     object.products.iter().filter_map(|&p| self.parts.get(p).zip(columns.get(p)))
                 {
                     let baskets = columns.iter().map(|column| column.get(nth).cloned().unwrap_or_default());
-                    builder.add(&part.name, first, entries, baskets.collect())?;
+                    let (records, known): (Vec<_>, Vec<_>) =
+                        baskets.map(|basket| (basket.record, basket.statistics)).unzip();
+                    builder.add(&part.name, first, entries, records)?;
+                    statistics.push(known);
                 }
                 let (content, placed) = builder.finish()?;
                 let id = self.ids.next();
-                for (&product, placed) in object.products.iter().zip(&placed) {
+                for ((&product, placed), known) in object.products.iter().zip(&placed).zip(&statistics) {
                     let list =
                         self.lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
-                    list.push(ObjectName { base: 0, id }, placed, &[])?;
+                    list.push(ObjectName { base: 0, id }, placed, known)?;
                 }
                 uploads.put(keys::data(id), content, interrupt)?;
             }

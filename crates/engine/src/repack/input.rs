@@ -107,11 +107,18 @@ impl InputTree {
         match self.meta.branches.get(branch).map(|branch| &branch.kind) {
             Some(BranchKind::Plain) => false,
             Some(BranchKind::Element(_)) => {
-                let outcome = interpret(&self.meta, branch, &self.compiler, &[]);
-                !matches!(outcome.meaning, Meaning::Column(ref column)
-                    if matches!(column.layout, Layout::Fixed { .. } | Layout::Jagged { .. }))
+                !matches!(self.layout(branch), Some(Layout::Fixed { .. } | Layout::Jagged { .. }))
             }
             _ => true,
+        }
+    }
+
+    /// How the values of a branch stand in its entries, if they can be read.
+    pub(crate) fn layout(&self, branch: usize) -> Option<Layout> {
+        self.meta.branches.get(branch)?;
+        match interpret(&self.meta, branch, &self.compiler, &[]).meaning {
+            Meaning::Column(column) => Some(column.layout),
+            Meaning::Group | Meaning::Unsupported(_) => None,
         }
     }
 
