@@ -57,6 +57,7 @@ class Database:
         self._path = Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
         self._engine = _sqlite(parsed) if self._path else _postgresql(parsed)
         self._ready = False
+        self._process = os.getpid()
         # Connections end with the last who could use them, if nobody ends them before.
         weakref.finalize(self, self._engine.dispose)
 
@@ -88,6 +89,10 @@ class Database:
 
     def _prepare(self) -> None:
         """Makes the tables, once; who may only read finds them ready."""
+        if self._process != os.getpid():
+            # After a fork, the connections are the parent's: it is still talking over them.
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
         if self._ready:
             return
         if self._path:

@@ -1,0 +1,175 @@
+"""Whole datasets while servers die and answers are cut: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sapwood import errors, stripe
+
+sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import radosgw_server
+import s3_server
+import stripe_faults_work as work
+
+pytest.importorskip("awkward")
+REPOSITORY = Path(__file__).resolve().parents[2]
+TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
+RADOSGW = "SAPWOOD_RADOSGW" in os.environ and radosgw_server.missing() is None
+
+
+@pytest.fixture(autouse=True)
+def no_other_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "S3_", "BEARER_TOKEN", "X509_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(
+            "versitygw", marks=pytest.mark.skipif(s3_server.missing() is not None, reason="no S3 server")
+        ),
+        pytest.param("radosgw", marks=pytest.mark.skipif(not RADOSGW, reason="SAPWOOD_RADOSGW is not set")),
+    ]
+)
+def gateways(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[s3_server.Server]]:
+    """Two servers for the same objects; the environment names the first."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "radosgw":
+            both = stack.enter_context(radosgw_server.cluster(gateways=2)).gateways
+        else:
+            first = stack.enter_context(s3_server.s3_server())
+            both = [first, stack.enter_context(s3_server.another_gateway(first))]
+        for name, value in both[0].variables.items():
+            monkeypatch.setenv(name, value)
+        yield both
+
+
+class TestKilledServers:
+    def test_a_server_that_is_killed_again_and_again_loses_nothing(
+        self, gateways: list[s3_server.Server], tmp_path: Path
+    ) -> None:
+        place, jobs = "s3://data/sets/ttbar", list(range(1, 9))
+        stripe.create(place, work.write(tmp_path, 0), batch=20)
+        with work.writers(place, [jobs[::2], jobs[1::2]]) as processes:
+            # After each job that is done, while the other process is in the midst of something.
+            for _ in jobs[::2]:
+                processes[0].stdout.readline()
+                gateways[0].kill()
+                gateways[0].start()
+        work.check(place, [0, *jobs])
+
+    def test_what_is_read_while_servers_are_killed_is_right_or_an_error(
+        self, gateways: list[s3_server.Server], tmp_path: Path
+    ) -> None:
+        place = "s3://data/sets/ttbar"
+        stripe.create(place, work.write(tmp_path, 0), batch=20)
+        for job in range(1, 4):
+            work.append(place, "", tmp_path, job)
+        done = threading.Event()
+
+        def kill() -> None:
+            while not done.wait(0.1):
+                gateways[0].kill()
+                gateways[0].start()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            for _ in range(10):
+                with contextlib.suppress(errors.NetworkError, errors.ServerError, errors.DeadlineError):
+                    assert work.jobs_of(place) == [0, 1, 2, 3]
+        finally:
+            done.set()
+            killer.join()
+        assert work.jobs_of(place) == [0, 1, 2, 3]
+
+    def test_a_creation_that_was_cut_off_is_taken_up(
+        self, gateways: list[s3_server.Server], tmp_path: Path
+    ) -> None:
+        place, source = "s3://data/sets/ttbar", work.write(tmp_path, 0)
+        done = threading.Event()
+
+        def kill() -> None:
+            while not done.wait(0.2):
+                gateways[0].kill()
+                gateways[0].start()
+
+        def create() -> None:
+            stripe.create(place, source, batch=20, job=("first", 1), deadline=60)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            with contextlib.suppress(*work.PASSING):
+                create()
+        finally:
+            done.set()
+            killer.join()
+        with contextlib.suppress(errors.UsageError):
+            create()
+        work.check(place, [0])
+
+
+class TestTwoGateways:
+    def test_writers_on_both_lose_nothing(self, gateways: list[s3_server.Server], tmp_path: Path) -> None:
+        place, jobs = "s3://data/sets/ttbar", list(range(1, 13))
+        stripe.create(place, work.write(tmp_path, 0), batch=20)
+        with work.writers(place, [jobs[number::4] for number in range(4)], servers=gateways):
+            pass
+        work.check(place, [0, *jobs])
+
+
+@contextlib.contextmanager
+def proxy(server: s3_server.Server, *options: str) -> Iterator[str]:
+    """A link to a server that does what it should not; its address."""
+    command = [str(TESTKIT), "proxy", "--server", server.address, *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        try:
+            yield json.loads(process.stdout.readline())["address"]
+        finally:
+            process.stdin.close()
+
+
+@pytest.mark.skipif(not TESTKIT.exists(), reason=f"no {TESTKIT}")
+class TestCutAnswers:
+    """Connections end after so many bytes to the client, in the midst of headers and of bodies."""
+
+    @pytest.mark.parametrize("limit", [150, 1000, 2500, 9000])
+    def test_a_whole_dataset(
+        self, gateways: list[s3_server.Server], limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = "s3://data/sets/ttbar"
+        stripe.create(place, work.write(tmp_path, 0), batch=20)
+        made = [0]
+        with proxy(gateways[0], "--close-after", str(limit)) as address:
+            monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
+            for job in (1, 2):
+                try:
+                    dataset = stripe.open(place, deadline=20)
+                    dataset.append(work.write(tmp_path, job), batch=20, job=(f"job {job}", 1))
+                    made.append(job)
+                except work.PASSING:
+                    pass
+                with contextlib.suppress(*work.PASSING, errors.CorruptFileError):
+                    assert set(made) <= set(work.jobs_of(place))
+            monkeypatch.setenv("AWS_ENDPOINT_URL", gateways[0].endpoint)
+        # What was told to be done is done; and nothing is done twice when it is done again.
+        assert set(made) <= set(work.jobs_of(place))
+        for job in (1, 2):
+            work.append(place, "", tmp_path, job)
+        work.check(place, [0, 1, 2])
