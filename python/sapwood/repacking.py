@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from ._paths import is_url, several_files, single_file
 from ._runs import followers, runs_of
 from .compression import Compression
 from .directory import TREE_CLASSES
+from .edm.metadata import metadata_branch
 from .errors import KeyInFileError, UsageError
 from .file import File
 from .opening import open_spec
@@ -25,6 +26,11 @@ from .tree import Tree
 
 CMS_SETS = ("MetaData", "ParameterSets", "Parentage")
 """Trees of CMS files that say how all that is in the file was made: files of one job have the same ones."""
+
+INDEX_NOTE = (
+    "CMSSW finds events by the index in the first entry of 'MetaData', which is that of {}: cmsRun would "
+    "not process the events of this file rightly, and what it is to read must be written by cmsRun"
+)
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,9 @@ def repack(
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
         layout = _layout(compression, basket_size, cluster_size, cluster_entries)
-        return _written([file._core], target, choices, layout, trees, opened)
+        report = _written([file._core], target, choices, layout, trees, opened)
+        chosen = any(ranges is not None for _, _, ranges in choices)
+        return _told(report, file, "the source") if chosen else report
 
 
 def merge(
@@ -167,7 +175,11 @@ def merge(
         inputs.append((where, opened.for_core() | places.for_core()))
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
-    return _written(inputs, target, [], layout, trees, opened)
+    report = _written(inputs, target, [], layout, trees, opened)
+    if len(names) == 1 or "MetaData" not in report.trees:
+        return report
+    with _opened(names[0], opened) as first:
+        return _told(report, first, "the first file")
 
 
 def _written(
@@ -196,6 +208,13 @@ def _written(
     seconds = {f"{work}_seconds": told.pop(f"{work}_ns") / 1e9 for work in ("decompress", "compress")}
     told["trees"], told["notes"] = dict(told["trees"]), tuple(told["notes"])
     return RepackReport(**told, **seconds)
+
+
+def _told(report: RepackReport, file: File, whose: str) -> RepackReport:
+    """The report of what has not the entries of ``file``, of which it has the index that EDM files have."""
+    if "MetaData" not in report.trees or metadata_branch(file, "IndexIntoFile") is None:
+        return report
+    return replace(report, notes=(*report.notes, INDEX_NOTE.format(whose)))
 
 
 def _layout(
