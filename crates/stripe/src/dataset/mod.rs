@@ -268,11 +268,24 @@ impl Home {
 
     /// The dataset at an entry that was read.
     async fn load(place: &Arc<Home>, entry: Entry, deadline: Deadline) -> Result<Dataset> {
-        let snapshot = found(place.snapshot(entry.snapshot, deadline).await)?.ok_or_else(|| {
-            let message = format!("version {} is there no more", entry.n);
-            Error::new(ErrorKind::Missing, message).url(place.url()).hint("it expired; tags keep versions")
-        })?;
+        let Some(snapshot) = found(place.snapshot(entry.snapshot, deadline).await)? else {
+            return Err(place.gone(&entry, deadline).await?);
+        };
         Ok(Dataset { place: Arc::clone(place), entry, snapshot: Arc::new(snapshot), sure: true })
+    }
+
+    /// Why a version has no snapshot: it expired, or the object is lost.
+    async fn gone(&self, entry: &Entry, deadline: Deadline) -> Result<Error> {
+        let kept = entry.n >= self.tip(deadline).await?.oldest
+            || self.tags_since(None, deadline).await?.iter().any(|tag| tag.version == entry.n);
+        Ok(match kept {
+            true => Error::corrupt(format!("the snapshot of version {} is lost", entry.n))
+                .url(record::url_of(&*self.store, &keys::snapshot(entry.snapshot)))
+                .hint("other versions can be read; nothing is deleted until it is there again"),
+            false => Error::new(ErrorKind::Missing, format!("version {} is there no more", entry.n))
+                .url(self.url())
+                .hint("it expired; tags keep versions"),
+        })
     }
 
     async fn snapshot(&self, id: Id, deadline: Deadline) -> Result<Snapshot> {
