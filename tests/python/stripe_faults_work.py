@@ -114,7 +114,7 @@ def jobs_of(place: str, database: str = "", version: int | None = None) -> list[
 
 @contextlib.contextmanager
 def writers(place: str, jobs: list[list[int]], *, log: str = "", servers: Any = ()) -> Iterator[list[Any]]:
-    """Processes that append the events of jobs, each some of them; they begin together and succeed, or are killed."""
+    """Processes that append the events of jobs, each some of them; all succeed, or are killed."""
     with contextlib.ExitStack() as stack:
         all_of_them = []
         for number, mine in enumerate(jobs):

@@ -1,0 +1,156 @@
+"""Any object of a dataset damaged in any way: what is read is exact, or a typed error says what is wrong."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood import errors, stripe
+
+sys.path.append(str(Path(__file__).resolve().parent))
+import stripe_faults_work as work
+
+ak = pytest.importorskip("awkward")
+TYPED = (
+    errors.CorruptFileError,
+    errors.UnsupportedTypeError,
+    errors.FileNotFoundError,
+    errors.KeyInFileError,
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Versions of 50 and 100 events; then other jets; then no met, and a tag."""
+    folder = tmp_path_factory.mktemp("damage")
+    dataset = stripe.create(folder / "ttbar", work.write(folder, 0), batch=20, stripe_size="1 kB")
+    dataset.append(work.write(folder, 1), batch=20, stripe_size="1 kB")
+    with sapwood.recreate(folder / "jets.root") as file:
+        columns = work.columns(work.events_of([0, 1])[::-1])
+        file["Events"] = columns | {"Jet_pt": 2 * columns["Jet_pt"]}
+    dataset.add(f"{folder}/jets.root:Events", "Jet", batch=20)
+    dataset.drop("met")
+    dataset.tag("golden")
+    return folder / "ttbar"
+
+
+def flip(content: bytes, lottery: random.Random) -> bytes:
+    place = lottery.randrange(len(content))
+    return content[:place] + bytes([content[place] ^ 1 << lottery.randrange(8)]) + content[place + 1 :]
+
+
+def flip_in_front(content: bytes, lottery: random.Random) -> bytes:
+    return flip(content[:64], lottery) + content[64:]
+
+
+def truncate(content: bytes, lottery: random.Random) -> bytes:
+    return content[: lottery.randrange(len(content))]
+
+
+def lengthen(content: bytes, lottery: random.Random) -> bytes:
+    return content + lottery.randbytes(lottery.randrange(1, 100))
+
+
+def scramble(content: bytes, lottery: random.Random) -> bytes:
+    """As a disk does that writes a block elsewhere."""
+    place = lottery.randrange(len(content))
+    return content[:place] + lottery.randbytes(16) + content[place + 16 :]
+
+
+def lose(content: bytes, lottery: random.Random) -> None:
+    return None
+
+
+DAMAGES: list[Callable[[bytes, random.Random], bytes | None]]
+DAMAGES = [flip, flip_in_front, truncate, lengthen, scramble, lose]
+
+
+def put(path: Path, content: bytes | None) -> None:
+    """Puts another file in the place of an object."""
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+
+
+def exact(place: Path, version: int | str | None) -> None:
+    """What a version has is as it was written."""
+    tree = stripe.open(place).tree(version)
+    arrays = tree.arrays()
+    events = np.arange(50 if version == 2 else 100)
+    expected = work.columns(events)
+    expected["nJet_pt"] = (events % 4).astype("i4")
+    if version in (4, "golden", None):
+        expected["Jet_pt"] = 2 * expected["Jet_pt"]
+    if version in ("golden", None):
+        del expected["met"]
+    assert set(arrays.fields) == set(expected)
+    for name in expected:
+        assert ak.array_equal(arrays[name], expected[name]), name
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_exact_or_a_typed_error(
+    damage: Callable[[bytes, random.Random], bytes | None], whole: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "ttbar"
+    shutil.copytree(whole, place)
+    lottery = random.Random(8)
+    refused = 0
+    for path in sorted(path for path in place.rglob("*") if path.is_file()):
+        key, content = str(path.relative_to(place)), path.read_bytes()
+        for _ in range(3):
+            put(path, damage(content, lottery))
+            for version in (2, 3, 4, "golden", None):
+                try:
+                    exact(place, version)
+                except TYPED as error:
+                    refused += 1
+                    assert key != "hint"
+                    said = f"{error} {error.url}"
+                    assert path.name in said or key.split("/")[0] in ("fmt", "log", "ref"), f"{key}: {said}"
+            put(path, content)
+        exact(place, "golden")
+    assert refused > 20
+
+
+def test_an_error_names_product_events_and_object(whole: Path, tmp_path: Path) -> None:
+    place = tmp_path / "ttbar"
+    shutil.copytree(whole, place)
+    lost = [path for path in (place / "d").rglob("*") if path.is_file()]
+    for path in lost:
+        path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(errors.CorruptFileError, match=r"entries \d+.*'Jet'") as caught:
+        stripe.open(place).tree()["Jet_pt"].array()
+    assert any(path.name in f"{caught.value} {caught.value.url}" for path in lost)
+
+
+# What is behind the bytes that a version refers to is not of the dataset.
+@pytest.mark.parametrize("damage", [damage for damage in DAMAGES if damage is not lengthen])
+def test_damage_of_what_a_version_refers_to_is_found(
+    damage: Callable[[bytes, random.Random], bytes | None], whole: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "ttbar"
+    shutil.copytree(whole, place)
+    lottery = random.Random(9)
+    dataset = stripe.open(place)
+    newest = stripe.describe(place)["snapshot"]
+    for path in [*sorted(place.glob("d/*/*")), place / "snap" / newest]:
+        content = path.read_bytes()
+        damaged = damage(content, lottery)
+        put(path, damaged)
+        found = 0
+        for version in (3, 4, 5):
+            try:
+                found += len(dataset.verify(version).wrong)
+            except TYPED:
+                found += 1
+        assert found or damaged == content, path
+        put(path, content)
+    assert all(dataset.verify(version).wrong == () for version in (3, 4, 5))
