@@ -42,6 +42,11 @@ class Blocks:
     cache_size: int | None = None
     cache_max_age: float | None = None
 
+    @property
+    def asked(self) -> bool:
+        """Whether they were asked for by the options, not by the environment alone."""
+        return self.block is not None or self.cache != cache_directory()
+
     def for_core(self) -> dict[str, Any]:
         """The options that the core is handed."""
         return {"blocks": {name: value for name, value in vars(self).items() if value is not None}}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from .errors import UsageError
+from .errors import UsageError, nearest
 
 SECRETS: Final = frozenset({"access_key_id", "secret_access_key", "session_token"})
 """What is never shown, and never pickled."""
@@ -41,6 +42,29 @@ def storage_option(name: str, value: Any) -> tuple[str, Any]:
     if name == "endpoint" and value is not None:
         return name, _endpoint(str(value))
     return name, value
+
+
+def base_options(rules: Any) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """The options of places by the beginnings of their URLs, checked.
+
+    >>> base_options({"s3://archive/": {"profile": "tape"}})
+    (('s3://archive/', {'profile': 'tape'}),)
+    """
+    if not isinstance(rules, Mapping) or not all(isinstance(one, Mapping) for one in rules.values()):
+        raise TypeError("'bases' are options by beginnings of URLs: {'s3://bucket/': {'profile': 'name'}}")
+    checked = []
+    for rule, options in rules.items():
+        unknown = next((name for name in options if name not in NAMES), None)
+        if unknown is not None:
+            hint = nearest(unknown, sorted(NAMES))
+            raise TypeError(
+                f"{unknown!r} is no option of a place{f'; did you mean {hint[0]!r}?' if hint else ''}"
+            )
+        own = dict(storage_option(name, value) for name, value in options.items())
+        own = {name: value for name, value in own.items() if value is not None}
+        check_keys(own)
+        checked.append((str(rule), own))
+    return tuple(checked)
 
 
 def _endpoint(url: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,12 @@ class File(Directory):
             # Its newest version may be another one soon: copies and later steps read this one.
             url = self._core.url
             self._reopen_by = url if is_url(url) else os.path.abspath(url)
+            if options.blocks is not None and options.blocks.asked:
+                warnings.warn(
+                    f"{self._core.url} is a dataset, of which nothing is kept on the disk: "
+                    "'cache' and 'lazy_download' are for files, and have no effect",
+                    stacklevel=4,
+                )
         self._tell_closed = watch(self, self._core, self._opened)
 
     @property

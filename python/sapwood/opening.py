@@ -12,6 +12,9 @@ from .errors import UsageError
 from .file import File
 from .options import OpenOptions, open_options
 
+CATALOGUED = "catalog:"
+"""Before the name of a dataset in the catalogue of this user."""
+
 
 def open(
     path: Any,
@@ -27,7 +30,8 @@ def open(
     Args:
         path: a path or URL, with the path of an object in the file after a colon: ``"file.root:dir/Tree"``.
             (Only ``.root:`` or ``.root.1:`` ends the name of a file.) A ``pathlib.Path`` is never split. Also
-            ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes.
+            ``{path: object path or None}``, an object with ``read`` and ``seek``, or the file's bytes. A
+            dataset that is in the catalogue of this user may be named: ``"catalog:ttbar"``.
         version: of a dataset: a number, or the name of a tag; may also stand behind its path:
             ``"s3://bucket/ttbar@v12"``. Default: the newest.
         as_of: of a dataset: the newest version at a moment, given as a ``datetime`` (with a time zone, or
@@ -46,10 +50,11 @@ def open(
             ``/store/x.root``. ``lazy_download=True`` (or the size of a block, such as ``"64 MB"``) reads a
             remote file in blocks that are kept in a temporary file of at most ``scratch_size``;
             ``cache=directory`` keeps them there, for all processes, up to ``cache_size``, and asks no
-            server for the version of a file that was seen in the last ``cache_max_age`` seconds. ``log`` is
-            the :class:`sapwood.catalog.DatabaseLog` of a dataset that has its log in a database. Options of
-            uproot that tune its caches are accepted, without effect; its ``timeout`` is taken for
-            ``deadline``.
+            server for the version of a file that was seen in the last ``cache_max_age`` seconds. Of a
+            dataset, ``log`` is the :class:`sapwood.catalog.DatabaseLog` that it has in a database, or the
+            URL of that database; and ``bases`` are the options of its other places in object stores, by
+            beginnings of their URLs: ``{"s3://archive/": {"endpoint": …, "profile": …}}``. Options of uproot
+            that tune its caches are accepted, without effect; its ``timeout`` is taken for ``deadline``.
 
     Returns:
         A :class:`sapwood.File`, or the :class:`sapwood.Tree`, :class:`sapwood.Branch`, directory or other
@@ -71,7 +76,9 @@ def open(
 def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     """Opens what a :class:`FileSpec` describes."""
     where = spec.file
-    if isinstance(where, str) and not is_url(where):
+    if isinstance(where, str) and where.startswith(CATALOGUED):
+        where, options = _catalogued(where, options)
+    elif isinstance(where, str) and not is_url(where):
         where = os.path.expanduser(where)
     file = File(where, options)
     object_path = spec.object_path or file.dataset_tree
@@ -82,6 +89,18 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     except BaseException:
         file.close()
         raise
+
+
+def _catalogued(where: str, options: OpenOptions) -> tuple[str, OpenOptions]:
+    """The place of a dataset that the catalogue of this user has, and how it is opened."""
+    from .catalog import Catalog
+
+    name, at, version = where.removeprefix(CATALOGUED).partition("@")
+    with Catalog() as catalog:
+        place, found = catalog.place(name)
+    if options.log is None:
+        options = replace(options, **found)
+    return place + at + version, options
 
 
 def _at_version(where: Any, version: int | str | None, as_of: datetime | float | None) -> str:

@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from ._blocks import NAMES as BLOCK_NAMES
 from ._blocks import Blocks, block_options
+from ._paths import is_url
 from ._replicas import Places, Replicas, check_sources, replicas
 from ._storage import NAMES as STORAGE_NAMES
-from ._storage import SECRETS, check_keys, storage_option
+from ._storage import SECRETS, base_options, check_keys, storage_option
 from .errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from .catalog import DatabaseLog
+    from .stripe._logs import Log
 
 # Options of uproot that tune its caches and threads. Scripts that set them work here too; sapwood has nothing
 # to tune by them. What would change a result ("custom_classes", "handler") is refused instead.
@@ -49,7 +51,9 @@ class OpenOptions:
         replicas: where else files are; URLs among it that hold secrets are never pickled.
         sources: most places that one file is read from at once; None for 2.
         blocks: how files are read in blocks that are kept; None for not at all.
-        log: of a dataset, its log, if that is in a database.
+        log: of a dataset, its log, if that is in a database, or the URL of that.
+        bases: of a dataset, how other places of its objects are reached, by the beginnings of their URLs.
+            Keys among it are not shown, and never pickled.
     """
 
     deadline: float | None = None
@@ -59,14 +63,20 @@ class OpenOptions:
     replicas: Replicas | None = field(default=None, repr=False)
     sources: int | None = None
     blocks: Blocks | None = None
-    log: DatabaseLog | None = field(default=None, repr=False)
+    log: Log = field(default=None, repr=False)
+    bases: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False)
 
     @property
     def has_secrets(self) -> bool:
         """Whether headers, keys, or URLs that hold secrets were given: these are never pickled."""
         hides = self.replicas is not None and self.replicas.has_secrets
-        hides = hides or (self.log is not None and self.log.has_secrets)
-        return bool(self.headers) or not SECRETS.isdisjoint(self.storage) or hides
+        if isinstance(self.log, (str, os.PathLike)):
+            log = os.fspath(self.log)
+            hides = hides or (is_url(log) and _core.redact(log) != log)
+        else:
+            hides = hides or (self.log is not None and self.log.has_secrets)
+        stores = [self.storage, *(storage for _, storage in self.bases)]
+        return bool(self.headers) or hides or not all(SECRETS.isdisjoint(storage) for storage in stores)
 
     def places_of(self, name: str) -> Places:
         """Where else the file of this name is."""
@@ -84,7 +94,8 @@ class OpenOptions:
         """The options that the core is handed when it opens or lists something."""
         sources = {} if self.sources is None else {"sources": self.sources}
         blocks = {} if self.blocks is None else self.blocks.for_core()
-        return {"headers": dict(self.headers), **self.storage, **sources, **blocks}
+        bases = {"bases": {rule: dict(storage) for rule, storage in self.bases}} if self.bases else {}
+        return {"headers": dict(self.headers), **self.storage, **sources, **blocks, **bases}
 
     def deadline_or(self, deadline: float | None) -> float | None:
         """The deadline of one call: its own, if it has one."""
@@ -112,6 +123,8 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             further["replicas"] = replicas(value)
         elif name == "log":
             further["log"] = value
+        elif name == "bases":
+            further["bases"] = base_options(value)
         elif name == "sources":
             further["sources"] = None if value is None else check_sources(value)
         elif name in BLOCK_NAMES:
@@ -121,6 +134,7 @@ def open_options(deadline: float | None, threads: int | None, options: Mapping[s
             storage |= {} if value is None else {name: value}
         else:
             known = [
+                "bases",
                 "deadline",
                 "headers",
                 "log",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -11,8 +12,11 @@ from sqlalchemy import Connection, delete, select
 from .. import _core
 from .._paths import is_url
 from ..errors import ConflictError, KeyInFileError, SapwoodError
+from ..options import open_options
+from ..stripe._logs import Log, log_of
 from . import _changes, _queries, _schema, _source
 from ._database import Database, default_url
+from ._log import DatabaseLog
 from ._records import Dataset, Match, Product, Refreshed, Related, Version
 
 
@@ -33,7 +37,8 @@ class Catalog:
     """
 
     def __init__(self, url: str | os.PathLike[str] | None = None) -> None:
-        self._database = Database(default_url() if url is None else url)
+        self._by = default_url() if url is None else os.fspath(url)
+        self._database = Database(self._by)
 
     @property
     def url(self) -> str:
@@ -64,13 +69,16 @@ class Catalog:
         Args:
             url: where it is. A URL must hold no secrets, as the catalogue keeps it.
             name: what to call it; by default the last part of its place.
-            options: those of opening a dataset, such as ``deadline``.
+            options: those of opening a dataset, such as ``deadline``. A ``log`` in a database is remembered,
+                without the user and password by which it is reached.
 
         Raises:
             ConflictError: the catalogue has another dataset of this name or at this place, or the one of this
                 identity has another history.
         """
         place = _source.normal(os.fspath(url))
+        log = _log_at(place, **options)
+        options |= {} if log is None else {"log": log}
         newest = _source.newest(place, options)
         identity = str(newest["dataset"])
         history = _source.read(place, newest, self._known(identity), options)
@@ -82,11 +90,13 @@ class Catalog:
                 raise ConflictError(f"the catalogue has another dataset at {place}: forget that first")
             if number is None:
                 self._check_name(connection, wanted)
-                number = _changes.add_dataset(connection, identity, wanted, place, history)
+                number = _changes.add_dataset(connection, identity, wanted, (place, log), history)
             else:
                 _changes.record(connection, number, history)
                 if taken is None:
-                    _changes.add_location(connection, number, place)
+                    _changes.add_location(connection, number, place, log)
+                else:
+                    _changes.set_log(connection, place, log)
             return _queries.dataset(connection, number)
 
     def refresh(self, *names: str, **options: Any) -> list[Refreshed]:
@@ -145,6 +155,18 @@ class Catalog:
         with self._database.reading() as connection:
             return _queries.dataset(connection, self._find(connection, name))
 
+    def place(self, name: str) -> tuple[str, dict[str, Any]]:
+        """The first place of a dataset, and options to open it with: its ``log``, if that is elsewhere.
+
+        ``sapwood.open("catalog:ttbar")``, or ``"catalog:ttbar@v12"``, opens what the catalogue of this user
+        has.
+
+        Raises:
+            KeyInFileError: the catalogue has no such dataset.
+        """
+        place = self[name].locations[0]
+        return place, self._with_log(place, {})
+
     def versions(self, name: str) -> list[Version]:
         """Versions of a dataset, the newest first."""
         with self._database.reading() as connection:
@@ -192,6 +214,18 @@ class Catalog:
                 connection.execute(delete(table).where(table.c.dataset == number))
             connection.execute(delete(_schema.datasets).where(_schema.datasets.c.id == number))
 
+    def _with_log(self, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options with the log of the dataset at a place, if it has one elsewhere and none is given."""
+        table = _schema.locations
+        with self._database.reading() as connection:
+            found = select(table.c.log_url, table.c.log_name).where(table.c.url == place)
+            row = connection.execute(found).first()
+        if row is None or row.log_url is None or options.get("log") is not None:
+            return dict(options)
+        # Only of its own database the catalogue knows how it is reached.
+        url = self._by if row.log_url == self.url else row.log_url
+        return {**options, "log": DatabaseLog(url, row.log_name)}
+
     def _page(
         self, name: str | None, product: str | None, at_least: int | None, limit: int | None, offset: int
     ) -> tuple[list[Dataset], int]:
@@ -211,10 +245,11 @@ class Catalog:
         error: Exception | None = None
         for place in known.locations:
             try:
-                newest = _source.newest(place, options)
+                asked = self._with_log(place, options)
+                newest = _source.newest(place, asked)
                 if newest["dataset"] != known.identity:
                     raise ConflictError(f"another dataset than {known.name} is at {place} now", url=place)
-                history = _source.read(place, newest, self._known(known.identity), options)
+                history = _source.read(place, newest, self._known(known.identity), asked)
                 with self._database.writing() as connection:
                     _changes.record(connection, number, history)
                 return Refreshed(known.name, known.version, int(history.newest["version"]))
@@ -245,6 +280,10 @@ class Catalog:
         if version not in known:
             names = [f"v{one}" for one in sorted(known, reverse=True)]
             raise KeyInFileError.not_found("version", f"v{version}", names, f"the dataset {name}")
+
+
+def _log_at(place: str, log: Log = None, deadline: float | None = None, **options: Any) -> DatabaseLog | None:
+    return log_of(log, place, open_options(deadline, None, options))
 
 
 def _all(connection: Connection) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, and_, insert, select, update
 
@@ -13,13 +13,18 @@ from ..errors import ConflictError
 from . import _schema
 from ._source import History, split_version, without_secrets
 
+if TYPE_CHECKING:
+    from ._log import DatabaseLog
+
 
 def now_ms() -> int:
     """The time, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
-def add_dataset(connection: Connection, identity: str, name: str, url: str, history: History) -> int:
+def add_dataset(
+    connection: Connection, identity: str, name: str, place: tuple[str, DatabaseLog | None], history: History
+) -> int:
     """A dataset that is not in the catalogue yet; its number there."""
     # Nothing of it is known before its history is recorded.
     unknown = dict.fromkeys(("tip", "oldest", "entries", "changed_ms", "refreshed_ms"), 0)
@@ -27,17 +32,25 @@ def add_dataset(connection: Connection, identity: str, name: str, url: str, hist
     row = {**named, **unknown}
     inserted = connection.execute(insert(_schema.datasets).values(row)).inserted_primary_key
     dataset = int(inserted[0]) if inserted else 0
-    add_location(connection, dataset, url)
+    add_location(connection, dataset, *place)
     record(connection, dataset, history)
     return dataset
 
 
-def add_location(connection: Connection, dataset: int, url: str) -> None:
-    """One more place of a dataset."""
+def add_location(connection: Connection, dataset: int, url: str, log: DatabaseLog | None) -> None:
+    """One more place of a dataset, and the log that it has if that is elsewhere."""
     table = _schema.locations
     taken = connection.scalars(select(table.c.place).where(table.c.dataset == dataset))
     place = max(taken, default=-1) + 1
     connection.execute(insert(table).values(dataset=dataset, place=place, url=url))
+    set_log(connection, url, log)
+
+
+def set_log(connection: Connection, url: str, log: DatabaseLog | None) -> None:
+    """Says where the log of the dataset at a place is, if it is elsewhere."""
+    table = _schema.locations
+    row = {"log_url": log and log.url, "log_name": log and log.dataset}
+    connection.execute(update(table).where(table.c.url == url).values(row))
 
 
 def record(connection: Connection, dataset: int, history: History) -> None:

@@ -18,11 +18,12 @@ from sqlalchemy import (
     func,
     inspect,
     select,
+    text,
 )
 
 from ..errors import UnsupportedTypeError
 
-VERSION = 2
+VERSION = 3
 """That of the tables below; each change of them adds one, and a step to :data:`STEPS`."""
 
 metadata = MetaData()
@@ -64,6 +65,10 @@ locations = Table(
     _of_dataset(),
     Column("place", Integer, primary_key=True),
     Column("url", Text, nullable=False, unique=True),
+    # Where the log of the dataset is, if not at this place: a database, without secrets, and the name that
+    # the log has in it.
+    Column("log_url", Text),
+    Column("log_name", Text),
 )
 
 versions = Table(
@@ -150,7 +155,12 @@ def _add_commits(connection: Connection) -> None:
     commits.create(connection)
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_commits}
+def _add_logs(connection: Connection) -> None:
+    for column in ("log_url", "log_name"):
+        connection.execute(text(f"ALTER TABLE {locations.name} ADD COLUMN {column} TEXT"))
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_commits, 2: _add_logs}
 """What makes the tables of a version those of the next one."""
 
 

@@ -52,6 +52,15 @@ Threads: TypeAlias = Annotated[
     typer.Option("--threads", "-j", metavar="N", help="Threads to decode with; by default all cores."),
 ]
 
+Log: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        metavar="URL",
+        help="The database that has its log: postgresql://HOST/DATABASE, or the path of an SQLite file.",
+    ),
+]
+
 
 def entry_range(text: str | None) -> tuple[int | None, int | None]:
     """START:STOP as two numbers."""

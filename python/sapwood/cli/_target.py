@@ -14,7 +14,7 @@ def open_target(
     """Opens a file, or the object in it that stands after a colon."""
     import sapwood
 
-    return sapwood.open(_split(text), deadline=deadline, threads=threads, replicas=replicas or None)
+    return sapwood.open(split_target(text), deadline=deadline, threads=threads, replicas=replicas or None)
 
 
 def open_tree(
@@ -71,7 +71,7 @@ def is_directory(text: str) -> bool:
     return text.partition("?")[0].endswith("/") if is_url(text) else os.path.isdir(text)
 
 
-def _split(text: str) -> Any:
+def split_target(text: str) -> Any:
     """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
     from .._paths import is_url, split_object_path
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ._options import Deadline, Json
+from ._options import Deadline, Json, Log
 from ._run import FAILED, command
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def add(
         str | None,
         typer.Option(metavar="NAME", help="What to call it; else the last part of its place."),
     ] = None,
+    log: Log = None,
     catalog: Where = None,
     deadline: Deadline = None,
     as_json: Json = False,
@@ -62,7 +63,7 @@ def add(
     if name is not None and len(urls) > 1:
         raise typer.BadParameter("a name is for one dataset", param_hint="--name")
     with Catalog(catalog) as opened:
-        added = [opened.add(url, name=name, **_options(deadline)) for url in urls]
+        added = [opened.add(url, name=name, log=log, **_options(deadline)) for url in urls]
     if as_json:
         print_json({"datasets": _dicts(added)})
     else:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from ._options import Deadline, Json, Threads
+from ._options import Deadline, Json, Log, Threads
 from ._run import FAILED, command
 from ._writing import Force
 
@@ -49,6 +49,7 @@ def create(
     stripe_size: StripeSize = None,
     batch: Batch = None,
     who: Who = None,
+    log: Log = None,
     deadline: Deadline = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -67,6 +68,7 @@ def create(
         stripe_size=stripe_size,
         batch=batch,
         who=who,
+        log=log,
         deadline=deadline,
         threads=threads,
     )
@@ -82,12 +84,13 @@ def append(
     stripe_size: StripeSize = None,
     batch: Batch = None,
     who: Who = None,
+    log: Log = None,
     deadline: Deadline = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Append the entries of files, whose trees are like that of the dataset."""
-    opened = _open(dataset, deadline, threads)
+    opened = _open(dataset, log, deadline, threads)
     writing = {"compression": compression, "stripe_size": stripe_size, "batch": batch, "who": who}
     _tell(asdict(opened.append(sources, **writing)), as_json)
 
@@ -106,6 +109,7 @@ def add(
     compression: Compression = None,
     stripe_size: StripeSize = None,
     who: Who = None,
+    log: Log = None,
     deadline: Deadline = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -115,19 +119,21 @@ def add(
     \b
     sapwood stripe add s3://bucket/ttbar new_jets.root:Events --product Jet
     """
-    opened = _open(dataset, deadline, threads)
+    opened = _open(dataset, log, deadline, threads)
     writing = {"compression": compression, "stripe_size": stripe_size, "who": who}
     _tell(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
 
 
 @app.command()
 @command
-def ls(dataset: Where, version: Version = None, deadline: Deadline = None, as_json: Json = False) -> None:
+def ls(
+    dataset: Where, version: Version = None, log: Log = None, deadline: Deadline = None, as_json: Json = False
+) -> None:
     """List the products of a version."""
     from ..layout import human_bytes
     from ._output import Column, print_json, print_table
 
-    told = _open(dataset, deadline).describe(version)
+    told = _open(dataset, log, deadline).describe(version)
     if as_json:
         print_json({"products": told["products"]})
         return
@@ -149,9 +155,32 @@ def ls(dataset: Where, version: Version = None, deadline: Deadline = None, as_js
 
 @app.command()
 @command
-def show(dataset: Where, version: Version = None, deadline: Deadline = None, as_json: Json = False) -> None:
-    """Show what a version holds, and how it came to be."""
-    _show(_open(dataset, deadline).describe(version), as_json)
+def show(
+    dataset: Where,
+    product: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Also the least and greatest values of its branches.")
+    ] = None,
+    cut: Annotated[
+        str | None, typer.Option(metavar="CUT", help="Also how many entries this cut passes over by them.")
+    ] = None,
+    version: Version = None,
+    log: Log = None,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a version holds, and how it came to be.
+
+    \b
+    sapwood stripe show s3://bucket/ttbar --product MET --cut 'MET_pt > 200'
+    """
+    opened = _open(dataset, log, deadline)
+    told = opened.describe(version)
+    if product is not None:
+        told["statistics"] = [asdict(one) for one in opened.statistics(product, version)]
+    if cut is not None:
+        entries, batches = opened.excluded(cut, version)
+        told["excluded"] = {"cut": cut, "entries": entries, "batches": batches}
+    _show(told, as_json)
 
 
 @app.command()
@@ -159,6 +188,7 @@ def show(dataset: Where, version: Version = None, deadline: Deadline = None, as_
 def log(
     dataset: Where,
     after: Annotated[int, typer.Option(metavar="N", help="Only versions after this one.")] = 0,
+    database: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
@@ -167,7 +197,7 @@ def log(
 
     from ._output import Column, print_json, print_table
 
-    entries = _open(dataset, deadline).log(after)
+    entries = _open(dataset, database, deadline).log(after)
     if as_json:
         print_json({"versions": entries})
         return
@@ -189,11 +219,12 @@ def verify(
     fraction: Annotated[
         float, typer.Option(metavar="PART", min=0.0, max=1.0, help="The part of the objects that is read.")
     ] = 1.0,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Compare all checksums of a version. Fails (1) if an object is lost or damaged."""
-    done = _open(dataset, deadline).verify(version, fraction=fraction)
+    done = _open(dataset, log, deadline).verify(version, fraction=fraction)
     document = asdict(done)
     _tell(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
     for one in done.wrong if not as_json else ():
@@ -210,11 +241,12 @@ def tag(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name.")],
     version: Version = None,
     delete: Annotated[bool, typer.Option("--delete", help="Take the name away, for ever.")] = False,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Give a version a name, by which it is kept."""
-    opened = _open(dataset, deadline)
+    opened = _open(dataset, log, deadline)
     if delete:
         opened.untag(name)
         _tell({"tag": name, "version": None}, as_json)
@@ -224,15 +256,30 @@ def tag(
 
 @app.command()
 @command
+def base(
+    dataset: Where,
+    url: Annotated[str, typer.Argument(metavar="URL", help="A directory, or a place in a bucket.")],
+    who: Who = None,
+    log: Log = None,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Name another place where objects of the dataset may lie. Its credentials are not stored."""
+    _tell({"version": _open(dataset, log, deadline).add_base(url, who)}, as_json)
+
+
+@app.command()
+@command
 def drop(
     dataset: Where,
     products: Annotated[list[str], typer.Argument(metavar="PRODUCT...", help="Their names.")],
     who: Who = None,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Make a version without some products; earlier versions keep them."""
-    _tell({"version": _open(dataset, deadline).drop(*products, who=who)}, as_json)
+    _tell({"version": _open(dataset, log, deadline).drop(*products, who=who)}, as_json)
 
 
 @app.command()
@@ -244,11 +291,12 @@ def expire(
         float | None, typer.Option(metavar="DAYS", min=0, help="Keep those of the last so many days.")
     ] = None,
     really: Really = False,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Let old versions expire, which `gc` may clear up then. Says only what it would do, without --yes."""
-    oldest = _open(dataset, deadline).expire(newest=newest, days=days, dry_run=not really)
+    oldest = _open(dataset, log, deadline).expire(newest=newest, days=days, dry_run=not really)
     _tell({"oldest": oldest, "done": really}, as_json)
 
 
@@ -263,11 +311,12 @@ def gc(
     alone: Annotated[
         bool, typer.Option("--alone", help="Nobody else reads or writes: grace may be 0.")
     ] = False,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Delete objects that no version needs. Says only what it would delete, without --yes."""
-    done = _open(dataset, deadline).gc(dry_run=not really, grace_days=grace_days, alone=alone)
+    done = _open(dataset, log, deadline).gc(dry_run=not really, grace_days=grace_days, alone=alone)
     objects: Any = list(done.objects) if as_json else len(done.objects)
     _tell({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, as_json)
 
@@ -279,6 +328,7 @@ def export(
     target: Annotated[str, typer.Argument(metavar="OUT", help="The new ROOT file.")],
     version: Version = None,
     force: Force = False,
+    log: Log = None,
     deadline: Deadline = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -287,7 +337,7 @@ def export(
     from ._writing import check_target
 
     check_target(target, force)
-    done = _open(dataset, deadline, threads).export(target, version=version)
+    done = _open(dataset, log, deadline, threads).export(target, version=version)
     for note in () if as_json else done.notes:
         print(f"sapwood: {note}", file=sys.stderr)
     _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
@@ -299,11 +349,12 @@ def restore(
     dataset: Where,
     version: Annotated[str, typer.Argument(metavar="VERSION", help="v12, or a tag.")],
     who: Who = None,
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Make a version that is as an earlier one was."""
-    _tell({"version": _open(dataset, deadline).restore(version, who)}, as_json)
+    _tell({"version": _open(dataset, log, deadline).restore(version, who)}, as_json)
 
 
 @app.command()
@@ -311,18 +362,19 @@ def restore(
 def copy(
     dataset: Where,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The other place.")],
+    log: Log = None,
     deadline: Deadline = None,
     as_json: Json = False,
 ) -> None:
     """Copy all versions to another place; what is there already is not sent again."""
-    objects, size = _open(dataset, deadline).copy_to(target)
+    objects, size = _open(dataset, log, deadline).copy_to(target)
     _tell({"objects": objects, "bytes": size}, as_json)
 
 
-def _open(dataset: str, deadline: float | None, threads: int | None = None) -> Any:
+def _open(dataset: str, log: str | None, deadline: float | None, threads: int | None = None) -> Any:
     from .. import stripe
 
-    return stripe.open(dataset, deadline=deadline, threads=threads)
+    return stripe.open(dataset, log=log, deadline=deadline, threads=threads)
 
 
 def _tell(document: dict[str, Any], as_json: bool) -> None:
@@ -353,3 +405,21 @@ def _show(told: dict[str, Any], as_json: bool) -> None:
         print(f"  from {source}")
     for name, number in (told.get("tags") or {}).items():
         print(f"  tag {name}: v{number}")
+    if "excluded" in told:
+        passed = told["excluded"]
+        print(f"{passed['cut']}: passes over {passed['entries']:,} entries, {passed['batches']:,} batches")
+    if "statistics" in told:
+        _print_statistics(told["statistics"])
+
+
+def _print_statistics(statistics: list[dict[str, Any]]) -> None:
+    from ._output import Column, print_table
+
+    titles = [Column("branch"), Column("values", right=True), Column("NaN", right=True)]
+    titles += [Column("least", right=True), Column("greatest", right=True), Column("stripes", right=True)]
+    rows = []
+    for one in statistics:
+        ends = ["" if one[end] is None else f"{one[end]}" for end in ("least", "greatest")]
+        known = [f"{one[name]:,}" if one["known"] else "" for name in ("values", "nans")]
+        rows.append([one["branch"], *known, *ends, f"{one['known']} of {one['stripes']}"])
+    print_table(titles, rows)

@@ -19,6 +19,8 @@ from ..errors import UsageError
 from ..options import OpenOptions, open_options
 from ._describe import _place, describe, log
 from ._events import find, select
+from ._logs import Log, log_of
+from ._statistics import Statistics, excluded, statistics
 
 if TYPE_CHECKING:
     from ..catalog import DatabaseLog
@@ -122,6 +124,18 @@ class Dataset:
     def describe(self, version: int | str | None = None, *, sizes: bool = True) -> dict[str, Any]:
         """What a version holds; see :func:`sapwood.stripe.describe`."""
         return describe(self._where, version=version, sizes=sizes, log=self._log, **self._again())
+
+    def statistics(self, product: str, version: int | str | None = None) -> list[Statistics]:
+        """What is known of the values of each branch of a product, without reading them: cuts use it.
+
+        Raises:
+            KeyInFileError: if there is no such product, or no such version.
+        """
+        return statistics(self.tree(version), product)
+
+    def excluded(self, cut: str, version: int | str | None = None) -> tuple[int, int]:
+        """How many entries, and how many whole batches, a cut passes over by what is known of their values."""
+        return excluded(self.tree(version), cut)
 
     def log(self, after: int = 0) -> list[dict[str, Any]]:
         """The entries of the log behind version ``after``; see :func:`sapwood.stripe.log`."""
@@ -237,6 +251,16 @@ class Dataset:
                         written.extend(results)
             return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
 
+    def add_base(self, url: str, who: str | None = None) -> int:
+        """Makes a version that names another place where objects of the dataset may lie; its number.
+
+        How that place is reached is an option of opening, ``bases``; nothing of it is stored.
+        """
+        if _core.redact(url) != url:
+            raise UsageError(f"the URL {_core.redact(url)} holds secrets, which no dataset keeps")
+        with core_errors():
+            return int(self._core.add_base(url.rstrip("/"), who))
+
     def drop(self, *products: str, who: str | None = None) -> int:
         """Makes a version without some products; its number. Earlier versions keep them."""
         with core_errors():
@@ -336,7 +360,9 @@ class Dataset:
         return int(objects), int(size)
 
     def _again(self) -> dict[str, Any]:
-        return {"deadline": self._options.deadline, **self._options.storage}
+        """The options by which it is opened once more."""
+        rules = {rule: dict(storage) for rule, storage in self._options.bases}
+        return {"deadline": self._options.deadline, "bases": rules, **self._options.storage}
 
 
 def create(
@@ -344,7 +370,7 @@ def create(
     sources: Any,
     *,
     tree: str | None = None,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     threads: int | None = None,
     compression: Compression | str | int | None = None,
@@ -386,11 +412,17 @@ def create(
         UsageError: if there is a dataset with entries already, or no tree is named.
         UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
     """
-    dataset = open(url, log=log, deadline=deadline, threads=threads, _exists=False, **options)
-    inputs, named = _inputs(sources, dataset._options)
+    asked, place = open_options(deadline, threads, options), _place(url)
+    inputs, named = _inputs(sources, asked)
     path = tree or named
     if path is None:
         raise UsageError("the tree is not named", hint="write 'file.root:Events', or give tree=")
+    if isinstance(log, (str, os.PathLike)):
+        # Its name in the database is written first: for a tree that is there.
+        with core_errors():
+            _core.File.open(inputs[0][0], deadline=asked.deadline, options=inputs[0][1]).item(path)
+    database = log_of(log, place, asked, tree=path)
+    dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
     writing = _writing(
         dataset._options,
         compression=compression,
@@ -410,7 +442,7 @@ def create(
 def open(
     url: str | os.PathLike[str],
     *,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     threads: int | None = None,
     _exists: bool = True,
@@ -423,11 +455,12 @@ def open(
     """
     asked = open_options(deadline, threads, options)
     place = _place(url)
+    database = log_of(log, place, asked)
     with core_errors():
-        core = _core.Stripes(place, asked.deadline, asked.for_core(), log)
+        core = _core.Stripes(place, asked.deadline, asked.for_core(), database)
         if _exists:
             core.version("latest")
-    return Dataset(core, place, asked, log)
+    return Dataset(core, place, asked, database)
 
 
 def _inputs(sources: Any, options: OpenOptions) -> tuple[list[Any], str | None]:

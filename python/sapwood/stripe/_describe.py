@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
 from .._border import core_errors
 from .._paths import is_url
 from ..options import open_options
-
-if TYPE_CHECKING:
-    from ..catalog import DatabaseLog
+from ._logs import Log, log_of
 
 
 def describe(
@@ -20,7 +18,7 @@ def describe(
     *,
     version: int | str | None = None,
     sizes: bool = True,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -31,7 +29,7 @@ def describe(
         version: a number, or a tag; by default the newest.
         sizes: tell the bytes and objects of each product, too, which takes a request for each object that has
             lists of stripes; and the identity of the dataset, and all its tags.
-        log: its log, if that is in a database.
+        log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
         deadline: seconds that it may take; by default an hour.
         options: for object stores, as of :func:`sapwood.open`.
 
@@ -40,9 +38,10 @@ def describe(
         KeyInFileError: it has no such version, or has it no more.
     """
     named = f"v{version}" if isinstance(version, int) else version
-    asked = open_options(deadline, None, options)
+    asked, place = open_options(deadline, None, options), _place(url)
+    database = log_of(log, place, asked)
     with core_errors():
-        told = _core.describe_dataset(_place(url), named, sizes, asked.deadline, asked.for_core(), log)
+        told = _core.describe_dataset(place, named, sizes, asked.deadline, asked.for_core(), database)
     described: dict[str, Any] = json.loads(told)
     return described
 
@@ -51,7 +50,7 @@ def log(
     url: str | os.PathLike[str],
     *,
     after: int = 0,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     **options: Any,
 ) -> list[dict[str, Any]]:
@@ -60,16 +59,17 @@ def log(
     Args:
         url: where the dataset is.
         after: only versions after this one.
-        log: the log, if that is in a database.
+        log: the log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
         deadline: seconds that it may take; by default an hour.
         options: for object stores, as of :func:`sapwood.open`.
 
     Raises:
         FileNotFoundError: there is no dataset.
     """
-    asked = open_options(deadline, None, options)
+    asked, place = open_options(deadline, None, options), _place(url)
+    database = log_of(log, place, asked)
     with core_errors():
-        told = _core.dataset_log(_place(url), after, asked.deadline, asked.for_core(), log)
+        told = _core.dataset_log(place, after, asked.deadline, asked.for_core(), database)
     entries: list[dict[str, Any]] = json.loads(told)
     return entries
 

@@ -6,15 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
 from .._border import core_errors
 from ..options import open_options
 from ._describe import _place
-
-if TYPE_CHECKING:
-    from ..catalog import DatabaseLog
+from ._logs import Log, log_of
 
 
 def select(
@@ -22,7 +20,7 @@ def select(
     mask: Mapping[int, Iterable[Sequence[int]]] | Mapping[str, Iterable[Sequence[int]]] | str | Path,
     *,
     version: int | str | None = None,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     **options: Any,
 ) -> list[tuple[int, int]]:
@@ -35,7 +33,7 @@ def select(
         mask: first and last luminosity blocks of each run, as CMS certifies data:
             ``{273158: [[1, 12], [14, 20]]}``; or the path of a JSON file that says so.
         version: a number, or a tag; by default the newest.
-        log: its log, if that is in a database.
+        log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
         deadline: seconds that it may take; by default an hour.
         options: for object stores, as of :func:`sapwood.open`.
 
@@ -61,7 +59,7 @@ def find(
     events: Iterable[tuple[int, int, int]],
     *,
     version: int | str | None = None,
-    log: DatabaseLog | None = None,
+    log: Log = None,
     deadline: float | None = None,
     **options: Any,
 ) -> list[list[int]]:
@@ -71,7 +69,7 @@ def find(
         url: where the dataset is.
         events: run, luminosity block and event number of each.
         version: a number, or a tag; by default the newest.
-        log: its log, if that is in a database.
+        log: its log, if that is in a database: a :class:`sapwood.catalog.DatabaseLog`, or the database's URL.
         deadline: seconds that it may take; by default an hour.
         options: for object stores, as of :func:`sapwood.open`.
 
@@ -91,7 +89,7 @@ def _named(version: int | str | None) -> str:
 
 
 def _open(
-    url: str | os.PathLike[str], log: DatabaseLog | None, deadline: float | None, options: dict[str, Any]
+    url: str | os.PathLike[str], log: Log, deadline: float | None, options: dict[str, Any]
 ) -> _core.Stripes:
-    asked = open_options(deadline, None, options)
-    return _core.Stripes(_place(url), asked.deadline, asked.for_core(), log)
+    asked, place = open_options(deadline, None, options), _place(url)
+    return _core.Stripes(place, asked.deadline, asked.for_core(), log_of(log, place, asked))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,57 @@ def test_the_log_of_a_dataset_may_lie_in_a_database(tmp_path: Path, database: st
         assert dataset.export(tmp_path / "out.root", version=2).entries == 1000
     with pytest.raises(FileNotFoundError, match="log of this dataset is not in its store"):
         stripe.describe(place)
+
+
+def test_a_log_is_named_by_the_url_of_its_database(tmp_path: Path, database: str, events: str) -> None:
+    place = tmp_path / "events"
+    dataset = stripe.create(place, events, log=database)
+    dataset.append(events)
+    assert not (place / "log").exists()
+    assert stripe.open(place, log=database).version() == dataset.version()
+    assert stripe.describe(place, log=database)["entries"] == 2000
+    assert len(stripe.log(place, log=database)) == dataset.version()
+    with sapwood.open(f"{place}@v2", log=database) as tree:
+        assert tree.num_entries == 1000
+    with pytest.raises(FileNotFoundError, match="no dataset at"):
+        stripe.open(tmp_path / "nothing", log=database)
+    # Two datasets in one database do not know of each other.
+    assert stripe.create(tmp_path / "other", events, log=database).version() == 2
+
+
+def test_a_tree_that_is_not_there_leaves_nothing(tmp_path: Path, database: str, events_file: Path) -> None:
+    with pytest.raises(KeyInFileError):
+        stripe.create(tmp_path / "events", f"{events_file}:Evnts", log=database)
+    assert stripe.create(tmp_path / "events", f"{events_file}:Events", log=database).version() == 2
+
+
+def test_the_catalogue_remembers_where_a_log_is(
+    tmp_path: Path, database: str, events: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "events")
+    dataset = stripe.create(place, events, log=database)
+    with Catalog(database) as catalogue:
+        catalogue.add(place, name="ttbar", log=database)
+        dataset.append(events)
+        (told,) = catalogue.refresh()
+        assert told.error is None and told.version == dataset.version()
+        where, options = catalogue.place("ttbar")
+        assert where == place and options["log"].dataset == dataset.describe()["dataset"]
+    monkeypatch.setenv("SAPWOOD_CATALOG", database)
+    assert sapwood.open("catalog:ttbar").num_entries == 2000
+    assert sapwood.open("catalog:ttbar", version=2).num_entries == 1000
+    with pytest.raises(KeyInFileError, match="ttbar"):
+        sapwood.open("catalog:ttba")
+
+
+def test_a_catalogue_of_the_second_version_learns_of_logs(tmp_path: Path, events: str) -> None:
+    place, path = tmp_path / "events", tmp_path / "catalog.sqlite"
+    stripe.create(place, events)
+    with Catalog(path) as catalogue:
+        catalogue.add(place)
+    with sqlite3.connect(path) as connection:
+        for column in ("log_url", "log_name"):
+            connection.execute(f"ALTER TABLE sapwood_locations DROP COLUMN {column}")
+        connection.execute("UPDATE sapwood_catalog SET version = 2")
+    with Catalog(path) as catalogue:
+        assert catalogue.refresh()[0].error is None and catalogue.place("events") == (str(place), {})

@@ -48,3 +48,39 @@ def test_a_file_comes_out(sapwood: Callable[..., Any], place: str, tmp_path: Pat
     assert sapwood("stripe", "export", place, out, "--json").json["entries"] == 1000
     assert sapwood("stripe", "export", place, out).code == 2
     assert open_tree(f"{out}:Events").num_entries == open_tree(f"{out}:dir/small").num_entries + 997
+
+
+def test_a_log_in_a_database_is_named_by_its_url(
+    sapwood: Callable[..., Any], path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sqlalchemy")
+    place, log = str(tmp_path / "ttbar"), ("--log", f"sqlite:///{tmp_path}/logs.sqlite")
+    assert sapwood("stripe", "create", place, "--from", f"{path}:Events", *log).code == 0
+    assert sapwood("stripe", "tag", place, "gold", *log).code == 0
+    assert sapwood("stripe", "drop", place, "MET", *log).code == 0
+    assert sapwood("stripe", "verify", place, *log).code == 0
+    assert len(sapwood("stripe", "log", place, *log, "--json").json["versions"]) == 3
+    without = sapwood("stripe", "show", place)
+    assert without.code == 1 and "--log" in without.err
+    monkeypatch.setenv("SAPWOOD_CATALOG", str(tmp_path / "catalog.sqlite"))
+    assert sapwood("catalog", "add", place, *log).code == 0
+    assert sapwood("catalog", "refresh").code == 0
+    assert sapwood("ls", "catalog:ttbar").code == 0
+
+
+def test_bases_are_named_without_secrets(sapwood: Callable[..., Any], place: str, tmp_path: Path) -> None:
+    assert sapwood("stripe", "base", place, str(tmp_path / "more")).code == 0
+    again = sapwood("stripe", "base", place, str(tmp_path / "more"))
+    assert again.code == 2 and "already" in again.err
+    secret = sapwood("stripe", "base", place, "s3://me:hunter2@bucket/more")
+    assert secret.code == 2 and "hunter2" not in secret.err
+
+
+def test_all_that_is_in_a_dataset_is_listed(sapwood: Callable[..., Any], place: str, path: Path) -> None:
+    listed = sapwood("ls", "-r", place, "--json").json["keys"]
+    expected = sapwood("ls", "-r", str(path), "--json").json["keys"]
+    names = {(one["name"], one["class"], one["tree"] and one["tree"]["entries"]) for one in expected}
+    assert {(one["name"], one["class"], one["tree"] and one["tree"]["entries"]) for one in listed} == names
+    (tree,) = sapwood("ls", f"{place}:Events", "--json").json["keys"]
+    assert tree["name"] == "Events" and tree["tree"]["entries"] == 1000
+    assert sapwood("show", f"{place}:dir/small").code == 0
