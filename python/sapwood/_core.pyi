@@ -176,8 +176,8 @@ class File:
         """[{name, version, checksum, elements: [{name, title, class, type, type_name, array_dims}]}]."""
     def counters(self) -> dict[str, int]:
         """By name: requests, ranges, turnarounds, wanted_bytes, fetched_bytes, overread_bytes,
-        duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, baskets,
-        decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
+        duplicated_bytes, probe_bytes, block_bytes, unplanned_reads, skipped_bytes, excluded_entries,
+        excluded_clusters, baskets, decompressed_bytes, wait_ns, decompress_ns, decode_ns."""
     def trace(self) -> list[tuple[float, float, int, int, int, str | None]]:
         """Every range fetched so far: (seconds since opening began when asked, when answered, offset, bytes,
         number of the request, server as host:port). As `counters`, also when it is closed."""
@@ -241,6 +241,18 @@ class Tree:
     bytes_in_flight: int  # when the link to the source is full, as far as that is known; else 0
     def find_baskets(self, branches: list[int], deadline: float | None = None) -> None:
         """Find where the baskets of branches of a dataset lie, in one turnaround; a file says it itself."""
+    def known_values(
+        self, branch: int, deadline: float | None = None
+    ) -> tuple[str | None, list[NDArray[np.uint64]]]:
+        """What is known of the values of a branch of a dataset, a row for each stripe; of a file: no rows.
+
+        Their dtype, "i8", "u8" or "f8" (None if there are none), and columns: first entries, ends, number of
+        values (2**64 - 1: nothing is known), how many of them are NaN, bits of the least and the greatest.
+        """
+    def product(self, branch: int) -> str | None:
+        """The product of a dataset that a branch belongs to."""
+    def count_excluded(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Count ranges of entries (in order) that are not read, for a cut cannot pass there."""
     def settled(self, deadline: float | None = None) -> Tree | None:
         """The tree that the keys name instead of this one, if it was likely only; None if it is the one."""
     def read(

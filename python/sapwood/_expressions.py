@@ -81,17 +81,41 @@ class Expression:
 
     text: str
     names: tuple[str, ...]
-    _body: ast.expr
+    body: ast.expr
     _is_name: Callable[[str], bool]
 
     def evaluate(self, get: Callable[[str], Any]) -> Any:
         """The value, with ``get`` giving the array of each name."""
         try:
-            return _Evaluation(get, self._is_name).of(self._body)
+            return _Evaluation(get, self._is_name).of(self.body)
         except (TypeError, ValueError, IndexError, OverflowError) as error:
             if isinstance(error, SapwoodError):
                 raise
             raise UsageError(f"cannot compute {self.text!r}: {error}") from error
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether values are taken by their position: what it gives for an entry may depend on others."""
+        return any(isinstance(node, ast.Subscript) for node in ast.walk(self.body))
+
+    def name_of(self, node: ast.AST) -> str | None:
+        """The branch or alias that a node of it stands for, if it is one."""
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute):
+            return None if _field_split(node, self._is_name) else _dotted(node)
+        return _gotten(node) if isinstance(node, ast.Call) else None
+
+    def constant(self, node: ast.AST) -> Any:
+        """The value of a node that is computed of constants alone.
+
+        Raises:
+            TypeError: if it is not.
+        """
+        allowed = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop)
+        if not all(isinstance(part, allowed) for part in ast.walk(node)):
+            raise TypeError("this is no constant")
+        return _Evaluation(lambda name: name, self._is_name).of(node)
 
 
 def parse(text: str, is_name: Callable[[str], bool]) -> Expression:

@@ -10,6 +10,7 @@ from ._assemble import Columns
 from ._border import core_errors
 from ._compute import Result
 from ._entries import Entries, Started, by_tree, chosen_entries, inside, read_columns
+from ._excluding import remaining
 from ._stages import Stages, stages, worth_skipping
 from ._steps import entry_range, entry_steps
 from ._wish import Wish
@@ -38,7 +39,12 @@ def read_arrays(
     threads, deadline = tree.file.options.threads_or(threads), tree.file.options.deadline_or(deadline)
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     chosen = None if entries is None else chosen_entries(entries, start, stop)
-    step = _Step(wish, stages(wish, start, stop), Entries(start, stop, chosen), index_offset)
+    entries = Entries(start, stop, chosen)
+    left = remaining(wish, start, stop, deadline)
+    share = 1.0
+    if left is not None:
+        entries, share = left.within(entries), left.share
+    step = _Step(wish, stages(wish, start, stop, share), entries, index_offset)
     step.begin(read_columns(step.first, step.entries, threads, deadline), threads, deadline)
     return step.finish()
 
@@ -109,13 +115,18 @@ class Steps:
         self.ranges = ranges
         self._threads, self._deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
         ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
-        self._stages = stages(wish, *ends)
-        self._parts = by_tree(wish.leaves if self._stages is None else self._stages.first)
+        left = remaining(wish, *ends, self._deadline)
+        self._stages = stages(wish, *ends, 1.0 if left is None else left.share)
+        self._leaves = wish.leaves if self._stages is None else self._stages.first
+        self._parts = by_tree(self._leaves)
+        entries = [Entries(start, stop) for start, stop in ranges]
+        self._entries = entries if left is None else [left.within(one) for one in entries]
+        whole = [(one.start, one.stop) for one in self._entries if one.chosen is None]
         with core_errors():
             self._scans = [
                 one.core.scan(
                     [leaf.request for leaf in leaves],
-                    [inside(one, start, stop) for start, stop in ranges],
+                    [inside(one, start, stop) for start, stop in whole],
                     threads=self._threads,
                     deadline=self._deadline,
                 )
@@ -128,9 +139,15 @@ class Steps:
         # Over distance, the second stage of a step is in flight while the first one of the next is worked on.
         ahead = 1 if self._stages is not None and tree.core.is_distant else 0
         begun: deque[_Step] = deque()
-        for start, stop in self.ranges:
-            step = _Step(self._wish, self._stages, Entries(start, stop), index_offset)
-            step.begin(_next_columns(self._scans, self._parts), self._threads, self._deadline)
+        # Those of which a part is read are asked for while the step before is worked on.
+        asked: deque[Started | None] = deque(map(self._started, self._entries[:1]))
+        for number, entries in enumerate(self._entries):
+            asked.extend(map(self._started, self._entries[number + 1 : number + 2]))
+            step = _Step(self._wish, self._stages, entries, index_offset)
+            started = asked.popleft()
+            columns = _next_columns(self._scans, self._parts) if started is None else started.finish()
+            step.begin(columns, self._threads, self._deadline)
+            del columns
             begun.append(step)
             # Nothing here may keep the arrays of a step alive while the next is waited for.
             del step
@@ -138,6 +155,12 @@ class Steps:
                 yield _finished(begun, tree, report, index_offset).pop()
         while begun:
             yield _finished(begun, tree, report, index_offset).pop()
+
+    def _started(self, entries: Entries) -> Started | None:
+        """The reading of some entries of a step; None if they are all of it."""
+        if entries.chosen is None:
+            return None
+        return Started(self._leaves, entries, self._threads, self._deadline)
 
 
 def _next_columns(scans: list[_core.Scan], parts: list[tuple[Tree, list[Branch]]]) -> Columns:

@@ -40,8 +40,11 @@ class Stages:
     """Entries at which baskets of the second stage begin."""
 
 
-def stages(wish: Wish, start: int, stop: int) -> Stages | None:
-    """How the entries from ``start`` to ``stop`` are read in two stages, or None if that is of no use."""
+def stages(wish: Wish, start: int, stop: int, share: float = 1.0) -> Stages | None:
+    """How the entries from ``start`` to ``stop`` are read in two stages, or None if that is of no use.
+
+    ``share`` is the part of them that is read at all.
+    """
     selection = wish.selection
     if selection.cut is None or start >= stop:
         return None
@@ -50,7 +53,7 @@ def stages(wish: Wish, start: int, stop: int) -> Stages | None:
     later = []
     for branch in _branches(selection.outputs):
         leaves = readable_leaves(branch)
-        if all(_can_wait(leaf, stop) for leaf in leaves):
+        if all(can_wait(leaf, stop) for leaf in leaves):
             later.append(leaves)
         else:
             first.update((leaf.key, leaf) for leaf in leaves)
@@ -59,7 +62,7 @@ def stages(wish: Wish, start: int, stop: int) -> Stages | None:
     }
     # Fewer bytes than a full link carries in a round trip take no longer to come than the turnaround.
     least = max(_TOO_LITTLE, wish.source.tree.core.bytes_in_flight)
-    if _stored_bytes(list(second.values()), start, stop) < least or not _cuts_entries(wish):
+    if share * _stored_bytes(list(second.values()), start, stop) < least or not cuts_entries(wish):
         return None
     # What was asked for and is not in the second stage is in the first.
     rest = [leaf for leaf in wish.leaves if leaf.key not in second or leaf.key in first]
@@ -79,7 +82,7 @@ def _branches(targets: dict[str, Branch | Expression]) -> list[Branch]:
     return [target for target in targets.values() if not isinstance(target, Expression)]
 
 
-def _can_wait(leaf: Branch, stop: int) -> bool:
+def can_wait(leaf: Branch, stop: int) -> bool:
     """Whether some entries of a column look as they do among all the others."""
     return leaf.num_entries >= stop and not (leaf.form is None or _depends_on_data(leaf.form))
 
@@ -91,10 +94,17 @@ def _depends_on_data(form: Form) -> bool:
 
 def _stored_bytes(leaves: Sequence[Branch], start: int, stop: int) -> float:
     shares = ((stop - start) / max(leaf.num_entries, 1) for leaf in leaves)
-    return sum(leaf.compressed_bytes * share for leaf, share in zip(leaves, shares, strict=True))
+    return sum(_bytes_of(leaf) * share for leaf, share in zip(leaves, shares, strict=True))
 
 
-def _cuts_entries(wish: Wish) -> bool:
+def _bytes_of(leaf: Branch) -> int:
+    # A dataset would look for the baskets of all other branches, too.
+    if leaf.tree.file.dataset_tree is None:
+        return leaf.compressed_bytes
+    return sum(size for size, _ in leaf.basket_sizes)
+
+
+def cuts_entries(wish: Wish) -> bool:
     """Whether the cut leaves out whole entries, and not items of lists; found out by cutting nothing."""
     leaves = [leaf for branch in _branches(wish.selection.names) for leaf in readable_leaves(branch)]
     if all(leaf.form is not None and leaf.form[0] == "primitive" for leaf in leaves):

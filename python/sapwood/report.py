@@ -111,6 +111,9 @@ class ReadReport:
         block_bytes: bytes that were read from blocks on the local disk: see ``lazy_download`` and ``cache``.
         unplanned_reads: reads that went around the planner; always 0.
         skipped_bytes: bytes of baskets that a cut or an entry list saved: no wanted entry lies in them.
+        excluded_entries: entries that were not read because, by what a dataset knows of its stripes, no value
+            of theirs can pass the cut.
+        excluded_clusters: whole clusters (of a dataset: batches) of such entries.
         baskets: baskets decoded.
         decompressed_bytes: bytes after decompression.
         wait_seconds: time that readers waited for data, all of them together.
@@ -139,6 +142,8 @@ class ReadReport:
     decompress_seconds: float
     decode_seconds: float
     skipped_bytes: int = 0
+    excluded_entries: int = 0
+    excluded_clusters: int = 0
     block_bytes: int = 0
     duplicated_bytes: int = 0
     probe_bytes: int = 0
@@ -384,6 +389,8 @@ _WHOLE = (
     "block_bytes",
     "unplanned_reads",
     "skipped_bytes",
+    "excluded_entries",
+    "excluded_clusters",
     "baskets",
     "decompressed_bytes",
 )

@@ -111,6 +111,31 @@ def stripes(section: bytes) -> Iterator[tuple[int, int | bytes, str, int, list[i
         yield size, base, name, offset, lengths[:, stripe].tolist(), sums[:, stripe].tolist()
 
 
+def statistics(section: bytes) -> list[list[tuple[int, int, Any, Any] | None]]:
+    """Of each branch and stripe: number of values, of NaN, least and greatest (or None); or nothing."""
+    reader = Reader(section)
+    *_, count, branches, _, _ = reader.numbers("4sHHQQIII")
+    reader.packed()
+    columns = Reader(reader.packed())
+    assert reader.at == len(section)
+    if not columns.content:
+        return [[None] * count for _ in range(branches)]
+    found: list[list[tuple[int, int, Any, Any] | None]] = []
+    for kind in columns.take(branches):
+        known: list[tuple[int, int, Any, Any] | None] = [None] * count
+        if kind:
+            values, nans, low, high = (columns.planes(count, 8) for _ in range(4))
+            form = {1: "<i8", 2: "<u8", 3: "<f8", 4: "<u8"}[kind]
+            rows = zip(values, nans, low.view(form), high.view(form), strict=True)
+            for stripe, (number, not_numbers, least, greatest) in enumerate(rows):
+                ends = (least.item(), greatest.item()) if number > not_numbers and kind != 4 else (None, None)
+                if number != 2**64 - 1:
+                    known[stripe] = (int(number), int(not_numbers), *ends)
+        found.append(known)
+    assert columns.at == len(columns.content)
+    return found
+
+
 def events(thing: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Runs, luminosity blocks and event numbers."""
     reader = Reader(content(thing, 5))
@@ -143,13 +168,18 @@ class Dataset:
         found = snapshot((folder / "snap" / self.version["snapshot"]).read_bytes())
         self.description, self.schemas = found
 
-    def baskets(self, product: dict[str, Any], place: int) -> Iterator[tuple[int, bytes]]:
-        """Entries and content of each basket of a branch, by its place; none if it has no leaves."""
+    def sections(self, product: dict[str, Any]) -> Iterator[bytes]:
+        """The stripe list of a product in each segment."""
         for segment in self.description["segments"]:
             where = segment["lists"][str(product["id"])]
             listed = (self.folder / "list" / where["id"]).read_bytes()
             section = listed[where["offset"] : where["offset"] + where["len"]]
             assert checksum(section) == where["checksum"] and where["base"] == 0
+            yield section
+
+    def baskets(self, product: dict[str, Any], place: int) -> Iterator[tuple[int, bytes]]:
+        """Entries and content of each basket of a branch, by its place; none if it has no leaves."""
+        for section in self.sections(product):
             for entries, base, name, offset, lengths, sums in stripes(section):
                 thing = (
                     base if isinstance(base, bytes) else (self.folder / "d" / name[-2:] / name).read_bytes()

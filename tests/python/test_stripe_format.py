@@ -51,6 +51,8 @@ def test_snapshots_and_lists_are_as_specified() -> None:
             basket = thing[start : start + lengths[branch]]
             assert basket == record("Muon", branch, stripe)
             assert stripe_reader.checksum(basket) == sums[branch]
+    known = stripe_reader.statistics(section)
+    assert known == [[None] * 3, [(2000, 1, -0.5, 1e300)] * 2 + [None], [None, (5, 0, -1, 7), None]]
 
 
 def test_indexes_of_events_are_as_specified() -> None:
@@ -101,6 +103,10 @@ def test_a_dataset_is_read_by_a_reader_that_knows_only_the_text(tmp_path: Path) 
                 values.append(np.frombuffer(content, wanted[name].dtype.newbyteorder(">"), size))
                 first += entries
             np.testing.assert_array_equal(np.concatenate(values), np.tile(wanted[name], 2))
+            lists = map(stripe_reader.statistics, dataset.sections(product))
+            known = [one for branches in lists for one in branches[number]]
+            ends = [(one.min().item(), one.max().item()) if len(one) else (None, None) for one in values]
+            assert known == [(len(one), 0, *pair) for one, pair in zip(values, ends, strict=True)]
             found.add(name)
     assert found == set(wanted)
     for segment in dataset.description["segments"]:

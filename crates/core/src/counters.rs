@@ -61,6 +61,10 @@ counters! {
     unplanned_reads,
     /// Bytes of baskets that were passed over, because no wanted entry lies in them.
     skipped_bytes,
+    /// Entries that were not read, because no value of theirs could pass a cut.
+    excluded_entries,
+    /// Whole clusters (of datasets: batches) of such entries.
+    excluded_clusters,
     /// Baskets decoded.
     baskets,
     /// Bytes of the columns that baskets became; offsets that columns share count for each of them.

@@ -4,10 +4,11 @@ use crate::arguments::{self, deadline};
 use crate::column::{columns, form_tuple};
 use crate::error::{detached, exception};
 use crate::lazy::Lazy;
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use sapwood::dataset::Extremes;
 use sapwood::{BranchKind, EntryRead, LazyOptions, Meaning, Member, ReadOptions, Request};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -50,6 +51,18 @@ fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
 /// Bytes of the baskets of a branch of a dataset.
 fn stored_bytes(branch: &sapwood::Branch) -> u64 {
     branch.baskets.iter().map(|basket| basket.len).sum()
+}
+
+/// What the values are (`i8`, `u8` or `f8` as NumPy has it), and columns of a row for each stripe.
+type KnownColumns<'py> = (Option<&'static str>, Vec<Bound<'py, PyArray1<u64>>>);
+
+/// Their type in NumPy's words, and their bits.
+fn extremes(extremes: Extremes) -> (&'static str, u64, u64) {
+    match extremes {
+        Extremes::Signed(low, high) => ("i8", low.cast_unsigned(), high.cast_unsigned()),
+        Extremes::Unsigned(low, high) => ("u8", low, high),
+        Extremes::Float(low, high) => ("f8", low.to_bits(), high.to_bits()),
+    }
 }
 
 /// A branch, or a member of the objects in it.
@@ -130,6 +143,46 @@ impl Tree {
     #[pyo3(signature = (branches, deadline=None))]
     fn find_baskets(&self, py: Python<'_>, branches: Vec<usize>, deadline: Option<f64>) -> PyResult<()> {
         find_baskets(py, &self.0, &branches, deadline)
+    }
+
+    /// What is known of the values of a branch, stripe by stripe: first entries and ends, what they are, number of values
+    /// (-1: not known), how many are NaN, the bits of the least and of the greatest.
+    #[pyo3(signature = (branch, deadline=None))]
+    fn known_values<'py>(
+        &self,
+        py: Python<'py>,
+        branch: usize,
+        deadline: Option<f64>,
+    ) -> PyResult<KnownColumns<'py>> {
+        let deadline = self::deadline(deadline)?;
+        let known = detached(py, |interrupt| self.0.known_values(branch, deadline, interrupt))?;
+        let kind = known.iter().find_map(|one| one.statistics?.extremes).map(|one| extremes(one).0);
+        let mut columns: [Vec<u64>; 6] = Default::default();
+        for one in known {
+            let found = one.statistics.map(|found| (found, found.extremes.map(extremes)));
+            // What is of another type than the rest is not known.
+            let found = found.filter(|(_, ends)| ends.is_none_or(|(own, ..)| Some(own) == kind));
+            let row = match found {
+                None => [u64::MAX, 0, 0, 0],
+                Some((found, ends)) => {
+                    let (_, low, high) = ends.unwrap_or_default();
+                    [found.count, found.nans, low, high]
+                }
+            };
+            let row = [one.entries.start, one.entries.end].into_iter().chain(row);
+            columns.iter_mut().zip(row).for_each(|(column, number)| column.push(number));
+        }
+        Ok((kind, columns.map(|column| PyArray1::from_vec(py, column)).to_vec()))
+    }
+
+    /// The product of a dataset that a branch belongs to.
+    fn product(&self, branch: usize) -> Option<&str> {
+        self.0.product(branch)
+    }
+
+    /// Counts entries that a cut cannot pass, and are not read.
+    fn count_excluded(&self, ranges: Vec<(u64, u64)>) {
+        self.0.count_excluded(&ranges.into_iter().map(|(start, stop)| start..stop).collect::<Vec<_>>());
     }
 
     #[getter]

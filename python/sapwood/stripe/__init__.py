@@ -5,11 +5,13 @@ from __future__ import annotations
 from ._dataset import Collected, Dataset, Exported, Verified, Written, Wrong, create, open
 from ._describe import describe, log
 from ._events import find, select
+from ._statistics import Statistics
 
 __all__ = [
     "Collected",
     "Dataset",
     "Exported",
+    "Statistics",
     "Verified",
     "Written",
     "Wrong",

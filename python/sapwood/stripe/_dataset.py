@@ -134,7 +134,7 @@ class Dataset:
         return statistics(self.tree(version), product)
 
     def excluded(self, cut: str, version: int | str | None = None) -> tuple[int, int]:
-        """How many entries, and how many whole batches, a cut passes over by what is known of their values."""
+        """How many entries, and how many whole batches, a cut passes over by what is known of them."""
         return excluded(self.tree(version), cut)
 
     def log(self, after: int = 0) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 //!
 //! - `schema`: the branches of all products as one tree.
 //! - `view`: which baskets they have; asked for when a branch is wanted first.
+//! - `known`: what is known of their values, for cuts.
 //! - `beside`: what else the files had that it was made of.
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
@@ -15,6 +16,7 @@ mod cutting;
 mod describe;
 mod export;
 mod identity;
+mod known;
 mod memory;
 mod objects;
 mod open;
@@ -31,6 +33,8 @@ mod writing;
 
 pub use describe::{describe, log_after};
 pub use export::export;
+pub use known::KnownValues;
+pub use sapwood_stripe::{Extremes, Statistics};
 pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
 
 pub(crate) use open::Named;

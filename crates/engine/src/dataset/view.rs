@@ -1,6 +1,7 @@
 //! A version of a dataset that is read: which baskets its branches have, found when they are wanted first.
 
 use super::beside::Beside;
+use super::known::KnownValues;
 use super::objects::{Objects, Stripes};
 use super::schema::{Origin, Parsed, Union};
 use super::source::StripeSource;
@@ -159,6 +160,20 @@ impl View {
                 })
             })
             .collect()
+    }
+
+    /// What is known of the values of a branch; its stripes are known.
+    pub(super) fn known_values(&self, origin: Origin) -> Vec<KnownValues> {
+        let known = self.stripes.get(origin.product).and_then(OnceLock::get);
+        let stripes = known.into_iter().flatten().flat_map(|known| {
+            let stripes = &known.stripes;
+            stripes.list.stripes().enumerate().map(move |(number, stripe)| {
+                let first = stripes.first_entry + stripe.first_entry;
+                let statistics = stripes.list.statistics(origin.branch, number);
+                KnownValues { entries: first..first + stripe.entries, statistics }
+            })
+        });
+        stripes.collect()
     }
 
     /// Finds the stripes of some products: the parts of all lists that tell of them are asked for together.

@@ -1,0 +1,81 @@
+"""What a dataset knows of its values, and what a cut passes over by that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._border import core_errors
+from .._excluding import remaining
+from .._libraries import library_named
+from .._select import select
+from .._wish import Wish
+from ..errors import KeyInFileError
+
+if TYPE_CHECKING:
+    from ..tree import Tree
+
+_UNKNOWN = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a version knows of the values of a branch.
+
+    Attributes:
+        branch: path of the branch.
+        stripes: number of stripes that have it.
+        known: of how many of these the values are known; of objects and text, of none.
+        values: number of values in these; of lists, those of all entries.
+        nans: how many of them are NaN.
+        least, greatest: of all others; None if there are none.
+    """
+
+    branch: str
+    stripes: int
+    known: int
+    values: int
+    nans: int
+    least: int | float | None
+    greatest: int | float | None
+
+
+def statistics(tree: Tree, product: str) -> list[Statistics]:
+    """What is known of each branch of a product."""
+    paths = [branch.path for branch in tree.core.branches]
+    products = [tree.core.product(index) or "" for index in range(len(paths))]
+    own = [index for index, name in enumerate(products) if name == product]
+    if not own:
+        raise KeyInFileError.not_found("product", product, products, tree.file.file_path)
+    deadline = tree.file.options.deadline
+    with core_errors():
+        tree.core.find_baskets(own, deadline=deadline)
+        return [_of(tree, index, paths[index], deadline) for index in own]
+
+
+def _of(tree: Tree, index: int, path: str, deadline: float | None) -> Statistics:
+    kind, (starts, _, counts, nans, low, high) = tree.core.known_values(index, deadline=deadline)
+    known = counts != np.uint64(_UNKNOWN)
+    numbers = known & (counts > nans)
+    ends: tuple[int | float | None, int | float | None] = (None, None)
+    if kind is not None and numbers.any():
+        ends = (low.view(kind)[numbers].min().item(), high.view(kind)[numbers].max().item())
+    values, not_numbers = int(counts[known].sum()), int(nans[known].sum())
+    return Statistics(path, len(starts), int(known.sum()), values, not_numbers, *ends)
+
+
+def excluded(tree: Tree, cut: str) -> tuple[int, int]:
+    """How many entries a cut passes over, and how many whole batches."""
+    wish = Wish(tree, select(tree, [], cut), library_named("np"))
+    found = remaining(wish, 0, tree.num_entries, tree.file.options.deadline)
+    if found is None:
+        return 0, 0
+    starts = np.asarray(tree.cluster_starts, dtype=np.int64)
+    ends = np.append(starts[1:], tree.num_entries)
+    first, last = (np.asarray(side, dtype=np.int64) for side in zip(*found.excluded(), strict=True))
+    place = np.searchsorted(last, ends)
+    inside = (starts < ends) & (place < len(last))
+    inside[inside] = first[place[inside]] <= starts[inside]
+    return int((last - first).sum()), int(inside.sum())
