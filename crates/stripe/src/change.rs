@@ -1,5 +1,6 @@
 //! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
 
+use crate::consolidate::{Consolidated, consolidate};
 use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -66,6 +67,11 @@ pub enum Change {
         /// Its number.
         version: u64,
     },
+    /// Segments become fewer, with the same entries in other stripes.
+    Consolidate {
+        /// Which become which.
+        segments: Vec<Consolidated>,
+    },
     /// Another place where objects may lie.
     AddBase {
         /// Its URL, without secrets.
@@ -82,6 +88,7 @@ impl Change {
             Change::Put { replace: true, .. } => "replace",
             Change::Drop { .. } => "drop",
             Change::Restore { .. } => "restore",
+            Change::Consolidate { .. } => "consolidate",
             Change::AddBase { .. } => "base",
         }
     }
@@ -97,6 +104,10 @@ impl Change {
             Change::Put { product, lists, .. } => format!("{} in {} segments", product.name, lists.len()),
             Change::Drop { products } => products.join(", "),
             Change::Restore { version } => format!("version {version}"),
+            Change::Consolidate { segments } => {
+                let old: usize = segments.iter().map(|one| one.segments.len()).sum();
+                format!("{old} segments into {}", segments.len())
+            }
             Change::AddBase { url } => url.clone(),
         }
     }
@@ -122,6 +133,7 @@ impl Change {
                 products.iter().try_for_each(|name| remove(base, &mut next, name))?
             }
             Change::Restore { version } => restore(base, &mut next, old, *version)?,
+            Change::Consolidate { segments } => consolidate(base, &mut next, segments)?,
             Change::AddBase { url } if next.bases.contains(url) => {
                 return Err(Error::usage(format!("{url} is a base of the dataset already")));
             }
@@ -132,7 +144,7 @@ impl Change {
 }
 
 /// The error of a change that came too late.
-fn conflict(what: &str) -> Error {
+pub(crate) fn conflict(what: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("somebody else changed this first: {what}"))
         .hint("nothing was changed; open the dataset again, and make the change for what is there now")
 }
@@ -142,11 +154,11 @@ fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
 }
 
 /// As products are compared: what is read by them, not when that was written.
-fn shape(product: &Product) -> (u32, u32, &[u32]) {
+pub(crate) fn shape(product: &Product) -> (u32, u32, &[u32]) {
     (product.id, product.schema, &product.branches)
 }
 
-fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result<u32> {
+pub(crate) fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result<u32> {
     let most = ids.copied().max().unwrap_or(0).max(ever);
     most.checked_add(1)
         .ok_or_else(|| Error::new(ErrorKind::Limit, "a dataset has no more numbers for its parts"))
@@ -279,7 +291,12 @@ fn put(
 }
 
 /// That nobody changed the product in these segments.
-fn same_lists(base: &Snapshot, next: &Snapshot, product: &Product, segments: BTreeSet<u32>) -> Result<()> {
+pub(crate) fn same_lists(
+    base: &Snapshot,
+    next: &Snapshot,
+    product: &Product,
+    segments: BTreeSet<u32>,
+) -> Result<()> {
     let lists = |snapshot: &Snapshot| -> BTreeMap<u32, StripeListRef> {
         let wanted = snapshot.segments.iter().filter(|segment| segments.contains(&segment.id));
         wanted.filter_map(|one| one.lists.get(&product.id).map(|list| (one.id, list.clone()))).collect()

@@ -12,6 +12,7 @@
 
 mod change;
 mod check_log;
+mod consolidate;
 mod dataset;
 mod envelope;
 mod events;
@@ -27,8 +28,9 @@ mod wire;
 
 pub use change::{Change, NewProduct, NewSegment};
 pub use check_log::check_log;
+pub use consolidate::Consolidated;
 pub use dataset::{
-    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format,
+    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format, Fragments,
     GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified, VerifyOptions, Version, Wrong, probe,
 };
 pub use envelope::{Envelope, Kind, seal, unseal};

@@ -9,12 +9,15 @@
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
 //!   `cutting` cuts their entries (`statistics` says what is in them), `segment` stores them (`uploads`), `identity` says which
 //!   events they are.
+//! - `held`: the lease of who writes. `consolidate`: small pieces become larger ones.
 //! - `export`: a file again; `stripes` reads the baskets for it.
 
 mod beside;
+mod consolidate;
 mod cutting;
 mod describe;
 mod export;
+mod held;
 mod identity;
 mod known;
 mod memory;
@@ -31,12 +34,19 @@ mod uploads;
 mod view;
 mod writing;
 
+pub use consolidate::{Consolidation, consolidate};
 pub use describe::{describe, log_after};
 pub use export::export;
 pub use known::KnownValues;
 pub use sapwood_stripe::{Extremes, Statistics};
 pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
 
+pub(crate) use cutting::{Batch, CutBasket};
+pub(crate) use export::Grafted;
 pub(crate) use open::Named;
 pub(crate) use schema::Origin;
+pub(crate) use segment::{Part, Placing, stripes};
+pub(crate) use stripes::Basket as ExportedBasket;
+pub(crate) use template::{Template, open_schema, open_tree};
+pub(crate) use uploads::Uploads;
 pub(crate) use view::View;

@@ -125,7 +125,7 @@ impl<'a> Placing<'a> {
                 for ((&product, placed), known) in object.products.iter().zip(&placed).zip(&statistics) {
                     let list =
                         self.lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
-                    list.push(ObjectName { base: 0, id }, placed, known)?;
+                    list.push(ObjectName { base: uploads.base, id }, placed, known)?;
                 }
                 uploads.put(keys::data(id), content, interrupt)?;
             }
@@ -143,7 +143,7 @@ impl<'a> Placing<'a> {
         let mut builder = ListBuilder::new(id);
         let places = self.lists.iter().map(|list| builder.add(list)).collect::<Result<Vec<_>>>()?;
         uploads.put(keys::list(id), builder.finish(), interrupt)?;
-        Ok(places)
+        Ok(places.into_iter().map(|place| StripeListRef { base: uploads.base, ..place }).collect())
     }
 }
 
@@ -152,5 +152,5 @@ pub(crate) fn put_whole(object: Bytes, uploads: &mut Uploads, interrupt: Interru
     let id = Id::random();
     let (len, checksum) = (object.len() as u64, checksum(&object));
     uploads.put(keys::data(id), object, interrupt)?;
-    Ok(ObjectRef { base: 0, id, offset: 0, len, checksum })
+    Ok(ObjectRef { base: uploads.base, id, offset: 0, len, checksum })
 }

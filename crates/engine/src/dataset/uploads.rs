@@ -5,7 +5,8 @@ use crate::pool::runtime;
 use bytes::Bytes;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_fetch::wait;
-use sapwood_source::Store;
+use sapwood_source::{Store, redact};
+use sapwood_stripe::Dataset;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -19,6 +20,8 @@ const BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Uploads {
     store: Arc<dyn Store>,
+    /// Its number among the bases of the dataset.
+    pub(crate) base: u32,
     handle: Handle,
     deadline: Deadline,
     flight: VecDeque<(usize, JoinHandle<Result<()>>)>,
@@ -30,8 +33,26 @@ pub(crate) struct Uploads {
 
 impl Uploads {
     pub(crate) fn new(store: Arc<dyn Store>, deadline: Deadline) -> Result<Uploads> {
-        let handle = runtime()?;
-        Ok(Uploads { store, handle, deadline, flight: VecDeque::new(), bytes: 0, objects: 0, sent: 0 })
+        let (handle, flight) = (runtime()?, VecDeque::new());
+        Ok(Uploads { store, base: 0, handle, deadline, flight, bytes: 0, objects: 0, sent: 0 })
+    }
+
+    /// To the store of a dataset, or to that of one of its bases.
+    ///
+    /// # Errors
+    /// `Usage` if the dataset has no such base; those of opening its store.
+    pub(crate) fn of(dataset: &Dataset, base: Option<&str>, deadline: Deadline) -> Result<Uploads> {
+        let Some(url) = base else { return Uploads::new(Arc::clone(dataset.store()), deadline) };
+        let known = &dataset.snapshot().bases;
+        let place = known.iter().position(|known| known == url.trim_end_matches('/'));
+        let place = place.and_then(|place| u32::try_from(place + 1).ok()).ok_or_else(|| {
+            Error::usage("the place is no base of the dataset")
+                .url(redact(url))
+                .hint("name it first: 'sapwood stripe base'")
+        })?;
+        let mut uploads = Uploads::new(dataset.base(place)?, deadline)?;
+        uploads.base = place;
+        Ok(uploads)
     }
 
     /// Hands an object over; waits where too many are in flight.

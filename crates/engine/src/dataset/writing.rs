@@ -1,6 +1,7 @@
 //! Datasets out of ROOT files: created, appended to, and given products.
 
 use super::cutting::Order;
+use super::held::while_held;
 use super::identity;
 use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
@@ -43,6 +44,8 @@ pub struct WriteOptions {
     pub job: Option<(String, u32)>,
     /// What else is to be remembered of how it came to be.
     pub parameters: BTreeMap<String, String>,
+    /// The base of the dataset that new objects go to. Default: the place of the dataset itself.
+    pub base: Option<String>,
 }
 
 /// What was written.
@@ -72,11 +75,11 @@ pub struct AddOptions {
 }
 
 impl WriteOptions {
-    fn compression(&self) -> Result<Compression> {
+    pub(super) fn compression(&self) -> Result<Compression> {
         self.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)
     }
 
-    fn made(&self, inputs: &[Input]) -> Made {
+    pub(super) fn made(&self, inputs: &[Input]) -> Made {
         Made {
             who: self.who.clone(),
             tool: TOOL.to_owned(),
@@ -181,13 +184,41 @@ pub fn append(
     options: &WriteOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<Written> {
+    while_held(dataset, options.deadline, interrupt, |held, interrupt| {
+        let appended = appended(dataset, inputs, options, interrupt)?;
+        let committed = held.commit(dataset, &appended.change, options.made(inputs), interrupt)?;
+        Ok(appended.written(committed))
+    })
+}
+
+/// Entries that were stored, and are not committed yet.
+pub(super) struct Appended {
+    pub(super) change: Change,
+    pub(super) entries: u64,
+    pub(super) uploads: Uploads,
+    pub(super) notes: Vec<String>,
+}
+
+impl Appended {
+    fn written(self, committed: Committed) -> Written {
+        written(committed, self.entries, &self.uploads, self.notes)
+    }
+}
+
+/// Stores the entries of some files.
+pub(super) fn appended(
+    dataset: &Dataset,
+    inputs: &[Input],
+    options: &WriteOptions,
+    interrupt: Interrupt<'_>,
+) -> Result<Appended> {
     let (deadline, path) = (options.deadline, dataset.snapshot().tree.clone());
     let known = !dataset.snapshot().products.is_empty();
     let mut template = match known {
         true => Some(Template::of_snapshot(dataset.snapshot(), deadline, interrupt)?),
         false => None,
     };
-    let mut uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
+    let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
     let (mut segments, mut notes) = (Vec::new(), Vec::new());
     for input in inputs {
         let file = open(input, interrupt)?;
@@ -205,9 +236,7 @@ pub fn append(
     uploads.finish(interrupt)?;
     let products = template.filter(|_| !known).map_or_else(Vec::new, |template| template.new_products());
     let entries = segments.iter().map(|segment| segment.entries).sum();
-    let change = Change::Append { products, segments };
-    let committed = commit(dataset, &change, options.made(inputs), deadline, interrupt)?;
-    Ok(written(committed, entries, &uploads, notes))
+    Ok(Appended { change: Change::Append { products, segments }, entries, uploads, notes })
 }
 
 /// Writes the entries of a tree as a segment.
@@ -279,40 +308,42 @@ pub fn add(
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
     tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
-    let mut uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
-    let pool = computing(options.threads)?;
     let sizes = sizes(&tree, &parts);
-    let mut lists: Vec<BTreeMap<u32, _>> = vec![BTreeMap::new(); parts.len()];
-    for (segment, order) in dataset.snapshot().segments.iter().zip(orders) {
-        // At the borders of batches all products begin a new stripe.
-        let (batch, entries) = (Some(segment.batch), Some(segment.entries));
-        let layout = LayoutOptions { batch, entries, ..options.layout.clone() };
-        let writing = Writing {
-            input: &tree,
-            parts: &parts,
-            layout: &plan(&sizes, &layout),
-            order,
-            entries: segment.entries,
-            compression: options.compression()?,
-            pool: &pool,
-            deadline,
-        };
-        for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, interrupt)?) {
-            lists.insert(segment.id, list);
+    while_held(dataset, deadline, interrupt, |held, interrupt| {
+        let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
+        let pool = computing(options.threads)?;
+        let mut lists: Vec<BTreeMap<u32, _>> = vec![BTreeMap::new(); parts.len()];
+        for (segment, order) in dataset.snapshot().segments.iter().zip(orders) {
+            // At the borders of batches all products begin a new stripe.
+            let (batch, entries) = (Some(segment.batch), Some(segment.entries));
+            let layout = LayoutOptions { batch, entries, ..options.layout.clone() };
+            let writing = Writing {
+                input: &tree,
+                parts: &parts,
+                layout: &plan(&sizes, &layout),
+                order,
+                entries: segment.entries,
+                compression: options.compression()?,
+                pool: &pool,
+                deadline,
+            };
+            for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, interrupt)?) {
+                lists.insert(segment.id, list);
+            }
         }
-    }
-    uploads.finish(interrupt)?;
-    let mut last = None;
-    for (product, lists) in template.new_products().into_iter().zip(lists) {
-        let dataset = last.as_ref().map_or(dataset, |last: &Committed| &last.dataset);
-        let replace = dataset.snapshot().products.iter().any(|known| known.name == product.name);
-        let change = Change::Put { product, lists, replace };
-        let made = options.made(std::slice::from_ref(input));
-        last = Some(commit(dataset, &change, made, deadline, interrupt)?);
-    }
-    let last = last.ok_or_else(|| Error::usage("there is no product to add").url(file.url()))?;
-    let entries = dataset.snapshot().segments.iter().map(|segment| segment.entries).sum();
-    Ok(written(last, entries, &uploads, Vec::new()))
+        uploads.finish(interrupt)?;
+        let mut last = None;
+        for (product, lists) in template.new_products().into_iter().zip(lists) {
+            let dataset = last.as_ref().map_or(dataset, |last: &Committed| &last.dataset);
+            let replace = dataset.snapshot().products.iter().any(|known| known.name == product.name);
+            let change = Change::Put { product, lists, replace };
+            let made = options.made(std::slice::from_ref(input));
+            last = Some(held.commit(dataset, &change, made, interrupt)?);
+        }
+        let last = last.ok_or_else(|| Error::usage("there is no product to add").url(file.url()))?;
+        let entries = dataset.snapshot().segments.iter().map(|segment| segment.entries).sum();
+        Ok(written(last, entries, &uploads, Vec::new()))
+    })
 }
 
 /// For each segment, which entries of the tree are its events.
@@ -368,7 +399,11 @@ fn consecutive(snapshot: &Snapshot) -> Vec<Order> {
 }
 
 /// The events of all entries of a dataset; none if it is not known of some.
-fn events_of(dataset: &Dataset, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Option<EventIndex>> {
+pub(super) fn events_of(
+    dataset: &Dataset,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Option<EventIndex>> {
     let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
     for segment in &dataset.snapshot().segments {
         let Some(place) = &segment.events else { return Ok(None) };
@@ -403,16 +438,6 @@ fn open(input: &Input, interrupt: Interrupt<'_>) -> Result<File> {
         Input::Open(file) => Ok(file.clone()),
         Input::At(url, options) => File::open(url, (**options).clone(), interrupt),
     }
-}
-
-fn commit(
-    dataset: &Dataset,
-    change: &Change,
-    made: Made,
-    deadline: Deadline,
-    interrupt: Interrupt<'_>,
-) -> Result<Committed> {
-    wait(&runtime()?, dataset.commit(change, made, deadline), deadline, interrupt)
 }
 
 fn written(committed: Committed, entries: u64, uploads: &Uploads, notes: Vec<String>) -> Written {

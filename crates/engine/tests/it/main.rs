@@ -1,6 +1,7 @@
 //! Tests of the public API, on a file that ROOT wrote and on the corpus of real files.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod care;
 mod corpus;
 mod counted;
 mod damage;

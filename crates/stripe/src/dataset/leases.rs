@@ -68,8 +68,11 @@ impl Dataset {
         let mut lease = Lease { place: Arc::clone(&self.place), says, until: Instant::now() };
         self.be_sure(deadline).await?;
         lease.write(deadline).await?;
+        if kind == LeaseKind::Writer {
+            return Ok(lease);
+        }
         let tip = self.place.tip(deadline).await?;
-        if kind == LeaseKind::Reader && self.entry.n < tip.oldest && !self.held_by_tag("", deadline).await? {
+        if self.entry.n < tip.oldest && !self.held_by_tag("", deadline).await? {
             lease.end(deadline).await?;
             let message = format!("version {} has expired", self.entry.n);
             return Err(Error::new(ErrorKind::Missing, message).url(self.place.url()));
@@ -137,7 +140,7 @@ impl Lease {
     ///
     /// # Errors
     /// Those of the store; it lapses by itself then.
-    pub async fn end(self, deadline: Deadline) -> Result<()> {
+    pub async fn end(&self, deadline: Deadline) -> Result<()> {
         self.place.store.delete(&[self.key()], deadline).await
     }
 }

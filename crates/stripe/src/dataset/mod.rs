@@ -7,6 +7,7 @@ mod create;
 mod describe;
 mod events;
 mod expire;
+mod fragments;
 mod gc;
 mod leases;
 mod probe;
@@ -19,6 +20,7 @@ pub use copy::Copied;
 pub use create::Format;
 pub use describe::{DescribedProduct, DescribedSegment, Description};
 pub use expire::Keep;
+pub use fragments::Fragments;
 pub use gc::{Collected, GcOptions};
 pub use leases::{Lease, LeaseKind, Leased};
 pub use probe::probe;
@@ -221,7 +223,7 @@ impl Home {
         Err(match format {
             None => missing("there is no dataset here"),
             Some(format) if format.log_elsewhere => {
-                missing("the log of this dataset is not in its store").hint("say which database it is in")
+                missing("the log of this dataset is not in its store").hint("say which database it is in: log=URL, or --log URL")
             }
             Some(_) => missing("the dataset here has no version: it was not created to the end")
                 .hint("create it again"),

@@ -1,0 +1,106 @@
+//! Segments that follow each other as one: what is read stays the same, and the stripes are fewer.
+
+use crate::change::{NewSegment, conflict, fresh, same_lists, shape};
+use crate::{Segment, Snapshot};
+use sapwood_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Segments in whose place another stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Consolidated {
+    /// Their numbers, as they follow each other.
+    pub segments: Vec<u32>,
+    /// The same entries, with the same products.
+    pub new: NewSegment,
+}
+
+/// Puts segments in the place of those that they hold.
+pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[Consolidated]) -> Result<()> {
+    if all.is_empty() {
+        return Err(Error::usage("there is nothing to consolidate"));
+    }
+    all.iter().try_for_each(|one| replace(base, next, one))
+}
+
+fn replace(base: &Snapshot, next: &mut Snapshot, one: &Consolidated) -> Result<()> {
+    let was = run(base, &one.segments).ok_or_else(|| {
+        Error::usage(format!("the dataset has no segments {} in a row", told(&one.segments)))
+    })?;
+    one.check(base, base.segments.get(was).unwrap_or_default())?;
+    let Some(is) = run(next, &one.segments) else {
+        return Err(conflict(&format!("the segments {}", told(&one.segments))));
+    };
+    let ids: BTreeSet<u32> = one.segments.iter().copied().collect();
+    for product in &next.products {
+        let known = base.products.iter().find(|known| known.id == product.id);
+        match known {
+            Some(known) if shape(known) == shape(product) => {
+                same_lists(base, next, product, ids.clone())?;
+            }
+            Some(_) => return Err(conflict(&format!("the branches of the product '{}'", product.name))),
+            None if has(next, is.clone(), product.id) => {
+                let message =
+                    format!("the new product '{}' in the segments {}", product.name, told(&one.segments));
+                return Err(conflict(&message));
+            }
+            None => {}
+        }
+    }
+    let mut lists = BTreeMap::new();
+    for (name, list) in &one.new.lists {
+        let known = base.products.iter().find(|product| product.name == *name);
+        // A product that was dropped in between is not there again.
+        if let Some(known) = known.filter(|known| next.products.iter().any(|product| product.id == known.id))
+        {
+            lists.insert(known.id, list.clone());
+        }
+    }
+    let id = fresh(next.segments.iter().map(|segment| &segment.id), next.used.segments)?;
+    next.used.segments = id;
+    let NewSegment { entries, batch, events, auxiliary, .. } = one.new.clone();
+    next.segments.splice(is, [Segment { id, entries, batch, lists, events, auxiliary }]);
+    Ok(())
+}
+
+impl Consolidated {
+    /// That nothing is lost: all entries are there, all products, and what else they have.
+    fn check(&self, base: &Snapshot, old: &[Segment]) -> Result<()> {
+        let entries = old.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.entries));
+        let products: BTreeSet<&str> = self.new.lists.keys().map(String::as_str).collect();
+        let same = |segment: &Segment| {
+            let held = base.products.iter().filter(|product| segment.lists.contains_key(&product.id));
+            held.map(|product| product.name.as_str()).collect::<BTreeSet<_>>() == products
+                && segment.events.is_some() == self.new.events.is_some()
+                && segment.auxiliary.is_some() == self.new.auxiliary.is_some()
+        };
+        match entries == self.new.entries && self.new.batch > 0 && old.iter().all(same) {
+            true => Ok(()),
+            false => {
+                Err(Error::usage("a segment does not hold what those have in whose place it is to stand"))
+            }
+        }
+    }
+}
+
+/// Where segments of these numbers follow each other.
+fn run(snapshot: &Snapshot, ids: &[u32]) -> Option<Range<usize>> {
+    let first = snapshot.segments.iter().position(|segment| Some(&segment.id) == ids.first())?;
+    let found = snapshot.segments.get(first..first + ids.len())?;
+    found.iter().map(|segment| &segment.id).eq(ids).then_some(first..first + ids.len())
+}
+
+/// Whether some segments have a product.
+fn has(snapshot: &Snapshot, segments: Range<usize>, product: u32) -> bool {
+    let segments = snapshot.segments.get(segments).unwrap_or_default();
+    segments.iter().any(|segment| segment.lists.contains_key(&product))
+}
+
+fn told(ids: &[u32]) -> String {
+    match ids {
+        [first, .., last] => format!("{first} to {last}"),
+        [only] => only.to_string(),
+        [] => "(none)".to_owned(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Into how many objects segments are divided: what says whether fewer would do.
+
+use super::Dataset;
+use super::reach::sections;
+use crate::Id;
+use futures::{StreamExt, TryStreamExt, stream};
+use sapwood_core::{Deadline, Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Stripe lists that are read at once.
+const TOGETHER: usize = 16;
+
+/// The objects of a segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fragments {
+    /// Number of different objects with stripes.
+    pub objects: u64,
+    /// Bytes of stripes, by [`crate::Product::id`].
+    pub bytes: BTreeMap<u32, u64>,
+}
+
+impl Dataset {
+    /// The objects of each segment, in their order. All stripe lists are read.
+    ///
+    /// # Errors
+    /// Those of the store, and of objects that are damaged.
+    pub async fn fragments(&self, deadline: Deadline) -> Result<Vec<Fragments>> {
+        let snapshot = self.snapshot();
+        let mut all = vec![Fragments::default(); snapshot.segments.len()];
+        let mut objects: BTreeMap<usize, BTreeSet<(u32, Id)>> = BTreeMap::new();
+        let read = sections(snapshot, |_, _| true)
+            .into_iter()
+            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+        let mut read = stream::iter(read).buffer_unordered(TOGETHER);
+        while let Some(lists) = read.try_next().await? {
+            for ((product, place), list) in lists {
+                let (list, product) = (list?, snapshot.products.get(product));
+                let (Some(product), Some(fragments)) = (product, all.get_mut(place)) else { continue };
+                let bytes = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
+                fragments.bytes.insert(product.id, bytes);
+                let own = list.objects().iter().map(|object| (object.base, object.id));
+                objects.entry(place).or_default().extend(own);
+            }
+        }
+        for (place, objects) in objects {
+            all.get_mut(place).into_iter().for_each(|one| one.objects = objects.len() as u64);
+        }
+        Ok(all)
+    }
+
+    /// The version as if it had some segments only, and the products that all of these have: to be read, not changed.
+    ///
+    /// # Errors
+    /// `Usage` if it has no such segment.
+    pub fn part(&self, segments: &[u32]) -> Result<Dataset> {
+        let mut snapshot = (*self.snapshot).clone();
+        snapshot.segments.retain(|segment| segments.contains(&segment.id));
+        if snapshot.segments.len() != segments.len() {
+            return Err(Error::usage("the dataset has no such segments").url(self.place.url()));
+        }
+        let everywhere = |id| snapshot.segments.iter().all(|segment| segment.lists.contains_key(&id));
+        let held: BTreeSet<u32> =
+            snapshot.products.iter().map(|product| product.id).filter(|id| everywhere(*id)).collect();
+        snapshot.products.retain(|product| held.contains(&product.id));
+        let used: BTreeSet<u32> = snapshot.products.iter().map(|product| product.schema).collect();
+        snapshot.schemas.retain(|schema| used.contains(&schema.id));
+        Ok(Dataset { snapshot: Arc::new(snapshot), ..self.clone() })
+    }
+}
