@@ -19,6 +19,7 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
+mod chain;
 pub mod dataset;
 mod doctor;
 mod elsewhere;
@@ -44,6 +45,7 @@ mod tree;
 mod windows;
 pub mod write;
 
+pub use chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use doctor::diagnose;
 pub use elsewhere::beside;
 pub use entries::EntryRead;

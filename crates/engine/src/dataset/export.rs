@@ -63,7 +63,7 @@ pub fn export(
     copy_process_ids(&survey.process_ids, &mut inputs, &mut output, &options, interrupt)?;
     copy_objects(&survey.objects, &mut inputs, &mut output, &options, &mut report, interrupt)?;
     copy_trees(&mut survey, &mut inputs, &mut output, &options, &mut report, interrupt)?;
-    let parent = template.tree.strip_suffix(&tree.name).unwrap_or("");
+    let parent = tree.parent(&template.tree);
     let directory = output.directory(parent, None)?;
     let mut shifts = survey.shifts.iter();
     for segment in &snapshot.segments {
@@ -82,7 +82,7 @@ pub fn export(
 
 /// The tree that is written: that of the first schema, with the branches of the others.
 #[derive(Debug)]
-struct Grafted {
+pub(crate) struct Grafted {
     name: String,
     title: String,
     class_name: String,
@@ -97,7 +97,7 @@ struct Grafted {
 }
 
 impl Grafted {
-    fn new(template: &Template, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Grafted> {
+    pub(crate) fn new(template: &Template, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Grafted> {
         let no_schema = || Error::corrupt("the dataset has no schema");
         let Schema { tree: first, .. } = template.schemas.first().ok_or_else(no_schema)?;
         let mut outline = (*first.outline).clone();
@@ -152,8 +152,13 @@ impl Grafted {
         }
     }
 
+    /// Path of the directory that a tree at `path` is in.
+    pub(crate) fn parent<'p>(&self, path: &'p str) -> &'p str {
+        path.strip_suffix(&self.name).unwrap_or("")
+    }
+
     /// Writes baskets.
-    fn place(
+    pub(crate) fn place(
         &mut self,
         baskets: Vec<Basket>,
         directory: DirectoryId,
@@ -182,7 +187,7 @@ impl Grafted {
         Ok(())
     }
 
-    fn end_segment(&mut self, entries: u64, batch: u64) {
+    pub(crate) fn end_segment(&mut self, entries: u64, batch: u64) {
         let batch = batch.max(1);
         let mut left = entries;
         while left > 0 {
@@ -193,7 +198,7 @@ impl Grafted {
     }
 
     /// Writes the tree's record.
-    fn finish(
+    pub(crate) fn finish(
         &mut self,
         directory: DirectoryId,
         compression: Compression,

@@ -27,14 +27,14 @@ pub(super) struct SegmentStripes {
 
 /// The basket of a branch in a stripe.
 #[derive(Debug)]
-pub(super) struct Basket {
+pub(crate) struct Basket {
     /// Place of the product in the snapshot, and of the branch in the product.
-    pub(super) product: usize,
-    pub(super) branch: usize,
+    pub(crate) product: usize,
+    pub(crate) branch: usize,
     /// First entry in the segment, and number of entries.
-    pub(super) first_entry: u64,
-    pub(super) entries: u64,
-    pub(super) record: Bytes,
+    pub(crate) first_entry: u64,
+    pub(crate) entries: u64,
+    pub(crate) record: Bytes,
 }
 
 impl SegmentStripes {

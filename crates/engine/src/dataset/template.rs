@@ -21,24 +21,24 @@ pub(crate) struct Template {
     /// Path of the tree.
     pub(crate) tree: String,
     /// Trees without entries.
-    pub(super) schemas: Vec<Schema>,
+    pub(crate) schemas: Vec<Schema>,
     pub(crate) products: Vec<TemplateProduct>,
 }
 
 /// A file with a tree that has no entries.
 #[derive(Debug)]
-pub(super) struct Schema {
-    file: Bytes,
-    pub(super) tree: InputTree,
+pub(crate) struct Schema {
+    pub(crate) file: Bytes,
+    pub(crate) tree: InputTree,
 }
 
 /// A product that entries are written to.
 #[derive(Debug)]
 pub(crate) struct TemplateProduct {
     pub(crate) name: String,
-    pub(super) schema: usize,
+    pub(crate) schema: usize,
     /// Places of its branches in the schema's tree.
-    pub(super) branches: Vec<usize>,
+    pub(crate) branches: Vec<usize>,
 }
 
 impl Template {

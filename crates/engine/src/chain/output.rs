@@ -1,0 +1,261 @@
+//! Where batches go: nowhere, to stripes, to a ROOT file, to a flat file.
+
+use super::discard::DiscardStore;
+use super::feed::Opened;
+use super::flat::{FlatOutput, Packed};
+use super::{ChainOptions, ChainOutput};
+use crate::Interrupt;
+use crate::dataset::{
+    Batch, CutBasket, ExportedBasket, Grafted, Part, Place, Placing, Template, Uploads, stripes,
+};
+use crate::pool::runtime;
+use crate::repack::RepackReport;
+use crate::repack::writing::Output as RootFile;
+use sapwood_codec::Compression;
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_fetch::wait;
+use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
+use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
+use std::sync::Arc;
+
+/// What the stages are to make of a batch.
+pub(super) enum Pack {
+    /// Baskets, of stripes of so many entries for each column.
+    Baskets(Vec<u64>),
+    /// A block of events.
+    Flat,
+}
+
+/// What they made.
+pub(super) enum Made {
+    Nothing,
+    /// For each column, the basket of each stripe.
+    Baskets(Vec<Vec<CutBasket>>),
+    Block(Packed),
+}
+
+/// An output that is open. Batches come in their order.
+pub(super) trait Output: Send {
+    fn put(&mut self, first: u64, entries: u64, made: Made, interrupt: Interrupt<'_>) -> Result<()>;
+
+    /// Puts it in its place; bytes, and objects.
+    fn finish(self: Box<Self>, interrupt: Interrupt<'_>) -> Result<(u64, u64)>;
+}
+
+/// What outputs are made for.
+pub(super) struct Target<'a> {
+    pub(super) opened: &'a Opened,
+    pub(super) options: &'a ChainOptions,
+    pub(super) compression: Compression,
+}
+
+/// Products and layout of the stripes that are written.
+pub(super) struct Stripes {
+    parts: Vec<Part>,
+    layout: Layout,
+}
+
+impl Stripes {
+    /// Those of a source; none of one without columns.
+    pub(super) fn new(opened: &Opened, options: &ChainOptions) -> Stripes {
+        let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
+        for product in opened.template.iter().flat_map(|template| &template.products) {
+            bytes.push(sizes.by_ref().take(product.branches.len()).sum::<f64>());
+            parts.push(Part { name: product.name.clone(), branches: product.branches.clone() });
+        }
+        let (batch, entries) = (Some(options.batch), Some(opened.entries.max(1)));
+        let layout = plan(&bytes, &LayoutOptions { batch, entries, ..options.layout.clone() });
+        Stripes { parts, layout }
+    }
+
+    /// The entries of a stripe of each column.
+    fn of_columns(&self) -> Vec<u64> {
+        let of_parts = self.parts.iter().zip(stripes(&self.layout, self.parts.len()));
+        of_parts.flat_map(|(part, entries)| part.branches.iter().map(move |_| entries)).collect()
+    }
+}
+
+/// Opens an output; what it is to be given.
+pub(super) fn open_output<'o>(
+    output: ChainOutput,
+    target: &Target<'o>,
+    stripes: &'o Stripes,
+    interrupt: Interrupt<'_>,
+) -> Result<(Box<dyn Output + 'o>, Pack)> {
+    let Target { opened, options, compression } = *target;
+    let deadline = options.deadline;
+    let whole = || Pack::Baskets(vec![options.batch; opened.columns.len()]);
+    let template = || {
+        opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
+    };
+    Ok(match output {
+        ChainOutput::Nothing => (Box::new(Nothing), whole()),
+        ChainOutput::Discard => {
+            let uploads = Uploads::new(Arc::new(DiscardStore), deadline)?;
+            let placing = Placing::new(&stripes.parts, &stripes.layout);
+            let made = StripeOutput { uploads, placing, entries: 0, commit: None, stripes, deadline };
+            (Box::new(made), Pack::Baskets(stripes.of_columns()))
+        }
+        ChainOutput::Stripes(place) => {
+            let template = template()?;
+            storable(opened)?;
+            let dataset = new_dataset(&place, template, deadline, interrupt)?;
+            let uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
+            let placing = Placing::new(&stripes.parts, &stripes.layout);
+            let commit = Some((dataset, template));
+            let made = StripeOutput { uploads, placing, entries: 0, commit, stripes, deadline };
+            (Box::new(made), Pack::Baskets(stripes.of_columns()))
+        }
+        ChainOutput::Root(sink, name) => {
+            let template = template()?;
+            storable(opened)?;
+            let file = FileWriter::new(&name, "", compression, Origin::now())?;
+            let mut output = RootFile::new(file, sink);
+            for schema in &template.schemas {
+                let file = &schema.tree.file;
+                let record =
+                    file.0.parse(deadline, interrupt, |tfile, known| tfile.streamers_record(known))?;
+                let version = file.header().version;
+                record.map(|record| output.file.descriptions().add_record(&record, version)).transpose()?;
+            }
+            let tree = Grafted::new(template, deadline, interrupt)?;
+            let directory = output.directory(tree.parent(&template.tree), None)?;
+            let batch = options.batch;
+            let made = RootOutput { output, tree, directory, template, batch, entries: 0, compression };
+            (Box::new(made), whole())
+        }
+        ChainOutput::Flat(sink) => {
+            storable(opened)?;
+            (Box::new(FlatOutput::new(sink, template()?, &opened.columns, options.batch)?), Pack::Flat)
+        }
+    })
+}
+
+/// The longest lists that a schema announces are those of the file that it came from.
+fn storable(opened: &Opened) -> Result<()> {
+    if opened.segments <= 1 {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "the dataset has {} segments, and a chain that stores takes one",
+        opened.segments
+    ))
+    .hint("take a dataset of one file, or an output that keeps nothing: none, sink"))
+}
+
+struct Nothing;
+
+impl Output for Nothing {
+    fn put(&mut self, _: u64, _: u64, _: Made, _: Interrupt<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: Interrupt<'_>) -> Result<(u64, u64)> {
+        Ok((0, 0))
+    }
+}
+
+/// A dataset without entries.
+fn new_dataset(
+    place: &Place,
+    template: &Template,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<Dataset> {
+    let (store, log) = place.parts();
+    let made = provenance();
+    let dataset = Dataset::open_or_create(store, log, &template.tree, made, deadline);
+    let dataset = wait(&runtime()?, dataset, deadline, interrupt)?;
+    if !dataset.snapshot().segments.is_empty() {
+        let error = Error::usage("there is a dataset already").url(place.url());
+        return Err(error.hint("choose another place for what the chain writes"));
+    }
+    Ok(dataset)
+}
+
+fn provenance() -> Provenance {
+    let tool = concat!("sapwood ", env!("CARGO_PKG_VERSION")).to_owned();
+    let parameters = [("made by".to_owned(), "sapwood bench chain".to_owned())].into();
+    Provenance { tool, parameters, ..Provenance::default() }
+}
+
+struct StripeOutput<'o> {
+    uploads: Uploads,
+    placing: Placing<'o>,
+    entries: u64,
+    /// None where nothing is kept.
+    commit: Option<(Dataset, &'o Template)>,
+    stripes: &'o Stripes,
+    deadline: Deadline,
+}
+
+impl Output for StripeOutput<'_> {
+    fn put(&mut self, first: u64, entries: u64, made: Made, interrupt: Interrupt<'_>) -> Result<()> {
+        let baskets = baskets_of(made)?;
+        self.entries += entries;
+        self.placing.place(Batch { first, entries, baskets }, &mut self.uploads, interrupt)
+    }
+
+    fn finish(self: Box<Self>, interrupt: Interrupt<'_>) -> Result<(u64, u64)> {
+        let StripeOutput { mut uploads, placing, entries, commit, stripes, deadline } = *self;
+        let lists = placing.finish(&mut uploads, interrupt)?;
+        uploads.finish(interrupt)?;
+        if let Some((dataset, template)) = commit {
+            let segment = NewSegment {
+                entries,
+                batch: stripes.layout.batch,
+                lists: stripes.parts.iter().map(|part| part.name.clone()).zip(lists).collect(),
+                events: None,
+                auxiliary: None,
+            };
+            let change = Change::Append { products: template.new_products(), segments: vec![segment] };
+            let committed = dataset.commit(&change, provenance(), deadline);
+            wait(&runtime()?, committed, deadline, interrupt)?;
+        }
+        Ok((uploads.sent, uploads.objects))
+    }
+}
+
+struct RootOutput<'o> {
+    output: RootFile,
+    tree: Grafted,
+    directory: DirectoryId,
+    template: &'o Template,
+    batch: u64,
+    entries: u64,
+    compression: Compression,
+}
+
+impl Output for RootOutput<'_> {
+    fn put(&mut self, first: u64, entries: u64, made: Made, _: Interrupt<'_>) -> Result<()> {
+        let mut columns = baskets_of(made)?.into_iter();
+        let mut baskets = Vec::new();
+        for (number, product) in self.template.products.iter().enumerate() {
+            for (branch, column) in columns.by_ref().take(product.branches.len()).enumerate() {
+                baskets.extend(column.into_iter().map(|basket| ExportedBasket {
+                    product: number,
+                    branch,
+                    first_entry: first,
+                    entries,
+                    record: basket.record,
+                }));
+            }
+        }
+        self.entries += entries;
+        let mut report = RepackReport::default();
+        self.tree.place(baskets, self.directory, 0, &mut self.output, &mut report)
+    }
+
+    fn finish(mut self: Box<Self>, _: Interrupt<'_>) -> Result<(u64, u64)> {
+        self.tree.end_segment(self.entries, self.batch);
+        self.tree.finish(self.directory, self.compression, &mut self.output)?;
+        Ok((self.output.commit()?, 1))
+    }
+}
+
+fn baskets_of(made: Made) -> Result<Vec<Vec<CutBasket>>> {
+    match made {
+        Made::Baskets(baskets) => Ok(baskets),
+        Made::Nothing | Made::Block(_) => Err(Error::corrupt("the baskets of a batch were not made")),
+    }
+}
