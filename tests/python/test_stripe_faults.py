@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import http.server
 import json
 import os
 import subprocess
@@ -122,6 +124,56 @@ class TestKilledServers:
         with contextlib.suppress(errors.UsageError):
             create()
         work.check(place, [0])
+
+
+class Unconditional(http.server.BaseHTTPRequestHandler):
+    """Passes requests on without their conditions, as some proxies and servers do."""
+
+    protocol_version = "HTTP/1.1"
+    gateway: s3_server.Server
+
+    def do_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        # The condition is signed, too: what passes it on has keys of its own.
+        path, _, query = self.path.partition("?")
+        query = "&".join(sorted(part if "=" in part else f"{part}=" for part in query.split("&") if part))
+        names = ("content-md5", "content-type", "x-amz-checksum-sha256", "range")
+        kept = {name: self.headers[name] for name in names if name in self.headers}
+        headers = s3_server._signature(self.gateway, self.command, path, query, body, kept)
+        connection = http.client.HTTPConnection(self.gateway.address, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(self.command, self.path, body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        length = answer.getheader("Content-Length") if self.command == "HEAD" else len(content)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = do_any
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+class TestServersThatCannotHoldDatasets:
+    def test_conditions_that_are_dropped_are_found_before_anything_is_written(
+        self, gateways: list[s3_server.Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        handler = type("Handler", (Unconditional,), {"gateway": gateways[0]})
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever).start()
+            try:
+                monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+                with pytest.raises(errors.UnsupportedTypeError, match="cannot hold a dataset"):
+                    stripe.create("s3://data/sets/ttbar", work.write(tmp_path, 0))
+            finally:
+                server.shutdown()
+        assert gateways[0].listed("") == {}
 
 
 class TestTwoGateways:
