@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// How often a computation asks whether it was interrupted.
-const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// Names the number of computing threads where the caller does not.
 const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";

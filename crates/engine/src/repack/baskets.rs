@@ -5,9 +5,13 @@ use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
 use sapwood_core::{Error, Result};
 use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// Most bytes that a thread keeps for the content of the next basket.
+const KEPT: usize = 4 << 20;
 
 /// Processor time that all threads took together.
 #[derive(Debug, Default)]
@@ -81,19 +85,36 @@ pub(crate) fn whole(
     let object_len = header.object_len;
     let ready = |payload, body| Ready { first_entry, entries: basket.entries, body, payload, object_len };
     let Some(compression) = compression else { return Ok(ready(stored, Body::Copied(key, true))) };
-    let mut content = vec![0; object_len];
-    timed(&times.decompress, || header.decompress_into(record, &mut content))?;
-    Ok(ready(compressed(content, compression, times)?, Body::Copied(key, false)))
+    let payload = with_room(object_len, |content| {
+        timed(&times.decompress, || header.decompress_into(record, content))?;
+        compressed(content, compression, times)
+    })?;
+    Ok(ready(payload, Body::Copied(key, false)))
 }
 
 /// What is stored of some content.
-fn compressed(content: Vec<u8>, compression: Compression, times: &Times) -> Result<Bytes> {
+fn compressed(content: &[u8], compression: Compression, times: &Times) -> Result<Bytes> {
     let mut payload = Vec::new();
     let smaller = timed(&times.compress, || {
-        with_encoder(|encoder| encoder.compress(&content, compression, &mut payload))
+        with_encoder(|encoder| encoder.compress(content, compression, &mut payload))
     })?;
-    payload.shrink_to_fit();
-    Ok(if smaller { payload } else { content }.into())
+    Ok(Bytes::copy_from_slice(if smaller { &payload } else { content }))
+}
+
+/// Calls `work` with so many bytes, which this thread keeps: new ones would have to be cleared for every basket.
+fn with_room<T>(len: usize, work: impl FnOnce(&mut [u8]) -> Result<T>) -> Result<T> {
+    thread_local! {
+        static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    }
+    let mut room = ROOM.take();
+    if room.len() < len {
+        room.resize(len, 0);
+    }
+    let result = work(room.get_mut(..len).unwrap_or_default());
+    if room.len() <= KEPT {
+        ROOM.set(room);
+    }
+    result
 }
 
 /// A basket that was cut, ready to be written. `base` is the entry that the cutter began with.
@@ -103,7 +124,7 @@ pub(crate) fn made(cut: Cut, base: u64, compression: Compression, times: &Times)
         first_entry: base + cut.first_entry,
         entries: cut.entries,
         body: Body::Made(cut.fields),
-        payload: compressed(cut.content, compression, times)?,
+        payload: compressed(&cut.content, compression, times)?,
         object_len,
     })
 }

@@ -8,16 +8,19 @@ use super::options::{RepackOptions, RepackReport};
 use super::target::{Target, TargetBranch};
 use super::writing::Output;
 use crate::Interrupt;
-use crate::pool::{compute, interrupted, runtime};
+use crate::pool::{HEARTBEAT, compute, interrupted, runtime};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{ByteRange, Error, Result};
-use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use std::vec::IntoIter;
 
 /// Compressed bytes that are fetched and worked on together: that are only copied, that are worked on by all threads,
 /// and those of other machines.
@@ -83,9 +86,8 @@ impl Stream<'_> {
                 (true, true) => COPIED_BATCH,
             };
             let jobs = self.jobs(&parts, from..to, most);
-            let ahead = Ahead { jobs: 2, bytes: 2 * most };
-            let mut ahead = ReadAhead::new(jobs, file.0.fetcher.clone(), runtime()?, ahead);
-            while let Some(answer) = ahead.next(options.step(), interrupt) {
+            let mut batches = Batches::new(jobs, &file.0.fetcher, immediate && copied, most)?;
+            while let Some(answer) = batches.next(options.step(), interrupt) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
                 let batch = parts.get(range).unwrap_or_default();
@@ -136,13 +138,8 @@ impl Stream<'_> {
     }
 
     /// Batches of consecutive parts, and what is to be fetched for each.
-    fn jobs(
-        &self,
-        parts: &[Part],
-        range: std::ops::Range<usize>,
-        most: u64,
-    ) -> Vec<Job<std::ops::Range<usize>>> {
-        let mut jobs: Vec<Job<std::ops::Range<usize>>> = Vec::new();
+    fn jobs(&self, parts: &[Part], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
+        let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
         for index in range {
             let Some(basket) = parts.get(index).and_then(|part| self.basket(part)) else { continue };
@@ -302,6 +299,46 @@ impl Stream<'_> {
     fn locate(&self, error: Error, part: &Part, basket: &BasketRef) -> Error {
         let error = if basket.embedded.is_none() { error.inside(basket.offset) } else { error };
         error.branch(self.input.path(part.branch))
+    }
+}
+
+/// What is fetched for one batch after the other.
+enum Batches {
+    /// By other threads, while a batch is worked on.
+    Ahead(ReadAhead<Range<usize>>),
+    /// When it is asked for: into memory that a batch before it had, which the processor still has near, where that of
+    /// another thread would be fresh and have to be cleared.
+    Here { jobs: IntoIter<Job<Range<usize>>>, fetcher: Fetcher, asked: Instant },
+}
+
+impl Batches {
+    fn new(jobs: Vec<Job<Range<usize>>>, fetcher: &Fetcher, here: bool, most: u64) -> Result<Batches> {
+        let fetcher = fetcher.clone();
+        if here {
+            return Ok(Batches::Here { jobs: jobs.into_iter(), fetcher, asked: Instant::now() });
+        }
+        let ahead = Ahead { jobs: 2, bytes: 2 * most };
+        Ok(Batches::Ahead(ReadAhead::new(jobs, fetcher, runtime()?, ahead)))
+    }
+
+    fn next(
+        &mut self,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Option<Result<(Range<usize>, Vec<Bytes>)>> {
+        match self {
+            Batches::Ahead(ahead) => ahead.next(deadline, interrupt),
+            Batches::Here { jobs, fetcher, asked } => {
+                let job = jobs.next()?;
+                if asked.elapsed() >= HEARTBEAT {
+                    *asked = Instant::now();
+                    if interrupt() {
+                        return Some(Err(interrupted()));
+                    }
+                }
+                Some(fetcher.fetch_now(&job.wanted, deadline).map(|bytes| (job.tag, bytes)))
+            }
+        }
     }
 }
 
