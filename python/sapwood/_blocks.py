@@ -45,7 +45,7 @@ class Blocks:
     @property
     def asked(self) -> bool:
         """Whether they were asked for by the options, not by the environment alone."""
-        return self.block is not None or self.cache != cache_directory()
+        return self.block is not None or self.cache is None or self.cache != cache_directory()
 
     def for_core(self) -> dict[str, Any]:
         """The options that the core is handed."""

@@ -115,3 +115,19 @@ class TestCms:
             for product in events.products:
                 arrays: list[Any] = [events[product.name].array(), other[product.name].array()]
                 assert ak.array_equal(ak.concatenate([arrays[0], arrays[0]]), arrays[1], equal_nan=True)
+
+
+def test_a_dataset_that_was_not_created_to_the_end_is_told(dataset: stripe.Dataset, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    half.mkdir()
+    shutil.copy(Path(dataset.url) / "fmt", half)
+    with pytest.raises(FileNotFoundError, match=r"not created to the end.*create it again"):
+        sapwood.open(half)
+
+
+def test_nothing_of_a_dataset_is_kept_on_the_disk_and_a_warning_says_so(
+    dataset: stripe.Dataset, tmp_path: Path
+) -> None:
+    for options in ({"cache": tmp_path / "cache"}, {"lazy_download": True}):
+        with pytest.warns(UserWarning, match="no effect"):
+            assert sapwood.open(dataset.url, **options).num_entries == 100

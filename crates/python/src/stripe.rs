@@ -40,6 +40,8 @@ struct Writing {
     who: Option<String>,
     job: Option<(String, u32)>,
     parameters: BTreeMap<String, String>,
+    #[pyo3(default)]
+    base: Option<String>,
 }
 
 impl Writing {
@@ -53,8 +55,8 @@ impl Writing {
             ..defaults
         };
         let compression = self.compression.map(Compression::from_number).transpose()?;
-        let Writing { threads, who, job, parameters, .. } = self;
-        Ok(WriteOptions { compression, layout, threads, deadline, who, job, parameters })
+        let Writing { threads, who, job, parameters, base, .. } = self;
+        Ok(WriteOptions { compression, layout, threads, deadline, who, job, parameters, base })
     }
 }
 

@@ -27,6 +27,10 @@ StripeSize: TypeAlias = Annotated[
 Batch: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Entries of a batch; by default chosen.")
 ]
+Base: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where objects go: another place of the dataset, see 'base'."),
+]
 Who: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="Who does it, to be remembered.")]
 Version: TypeAlias = Annotated[
     str | None, typer.Option(metavar="VERSION", help="v12, or a tag; by default the newest version.")
@@ -83,6 +87,7 @@ def append(
     compression: Compression = None,
     stripe_size: StripeSize = None,
     batch: Batch = None,
+    base: Base = None,
     who: Who = None,
     log: Log = None,
     deadline: Deadline = None,
@@ -91,7 +96,13 @@ def append(
 ) -> None:
     """Append the entries of files, whose trees are like that of the dataset."""
     opened = _open(dataset, log, deadline, threads)
-    writing = {"compression": compression, "stripe_size": stripe_size, "batch": batch, "who": who}
+    writing = {
+        "compression": compression,
+        "stripe_size": stripe_size,
+        "batch": batch,
+        "base": base,
+        "who": who,
+    }
     _tell(asdict(opened.append(sources, **writing)), as_json)
 
 
@@ -108,6 +119,7 @@ def add(
     ] = False,
     compression: Compression = None,
     stripe_size: StripeSize = None,
+    base: Base = None,
     who: Who = None,
     log: Log = None,
     deadline: Deadline = None,
@@ -120,7 +132,7 @@ def add(
     sapwood stripe add s3://bucket/ttbar new_jets.root:Events --product Jet
     """
     opened = _open(dataset, log, deadline, threads)
-    writing = {"compression": compression, "stripe_size": stripe_size, "who": who}
+    writing = {"compression": compression, "stripe_size": stripe_size, "base": base, "who": who}
     _tell(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
 
 
@@ -338,8 +350,6 @@ def export(
 
     check_target(target, force)
     done = _open(dataset, log, deadline, threads).export(target, version=version)
-    for note in () if as_json else done.notes:
-        print(f"sapwood: {note}", file=sys.stderr)
     _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
 
 

@@ -145,7 +145,8 @@ class Dataset:
         """Appends the entries of files, whose trees are like that of the dataset.
 
         Args:
-            sources, writing: as in :func:`create`; the tree is that of the dataset.
+            sources, writing: as in :func:`create`; the tree is that of the dataset. Also ``base``: the URL of
+                another place that the dataset has (:meth:`add_base`), where the objects go.
 
         Raises:
             UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
@@ -172,7 +173,7 @@ class Dataset:
             products: names of the products that are taken; by default all that the tree has.
             by_position: entries belong together by their position, for trees that do not say which
                 events they have.
-            writing: as in :func:`create`.
+            writing: as in :func:`append`.
 
         Raises:
             UsageError: if events are missing, there twice, or too many; the numbers are told.
@@ -416,7 +417,7 @@ def create(
     inputs, named = _inputs(sources, asked)
     path = tree or named
     if path is None:
-        raise UsageError("the tree is not named", hint="write 'file.root:Events', or give tree=")
+        raise UsageError("the tree is not named: write 'file.root:Events', or give tree=")
     if isinstance(log, (str, os.PathLike)):
         # Its name in the database is written first: for a tree that is there.
         with core_errors():
@@ -490,6 +491,7 @@ def _writing(
     who: str | None = None,
     job: tuple[str, int] | None = None,
     parameters: Mapping[str, str] | None = None,
+    base: str | None = None,
 ) -> dict[str, Any]:
     """How it is written, in the words of the core."""
     if batch is not None and batch < 1:
@@ -504,6 +506,7 @@ def _writing(
         "who": who,
         "job": job,
         "parameters": dict(parameters or {}),
+        "base": base,
     }
 
 

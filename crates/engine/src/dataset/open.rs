@@ -49,6 +49,7 @@ impl Named {
                 dataset.open_bases_with(options.clone());
                 File::read_dataset(&dataset, begin, options, interrupt).map(Some)
             }
+            Err(error) if Dataset::is_there(&error) => Err(options.counters.explain(error)),
             // Who may not list a bucket is told so of what is not there.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission) => Ok(None),
             Err(error) => Err(options.counters.explain(error)),

@@ -38,6 +38,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+/// What to do about datasets that are there, and cannot be opened.
+const NAME_LOG: &str = "say which database it is in: log=URL, or --log URL";
+const CREATE_AGAIN: &str = "create it again";
+
 /// Which version of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Version {
@@ -125,6 +129,11 @@ impl Dataset {
             Version::Latest => Home::newest(&self.place, Some(self.entry.clone()), deadline).await,
             _ => Home::at(&self.place, version, deadline).await,
         }
+    }
+
+    /// Whether the error of opening a dataset says that there is one, though it cannot be opened so.
+    pub fn is_there(error: &Error) -> bool {
+        error.hint_text().is_some_and(|hint| [NAME_LOG, CREATE_AGAIN].contains(&hint))
     }
 
     /// What this version holds.
@@ -223,10 +232,10 @@ impl Home {
         Err(match format {
             None => missing("there is no dataset here"),
             Some(format) if format.log_elsewhere => {
-                missing("the log of this dataset is not in its store").hint("say which database it is in: log=URL, or --log URL")
+                missing("the log of this dataset is not in its store").hint(NAME_LOG)
             }
             Some(_) => missing("the dataset here has no version: it was not created to the end")
-                .hint("create it again"),
+                .hint(CREATE_AGAIN),
         })
     }
 
