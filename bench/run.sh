@@ -34,7 +34,7 @@ for part in $parts; do
         install matplotlib matplotlib
         ;;
     stripe)
-        inputs=$inputs,nano_zstd5
+        inputs=$inputs,nano_zstd5,edm_zlib5,xaod_zlib5
         install XRootD xrootd
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
@@ -66,6 +66,9 @@ for part in $parts; do
     [ "$part" != studies ] || plot="--plots docs/images"
     "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
 done
+case " $parts " in
+*" stripe "*) "$python" bench/stripe_sizes.py --markdown "$results/stripe_layouts.md" --json "$results/stripe_layouts.json" ;;
+esac
 case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;
 esac
