@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cache;
+mod chain;
 mod column;
 mod database_log;
 mod describe;
@@ -30,6 +31,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::cache::{cache_clear, cache_contents, cache_verify};
+    #[pymodule_export]
+    use crate::chain::chain;
     #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]

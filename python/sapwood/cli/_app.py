@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .bench import app as bench
 from .cache import app as cache
 from .catalog import app as catalog
 from .convert import convert
@@ -79,6 +80,7 @@ for _command in (
     tune,
 ):
     app.command()(_command)
+app.add_typer(bench, name="bench")
 app.add_typer(cache, name="cache")
 app.add_typer(catalog, name="catalog")
 app.add_typer(profile, name="profile")

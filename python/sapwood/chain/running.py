@@ -1,0 +1,169 @@
+"""One run of a chain, in this process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .. import _core
+from .._border import core_errors
+from .._memory import memory_size
+from .._paths import is_url, single_file
+from ..compression import Compression
+from ..errors import KeyInFileError, UsageError
+from ..file import File
+from ..opening import open_spec
+from ..options import open_options
+from ..tree import Tree
+
+EMPTY = "empty:"
+FLAT = ".pds"
+Chain = Literal["read", "full"]
+
+
+@dataclass(frozen=True)
+class ChainReport:
+    """What a chain did.
+
+    Attributes:
+        events, batches: what went through it.
+        columns: branches that have data.
+        decoded_columns: those of which the values were deserialised.
+        encoded_columns: those of which the values were serialised again; all others are passed on as the
+            bytes that they came as. 0 of a chain that only reads.
+        read_bytes: compressed bytes of the events, as the source has them.
+        entry_bytes: bytes of the serialised events.
+        value_bytes: bytes of the values in memory.
+        written_bytes, written_objects: what went to the output; a file is one object.
+        seconds: from when the first events were asked for until the last ones were in their place.
+        decompress_seconds, deserialise_seconds, serialise_seconds, compress_seconds: processor time of
+            all threads together.
+    """
+
+    events: int
+    batches: int
+    columns: int
+    decoded_columns: int
+    encoded_columns: int
+    read_bytes: int
+    entry_bytes: int
+    value_bytes: int
+    written_bytes: int
+    written_objects: int
+    seconds: float
+    decompress_seconds: float
+    deserialise_seconds: float
+    serialise_seconds: float
+    compress_seconds: float
+
+    @property
+    def events_per_second(self) -> float:
+        """Events for each second that it took."""
+        return self.events / self.seconds if self.seconds else 0.0
+
+
+def run(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str] = "none",
+    *,
+    chain: Chain = "full",
+    lanes: int = 1,
+    threads: int | None = None,
+    batch: int = 144,
+    stripe_size: int | str | None = None,
+    group: bool = True,
+    compression: Compression | str | int | None = None,
+    entries: int | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> ChainReport:
+    """Takes events through the chain: read, decompress, deserialise; if it is full, also serialise,
+    compress, write.
+
+    What comes out has the bytes that went in: only the events of the tree, nothing that is beside it.
+
+    Args:
+        source: a file or URL and the tree in it, a dataset of stripes, a flat file (``.pds``), or
+            ``"empty:1000"``: so many events without columns.
+        output: ``"none"``, ``"sink"`` (stripes, of which every PUT is accepted and nothing kept), a ROOT file
+            (``.root``), a flat file (``.pds``), or where a new dataset of stripes is to be.
+        chain: ``"read"`` stops when the values are there; it has no output.
+        lanes: batches of events that are worked on at the same time.
+        threads: that the lanes share. Default: as in :func:`sapwood.open`.
+        batch: events of a batch.
+        stripe_size: bytes of the objects of a dataset, such as ``"512 kB"``; by default 512 KiB.
+        group: whether small products share objects.
+        compression: such as ``"zstd:4"``; by default ZSTD, level 5.
+        entries: events that are taken at most.
+        deadline: seconds that it may take; by default a year.
+        options: those of :func:`sapwood.open`.
+
+    Raises:
+        UsageError: the arguments make no sense, or there is a dataset already where one is to be written.
+        UnsupportedTypeError: something in the source cannot be carried.
+    """
+    opened = open_options(deadline, threads, options)
+    kind, place = _output(os.fspath(output))
+    if chain not in ("read", "full"):
+        raise UsageError(f"chain is 'read' or 'full', not {chain!r}")
+    running = {
+        "full": chain == "full",
+        "lanes": lanes,
+        "threads": opened.threads,
+        "batch": batch,
+        "entries": entries,
+        "compression": None if compression is None else Compression.of(compression).code,
+        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
+        "group": group,
+    }
+    text = os.fspath(source)
+    kept: Tree | None = None
+    if text.startswith(EMPTY):
+        core: Any = _events(text)
+    elif text.endswith(FLAT):
+        core = ("flat", text if is_url(text) else os.path.expanduser(text))
+    else:
+        kept = _tree(open_spec(single_file(source), opened))
+        core = (kept.file._core, kept.object_path.partition(";")[0])
+    try:
+        with core_errors():
+            done = _core.chain(
+                core, (kind, place), running, deadline=opened.deadline, options=opened.for_core()
+            )
+    finally:
+        if kept is not None:
+            kept.file.close()
+    return ChainReport(**done)
+
+
+def _output(text: str) -> tuple[str, str]:
+    """The kind of an output, and where it is.
+
+    >>> _output("none"), _output("a.root"), _output("s3://bucket/set")
+    (('none', ''), ('root', 'a.root'), ('stripes', 's3://bucket/set'))
+    """
+    if text in ("none", "sink"):
+        return text, ""
+    kind = "root" if text.endswith(".root") else "flat" if text.endswith(FLAT) else "stripes"
+    return kind, text if is_url(text) else os.path.expanduser(text)
+
+
+def _events(text: str) -> int:
+    number = text.removeprefix(EMPTY)
+    if not (number.isascii() and number.isdecimal()):
+        raise UsageError(f"an empty source is empty:1000, for 1000 events, not {text!r}")
+    return int(number)
+
+
+def _tree(found: Any) -> Tree:
+    """The tree that was named; of a file, its only one."""
+    if isinstance(found, Tree):
+        return found
+    if isinstance(found, File):
+        trees = {key.path for key in found.all_keys if key.class_name in ("TTree", "TNtuple", "TNtupleD")}
+        if len(trees) == 1:
+            return found.tree_at(trees.pop())
+        found.close()
+        raise KeyInFileError(f"there are {len(trees)} trees in {found.file_path}: name one after a colon")
+    raise UsageError(f"{found!r} is no tree")

@@ -1,0 +1,213 @@
+"""Chains at many points, each run in a process of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .._memory import memory_size
+from ..errors import UsageError
+from ..tune.tuning import machine
+from .running import EMPTY, Chain, ChainReport
+
+_DEADLINE = 3600.0
+
+
+@dataclass(frozen=True)
+class ChainPoint:
+    """What is measured: a source and an output, and how the chain runs."""
+
+    source: str
+    output: str
+    chain: Chain
+    batch: int
+    stripe_size: int
+    group: bool
+    lanes: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A point with all that was measured of it, or why that was not possible."""
+
+    point: ChainPoint
+    runs: tuple[ChainReport, ...] = ()
+    error: str = ""
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Events per second of each run."""
+        return tuple(one.events_per_second for one in self.runs)
+
+    @property
+    def rate(self) -> float:
+        """Events per second: the median of all runs; 0 if there is none."""
+        return statistics.median(self.rates) if self.runs else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        runs = [asdict(one) | {"events_per_second": one.events_per_second} for one in self.runs]
+        return {"point": asdict(self.point), "runs": runs, "error": self.error}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All measurements of a run, the machine, and when it was."""
+
+    measurements: tuple[Measurement, ...]
+    machine: dict[str, Any] = field(default_factory=dict)
+    date: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        told = {"machine": self.machine, "date": self.date}
+        return told | {"measurements": [one.to_dict() for one in self.measurements]}
+
+    def to_html(self) -> str:
+        """A page with charts and a table, which needs no network."""
+        from .page import page
+
+        return page(self)
+
+
+def measure(
+    sources: Sequence[str],
+    outputs: Sequence[str] = ("none",),
+    *,
+    chains: Sequence[Chain] = ("read", "full"),
+    batches: Sequence[int] = (144,),
+    stripe_sizes: Sequence[int | str] = ("512 KiB",),
+    group: Sequence[bool] = (True,),
+    lanes: Sequence[int] = (1,),
+    threads: Sequence[int] = (1,),
+    entries: int | None = None,
+    compression: str | None = None,
+    repeats: int = 1,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> Sweep:
+    """Runs the chain at all points, each in a process of its own; in rounds, so that what else the machine
+    does meets all of them.
+
+    A chain that only reads has no output, and is measured once for each source. Datasets are written below
+    the output, each at a place of its own, ``0001`` and so on, and stay there; files are written over.
+
+    Args:
+        sources, outputs: as of :func:`sapwood.chain.run`.
+        chains, batches, stripe_sizes, group, lanes, threads: the points are all of their combinations;
+            sizes of stripes and groups matter to datasets only.
+        entries, compression: as of :func:`sapwood.chain.run`.
+        repeats: runs of each point.
+        tell: called with the number of runs that are done, and of all.
+
+    Returns:
+        A measurement for each point; one that failed says why.
+    """
+    points = _points(sources, outputs, chains, batches, stripe_sizes, group, lanes, threads)
+    if repeats < 1:
+        raise UsageError("each point is measured at least once")
+    runs: dict[ChainPoint, list[ChainReport]] = {point: [] for point in points}
+    errors: dict[ChainPoint, str] = {}
+    numbers = itertools.count(1)
+    for done, (_, point) in enumerate(itertools.product(range(repeats), points), 1):
+        if point not in errors:
+            place = _place(point.output, numbers)
+            told = {"entries": entries, "compression": compression}
+            result = _measured({**asdict(point), **told, "output": place})
+            if isinstance(result, str):
+                errors[point] = result
+            else:
+                runs[point].append(result)
+        tell(done, repeats * len(points))
+    found = (Measurement(point, tuple(runs[point]), errors.get(point, "")) for point in points)
+    return Sweep(tuple(found), machine(max(threads)), time.strftime("%Y-%m-%d %H:%M"))
+
+
+def save(found: Sweep, path: Path) -> None:
+    """Writes the page, or JSON if the name says so; whole, or not at all."""
+    is_json = path.suffix.lower() == ".json"
+    text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n" if is_json else found.to_html()
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _points(
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    chains: Sequence[Chain],
+    batches: Sequence[int],
+    stripe_sizes: Sequence[int | str],
+    group: Sequence[bool],
+    lanes: Sequence[int],
+    threads: Sequence[int],
+) -> list[ChainPoint]:
+    """All combinations that differ."""
+    every = (
+        sources,
+        outputs,
+        chains,
+        batches,
+        [memory_size(size) for size in stripe_sizes],
+        group,
+        lanes,
+        threads,
+    )
+    if not all(every):
+        raise UsageError("there is nothing to measure: name at least one of each")
+    points: dict[ChainPoint, None] = {}
+    for source, output, chain, batch, size, grouped, lane, thread in itertools.product(*every):
+        to = "none" if chain == "read" or source.startswith(EMPTY) else output
+        striped = to == "sink" or is_dataset_output(to)
+        first = (every[4][0], group[0])
+        size, grouped = (size, grouped) if striped else first
+        points[ChainPoint(source, to, chain, batch, size, grouped, lane, thread)] = None
+    return list(points)
+
+
+def is_dataset_output(output: str) -> bool:
+    """Whether an output is where a dataset is to be."""
+    return output not in ("none", "sink") and not output.endswith((".root", ".pds"))
+
+
+def _place(output: str, numbers: itertools.count[int]) -> str:
+    """Where a run writes: datasets below the output, at the first number that is free there."""
+    if not is_dataset_output(output):
+        return output
+    place = f"{output.rstrip('/')}/{next(numbers):04}"
+    while os.path.exists(place):
+        place = f"{output.rstrip('/')}/{next(numbers):04}"
+    return place
+
+
+def _measured(task: dict[str, Any]) -> ChainReport | str:
+    """Runs a chain in a process of its own; what it did, or why it failed."""
+    environment = {**os.environ, "SAPWOOD_THREADS": str(task["threads"])}
+    command = [sys.executable, "-m", "sapwood.chain.child"]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=_DEADLINE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {_DEADLINE:.0f} s"
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        return lines[-1] if lines else f"ended with status {done.returncode}"
+    return ChainReport(**json.loads(done.stdout.splitlines()[-1]))
