@@ -382,6 +382,20 @@ class Column:
     length: int
     buffers: list[NDArray[np.generic]]
 
+def chain(
+    source: int | tuple[File, str] | tuple[str, str],
+    output: tuple[str, str],
+    running: dict[str, Any],
+    *,
+    deadline: float | None = None,
+    options: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Run a processing chain; the fields of `sapwood.chain.ChainReport`.
+
+    source: events without columns, an open file and the path of its tree, or ("flat", url). output: none, sink,
+    stripes, root or flat, and where. running: full, lanes, threads, batch, entries, compression, stripe_size, group.
+    """
+
 def repack(
     inputs: Sequence[File | tuple[str, dict[str, Any]]],
     target: Any,
