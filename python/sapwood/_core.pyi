@@ -392,8 +392,9 @@ def chain(
 ) -> dict[str, Any]:
     """Run a processing chain; the fields of `sapwood.chain.ChainReport`.
 
-    source: events without columns, an open file and the path of its tree, or ("flat", url). output: none, sink,
-    stripes, root or flat, and where. running: full, lanes, threads, batch, entries, compression, stripe_size, group.
+    source: events without columns, an open file and its tree's path, or ("flat", url). output: none, sink,
+    stripes, root or flat, and where. running: full, lanes, threads, batch, entries, compression, stripe_size,
+    group.
     """
 
 def repack(
