@@ -170,7 +170,10 @@ class _Reasoning:
         if left is None or right is None:
             return Truth(self.all, self.all)
         # A constant takes on the type of the column in some libraries, and widens it in others.
-        found = [_compare(op, *pair) for pair in ((left, right), (_strong(left), _strong(right)))]
+        try:
+            found = [_compare(op, *pair) for pair in ((left, right), (_strong(left), _strong(right)))]
+        except (ArithmeticError, TypeError, ValueError):
+            return Truth(self.all, self.all)
         true, false = (found[0].true | found[1].true, found[0].false | found[1].false)
         return Truth(np.broadcast_to(true, self.all.shape), np.broadcast_to(false, self.all.shape))
 

@@ -1,0 +1,106 @@
+"""A cut of 1 % of a dataset, with what is known of its stripes and without, near and far.
+
+    python bench/stripe_cuts.py --data DIR [--markdown FILE] [--json FILE]
+
+The events are NanoAOD-like, in the order of their luminosity blocks, of which there are 400. The same cut is
+written twice: as a comparison, which passes over batches by the least and the greatest values in them; and
+with arithmetic, of which nothing follows, so that the column is read first and tells where to look. Each run
+is a process of its own; readers take turns; figures are medians. The store is versitygw, on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from remote_servers import Far
+from stripe import DATASET, NAME, ROUND_TRIP_MS, TREE, Run, run, stripe_writer, through
+from stripe_servers import object_store
+
+COLUMNS = ("Jet_pt", "Jet_eta", "Muon_pt", "MET_pt")
+CUTS = {
+    "what is known of stripes": "(luminosityBlock >= 200) & (luminosityBlock < 204)",
+    "the column, read first": "(luminosityBlock * 1 >= 200) & (luminosityBlock * 1 < 204)",
+    "no cut": "",
+}
+PROGRAM = """
+import json, resource, sys, time, awkward, numpy, sapwood
+opening, (url, cut, *columns) = sapwood.open, sys.argv[1:]
+begin = time.perf_counter()
+tree = opening(url)
+before = tree.file.report()
+count = len(tree.arrays(columns, cut or None))
+seconds = time.perf_counter() - begin
+after = tree.file.report()
+names = ("requests", "fetched_bytes", "excluded_entries", "excluded_clusters")
+told = {name: getattr(after, name) for name in names}
+print(json.dumps({"seconds": seconds, "entries": count, **told}), flush=True)
+sys.stdin.read()
+"""
+
+
+def reader(cut: str, url: str) -> list[str]:
+    return [sys.executable, "-c", PROGRAM, url, cut, *COLUMNS]
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    with object_store("versitygw") as store:
+        url, variables = f"s3://data/{DATASET}", store.server.variables
+        run(stripe_writer("create", url, str(options.data / f"{NAME}.root"), TREE), variables)
+        found: dict[str, dict[str, list[Run]]] = {name: {"near": [], "far": []} for name in CUTS}
+        for _ in range(options.repeats):
+            for name, cut in CUTS.items():
+                found[name]["near"].append(run(reader(cut, url), variables))
+
+                def far(far: Far, cut: str = cut) -> list[str]:
+                    return reader(cut, far.url(DATASET))
+
+                found[name]["far"].append(through(store.remote, far))
+        return {"cpus": os.cpu_count(), "cuts": CUTS, "runs": found}
+
+
+def table(measured: dict[str, Any]) -> str:
+    lines = [
+        f"| by | entries | passed over | requests | MB | seconds, near | at {ROUND_TRIP_MS} ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, runs in measured["runs"].items():
+        median = partial(_median, runs["near"])
+        batches = f"{int(median('excluded_clusters'))} batches"
+        numbers = [f"{int(median('entries')):,}", batches, f"{int(median('requests')):,}"]
+        numbers += [f"{median('fetched_bytes') / 1e6:.2f}", f"{median('seconds'):.3f}"]
+        lines.append(f"| {name} | {' | '.join(numbers)} | {_median(runs['far'], 'seconds'):.2f} |")
+    return "\n".join(lines)
+
+
+def _median(runs: list[Run], name: str) -> float:
+    return float(statistics.median(one[name] for one in runs))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = os.environ.get("SAPWOOD_BENCH_DATA")
+    parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    options = parser.parse_args()
+    measured = measure(options)
+    text = table(measured)
+    print(text)
+    if options.json:
+        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+    if options.markdown:
+        options.markdown.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
