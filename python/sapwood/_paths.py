@@ -17,6 +17,9 @@ from .errors import FileNotFoundError, UsageError
 FileLike: TypeAlias = "str | os.PathLike[str] | Any"
 """A path or URL, or an object that has ``read`` and ``seek``, or bytes."""
 
+CATALOGUED = "catalog:"
+"""Before the name of a dataset in the catalogue of this user."""
+
 # The rule that this field is used to: only ".root:" or ".root.1:" ends a file's name; so do metalinks here.
 _FILE_AND_OBJECT = re.compile(r"(.+\.(?:root(?:\.[0-9]+)?|meta4|metalink)):(.*)", re.IGNORECASE | re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

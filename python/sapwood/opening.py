@@ -7,13 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ._paths import FileSpec, is_url, single_file
+from ._paths import CATALOGUED, FileSpec, is_url, single_file
 from .errors import UsageError
 from .file import File
 from .options import OpenOptions, open_options
-
-CATALOGUED = "catalog:"
-"""Before the name of a dataset in the catalogue of this user."""
 
 
 def open(
@@ -77,7 +74,10 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     """Opens what a :class:`FileSpec` describes."""
     where = spec.file
     if isinstance(where, str) and where.startswith(CATALOGUED):
-        where, options = _catalogued(where, options)
+        from .stripe._logs import catalogued
+
+        where, log = catalogued(where)
+        options = replace(options, log=options.log or log)
     elif isinstance(where, str) and not is_url(where):
         where = os.path.expanduser(where)
     file = File(where, options)
@@ -89,18 +89,6 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
     except BaseException:
         file.close()
         raise
-
-
-def _catalogued(where: str, options: OpenOptions) -> tuple[str, OpenOptions]:
-    """The place of a dataset that the catalogue of this user has, and how it is opened."""
-    from .catalog import Catalog
-
-    name, at, version = where.removeprefix(CATALOGUED).partition("@")
-    with Catalog() as catalog:
-        place, found = catalog.place(name)
-    if options.log is None:
-        options = replace(options, **found)
-    return place + at + version, options
 
 
 def _at_version(where: Any, version: int | str | None, as_of: datetime | float | None) -> str:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._border import core_errors
 from .._memory import memory_size
-from .._paths import is_url, several_files, single_file
+from .._paths import CATALOGUED, is_url, several_files, single_file
 from ..compression import Compression
 from ..errors import UsageError
 from ..options import OpenOptions, open_options
 from ._describe import _place, describe, log
 from ._events import find, select
-from ._logs import Log, log_of
+from ._logs import Log, catalogued, log_of
 from ._statistics import Statistics, excluded, statistics
 
 if TYPE_CHECKING:
@@ -451,10 +451,15 @@ def open(
 ) -> Dataset:
     """A dataset that is there, to be changed and cared for; :func:`sapwood.open` reads it.
 
+    One that is in the catalogue of this user may be named: ``"catalog:ttbar"``.
+
     Raises:
         FileNotFoundError: if there is none.
     """
     asked = open_options(deadline, threads, options)
+    if isinstance(url, str) and url.startswith(CATALOGUED):
+        url, known = catalogued(url)
+        log = log or known
     place = _place(url)
     database = log_of(log, place, asked)
     with core_errors():

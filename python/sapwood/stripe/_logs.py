@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 from .. import _core
 from .._border import core_errors
+from .._paths import CATALOGUED
 from ..errors import FileNotFoundError
 from ..options import OpenOptions
 
@@ -36,6 +37,20 @@ def log_of(log: Log, place: str, options: OpenOptions, *, tree: str | None = Non
     if identity is None:
         raise FileNotFoundError(f"there is no dataset at {store.url}", url=store.url)
     return DatabaseLog(log, identity)
+
+
+def catalogued(name: str) -> tuple[str, Log]:
+    """The place of a dataset in the catalogue of this user, with the version that is named, and its log.
+
+    Args:
+        name: ``"catalog:NAME"``, or ``"catalog:NAME@v12"``.
+    """
+    from ..catalog import Catalog
+
+    name, at, version = name.removeprefix(CATALOGUED).partition("@")
+    with Catalog() as catalog:
+        place, found = catalog.place(name)
+    return place + at + version, found.get("log")
 
 
 def without_version(path: str) -> str:
