@@ -229,13 +229,18 @@ impl Home {
         }
         let format = Format::read(&*self.store, deadline).await?;
         let missing = |message: &str| Error::new(ErrorKind::NotFound, message).url(self.url());
+        let here = self.log.url() == self.store.url();
         Err(match format {
             None => missing("there is no dataset here"),
-            Some(format) if format.log_elsewhere => {
+            Some(format) if format.log_elsewhere && here => {
                 missing("the log of this dataset is not in its store").hint(NAME_LOG)
             }
-            Some(_) => missing("the dataset here has no version: it was not created to the end")
-                .hint(CREATE_AGAIN),
+            Some(format) if !format.log_elsewhere && !here => {
+                missing("the log of this dataset is in its store").hint("open it without another log")
+            }
+            Some(_) => {
+                missing("the dataset here has no version: it was not created to the end").hint(CREATE_AGAIN)
+            }
         })
     }
 
