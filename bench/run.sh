@@ -36,6 +36,7 @@ for part in $parts; do
     stripe)
         inputs=$inputs,nano_zstd5,edm_zlib5,xaod_zlib5
         install XRootD xrootd
+        install sqlalchemy 'sqlalchemy>=2' 'psycopg[binary]'
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
     write | repack) inputs=$inputs,nano_zstd5 ;;
@@ -63,9 +64,12 @@ done
 for part in $parts; do
     plot=
     [ "$part" != learned ] || plot="--plot docs/images/learned.svg"
-    [ "$part" != studies ] || plot="--plots docs/images"
+    [ "$part" != studies ] || plot="--plots docs/images --only ${STUDIES:-nano,cms2015,atlas2018}"
     "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
 done
+case " $parts " in
+*" stripe "*) "$python" bench/stripe_races.py --markdown "$results/stripe_races.md" --json "$results/stripe_races.json" ;;
+esac
 case " $parts " in
 *" stripe "*) "$python" bench/stripe_sizes.py --markdown "$results/stripe_layouts.md" --json "$results/stripe_layouts.json" ;;
 esac

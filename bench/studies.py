@@ -4,7 +4,7 @@
     python bench/studies.py [--only nano,cms2015,atlas2018] [--plots docs/images] [--markdown studies.md]
 
 The reports go beside the file of `--markdown`, and so do the tables for the documents. A run that is stopped
-goes on where it was.
+goes on where it was. `make bench-studies STUDIES=cms2015` measures one, and puts its tables in their place.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sapwood import tune
 from sapwood.layout import human_bytes
@@ -24,7 +26,7 @@ from sapwood.tune.charts import standalone
 from sapwood.tune.figures import charts
 from sapwood.tune.points import ALL
 
-MINUTES_AT_MOST = 20
+MINUTES_AT_MOST = 15
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Run:
     variants: tuple[tuple[str, str], ...] = ()
     sample: int | None = None
     repeats: int = 2
-    budget: float = 60.0 * (MINUTES_AT_MOST - 3)
+    budget: float = 60.0 * (MINUTES_AT_MOST - 2)
 
 
 RUNS = {
@@ -79,7 +81,10 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
     # On a machine that does other work the seconds of processors are steady, those of the clock are not.
     found = replace(found, clock="cpu_seconds")
     tune.save(found, folder / f"{name}.html")
+    # What is measured the next time is measured anew: only a run that was stopped goes on.
+    shutil.rmtree(folder / f"{name}.work", ignore_errors=True)
     seconds = time.monotonic() - begin
+    found.machine["minutes"] = round(seconds / 60, 1)
     whole = "" if found.is_whole else ", not all in this time"
     print(f"{name}: {len(found.points)} layouts in {seconds:.0f} s{whole}", file=sys.stderr, flush=True)
     return found
@@ -95,13 +100,28 @@ def tables(name: str, found: tune.Tuning) -> Iterator[tuple[str, str]]:
     yield f"{name}_subject", subject(found)
 
 
+def note(told: dict[str, dict[str, Any]]) -> str:
+    """What is to be known of the tables, if they are not of whole runs."""
+    short = [name for name, run in told.items() if not run["complete"] or run["sample_was_chosen"]]
+    if not short:
+        return ""
+    why = "of smaller samples, or not all that was planned was measured"
+    return f"!!! note\n    {', '.join(short)}: {why}. Sizes are exact; seconds of processors are uncertain."
+
+
 def subject(found: tune.Tuning) -> str:
     """On what and where it was measured."""
     told, machine = found.subject, found.machine
     size = human_bytes(told["uncompressed_bytes"])
     parts = f"{told['entries']:,} entries ({size} before compression), {len(found.points)} layouts"
     threads = "1 thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
-    return f"Measured on {parts}; {threads}, {machine['processor']}, {machine['cores']} cores."
+    repeats = sorted({len(one.writes) for one in found.points if one.is_whole})
+    often = " or ".join("once" if number == 1 else f"{number} times" for number in repeats)
+    left_out = "" if found.is_whole else " (what the time did not suffice for is left out)"
+    return (
+        f"Measured on {parts}, each {often}{left_out}, in {machine['minutes']} minutes, {found.date}; "
+        f"{threads}, {machine['processor']}, {machine['cores']} cores."
+    )
 
 
 def findings(found: tune.Tuning) -> Iterator[str]:
@@ -160,15 +180,18 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    texts, told = [], {}
+    texts = []
+    # What was measured before of the other runs stays.
+    told = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     for name in options.only:
         found = measured(name, RUNS[name], options)
-        told[name] = found.to_dict()
+        told[name] = {**found.to_dict(), "sample_was_chosen": options.sample is not None}
         for place, text in tables(name, found):
             (options.out / f"{place}.md").write_text(text + "\n", encoding="utf-8")
             texts.append(f"## {place}\n\n{text}\n")
         if options.plots:
             plot(name, found, options.plots)
+    (options.out / "studies_note.md").write_text(note(told) + "\n", encoding="utf-8")
     if options.markdown:
         options.markdown.write_text("\n".join(texts), encoding="utf-8")
     if options.json:
