@@ -169,3 +169,10 @@ def test_a_catalogue_of_the_second_version_learns_of_logs(tmp_path: Path, events
         connection.execute("UPDATE sapwood_catalog SET version = 2")
     with Catalog(path) as catalogue:
         assert catalogue.refresh()[0].error is None and catalogue.place("events") == (str(place), {})
+
+
+def test_a_log_that_is_not_the_one_of_the_dataset_is_told_so(
+    dataset: stripe.Dataset, tmp_path: Path, database: str
+) -> None:
+    with pytest.raises(FileNotFoundError, match="log of this dataset is in its store"):
+        stripe.open(dataset.url, log=database)
