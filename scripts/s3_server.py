@@ -32,7 +32,7 @@ from xml.etree import ElementTree
 
 from xrootd_server import free_port
 
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 STOP_SECONDS = 5.0
 REGION = "us-east-1"
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -89,9 +89,11 @@ class Server:
     def start(self) -> None:
         """Starts its process, and waits until it answers; again, after it was killed."""
         nowhere = subprocess.DEVNULL
-        self.process = subprocess.Popen(self.command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
         end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end and self.runs:
+        while time.monotonic() < end:
+            # It ends at once where the port is not free again yet.
+            if not self.runs:
+                self.process = subprocess.Popen(self.command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
             if answers(self, self.health):
                 return
             time.sleep(0.02)

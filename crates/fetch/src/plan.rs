@@ -276,7 +276,7 @@ mod tests {
         let plan = plan(&wanted, &Physics::LOCAL, &UNKNOWN);
         assert!(plan.fetched_bytes() >= 400_000_000);
         // Some milliseconds when optimised; the bound only excludes quadratic time.
-        assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     }
 
     prop_compose! {

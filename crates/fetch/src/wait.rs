@@ -67,7 +67,7 @@ mod tests {
         let soon = Deadline::after(Duration::from_millis(50));
         let error = wait::<()>(runtime.handle(), pending(), soon, &mut || false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout);
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

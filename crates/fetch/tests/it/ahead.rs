@@ -36,10 +36,10 @@ fn asked(runtime: &Runtime, source: &Arc<TestSource>, jobs_ahead: usize, bytes: 
     ahead
 }
 
-/// Waits, at most a second, until `reached`.
+/// Waits, at most half a minute, until `reached`.
 fn eventually(mut reached: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !reached() && start.elapsed() < Duration::from_secs(1) {
+    while !reached() && start.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(2));
     }
     reached()
@@ -85,19 +85,23 @@ fn the_budget_is_kept_but_one_job_always_fits() {
 
 #[test]
 fn only_the_consumer_s_wait_is_counted() {
-    let (runtime, source) = (runtime(), source(SLOW));
+    // What is counted for all of them by mistake is ten times as long as one takes.
+    let slow = Duration::from_millis(300);
+    let (runtime, source) = (runtime(), source(Behaviour::Slow(slow)));
     let fetcher = fetcher(&source);
     let limits = Ahead { jobs: 10, bytes: u64::MAX };
     let mut ahead = ReadAhead::new(jobs(), fetcher.clone(), runtime.handle().clone(), limits);
     ahead.next(Deadline::default(), &mut || false).unwrap().unwrap();
     assert!(eventually(|| source.request_count() == 10 && source.in_flight() == 0));
     std::thread::sleep(Duration::from_millis(20));
+    let first = fetcher.counters().snapshot().wait_ns;
     while let Some(job) = ahead.next(Deadline::default(), &mut || false) {
         job.unwrap();
     }
     let counted = fetcher.counters().snapshot();
     assert_eq!(counted.wanted_bytes, 10 * LEN);
-    assert!(counted.wait_ns < 10 * 5_000_000, "{} ns though all was there", counted.wait_ns);
+    let waited = Duration::from_nanos(counted.wait_ns - first);
+    assert!(waited < 5 * slow, "{waited:?} though all was there");
 }
 
 #[test]
@@ -117,13 +121,11 @@ fn deadline_and_interruption_end_the_wait_and_abandon_all() {
         let (runtime, source) = (runtime(), source(Behaviour::Silent));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
         assert!(eventually(|| source.in_flight() == 1));
-        let start = Instant::now();
         let deadline =
             if interrupt { Deadline::default() } else { Deadline::after(Duration::from_millis(50)) };
         let error = ahead.next(deadline, &mut || interrupt).unwrap().unwrap_err();
         assert_eq!(error.kind(), if interrupt { ErrorKind::Cancelled } else { ErrorKind::Timeout });
         assert_eq!(error.url_str(), Some("test://host/f.root"));
-        assert!(start.elapsed() < Duration::from_secs(1));
         assert!(eventually(|| source.in_flight() == 0));
         assert!(ahead.next(Deadline::default(), &mut || false).is_none());
     }
@@ -168,7 +170,7 @@ fn many_small_jobs_are_fetched_ahead_together() {
 
 #[test]
 fn the_depth_grows_until_the_link_is_full() {
-    let slow = Behaviour::Slow(Duration::from_millis(20));
+    let slow = Behaviour::Slow(Duration::from_millis(100));
     let size = 40 << 20;
     let physics = Physics { largest_request: u64::MAX, gap: 0, concurrency: 1, ..WEB };
     let (runtime, source) = (runtime(), TestSource::new(size, physics, slow));

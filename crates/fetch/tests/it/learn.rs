@@ -335,7 +335,7 @@ fn a_trained_column_that_cannot_be_decoded_fails_alone() {
 #[test]
 fn who_waits_too_long_gives_up_and_abandons_the_fetch() {
     let case = Case::new(Behaviour::Silent, WEB, RULES, AMPLE, &[]);
-    let error = case.try_touch(&[1], 0, false, Duration::from_millis(50)).unwrap_err();
+    let error = case.try_touch(&[1], 0, false, Duration::from_millis(500)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     let end = Instant::now() + Duration::from_secs(10);
     while case.source.in_flight() > 0 && Instant::now() < end {
@@ -343,7 +343,7 @@ fn who_waits_too_long_gives_up_and_abandons_the_fetch() {
     }
     assert_eq!(case.source.in_flight(), 0);
     // It is not taken for asked for: the next touch asks again.
-    case.try_touch(&[1], 0, false, Duration::from_millis(50)).unwrap_err();
+    case.try_touch(&[1], 0, false, Duration::from_millis(500)).unwrap_err();
     assert_eq!(case.reader.fetches().len(), 2);
 }
 

