@@ -1,0 +1,120 @@
+"""Races of many writers for one dataset, and its state machine for long: nothing is lost, no log has holes.
+
+    python bench/stripe_races.py [--rounds 1000] [--markdown races.md] [--json races.json]
+
+Sixteen writers create the same entry of a log, or the same object, in each round: exactly one is told that
+it did, and what it wrote is kept. Logs lie in databases, objects in memory, in a directory, and behind
+gateways of real servers, where these are installed. These tests are too long for `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from sapwood.catalog import DatabaseLog
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
+import postgres_server
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+WRITERS = 16
+LONGEST_SECONDS = 3600
+"""Nothing here takes longer."""
+CARGO = (
+    (
+        "16 writers: 1,000 races for one entry, 1,050 rounds of commits",
+        "stripe",
+        "it",
+        "a_thousand_races",
+    ),
+    ("state machine with crashes: 200 runs of 100 steps", "stripe", "it", "reads_back_exactly_for_long"),
+    ("versitygw: 16 writers race for one object", "source", "cloud", "a_real_server_keeps_the_contract"),
+    ("radosgw, two gateways: the same", "source", "cloud", "ceph_keeps_the_contract"),
+)
+
+
+def race(url: str, rounds: int) -> None:
+    """All create the same entry: one is told that it did, and its entry stays."""
+    with ExitStack() as stack:
+        logs = [stack.enter_context(DatabaseLog(url, "races")) for _ in range(WRITERS)]
+        pool = stack.enter_context(ThreadPoolExecutor(WRITERS))
+        for number in range(1, rounds + 1):
+            barrier = threading.Barrier(WRITERS)
+
+            def create(writer: int, number: int = number, barrier: threading.Barrier = barrier) -> bool:
+                barrier.wait(60)
+                return logs[writer].create(number, b"writer %d" % writer)
+
+            told = list(pool.map(create, range(WRITERS)))
+            if told.count(True) != 1:
+                raise SystemExit(f"{told.count(True)} writers were told that they made entry {number}")
+            if logs[0].read(number) != b"writer %d" % told.index(True):
+                raise SystemExit(f"entry {number} is not of the writer who was told so")
+        if logs[0].newest() != (rounds, logs[0].read(rounds)):
+            raise SystemExit("the log has another length")
+
+
+def databases(rounds: int) -> Iterator[tuple[str, float]]:
+    """The logs in databases, and the seconds that they took."""
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        race(f"{folder}/log.sqlite", rounds)
+        yield f"log in SQLite: 16 writers, {rounds:,} races for one entry", time.monotonic() - begin
+    if lack := postgres_server.missing():
+        print(f"left out: {lack}", file=sys.stderr)
+        return
+    with postgres_server.postgres_server() as server, server.database() as url:
+        begin = time.monotonic()
+        race(url, rounds)
+        yield f"log in PostgreSQL: 16 writers, {rounds:,} races for one entry", time.monotonic() - begin
+
+
+def tests(rounds: int) -> Iterator[tuple[str, float]]:
+    """The long tests of the crates, and their seconds."""
+    environment = {**os.environ, "SAPWOOD_TEST_ROUNDS": str(rounds)}
+    for name, crate, target, test in CARGO:
+        command = ["cargo", "--locked", "test", "--quiet", "-p", f"sapwood-{crate}", "--test", target]
+        subprocess.run([*command, "--no-run"], check=True, cwd=REPOSITORY)
+        begin = time.monotonic()
+        chosen = [*command, "--", test, "--include-ignored"]
+        subprocess.run(chosen, check=True, cwd=REPOSITORY, env=environment, timeout=LONGEST_SECONDS)
+        yield name, time.monotonic() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=1000, help="races for one entry or object")
+    parser.add_argument("--markdown", type=Path, help="where the table is written")
+    parser.add_argument("--json", type=Path, help="where the figures are written")
+    options = parser.parse_args()
+    rows: list[tuple[str, float]] = []
+    for part in (databases, tests):
+        for name, seconds in part(options.rounds):
+            print(f"{seconds:8.1f} s  {name}", flush=True)
+            rows.append((name, seconds))
+    lines = ["| nothing was lost, no hole, one winner each | s |", "| --- | ---: |"]
+    lines += [f"| {name} | {seconds:.0f} |" for name, seconds in rows]
+    if options.markdown:
+        options.markdown.write_text("\n".join(lines) + "\n")
+    if options.json:
+        figures: dict[str, Any] = dict(rows)
+        options.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
