@@ -1,6 +1,7 @@
 //! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
 
 use crate::consolidate::{Consolidated, consolidate};
+use crate::receipt::{Receipt, receive};
 use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -48,6 +49,11 @@ pub enum Change {
         /// The entries.
         segments: Vec<NewSegment>,
     },
+    /// What workers have stored, behind all other entries; jobs that are there already are passed over.
+    Receive {
+        /// What they handed back.
+        receipts: Vec<Receipt>,
+    },
     /// A product for entries that are there: added, or in place of what they have.
     Put {
         /// The product.
@@ -83,7 +89,7 @@ impl Change {
     /// The word for it in the log.
     pub fn operation(&self) -> &'static str {
         match self {
-            Change::Append { .. } => "append",
+            Change::Append { .. } | Change::Receive { .. } => "append",
             Change::Put { replace: false, .. } => "add",
             Change::Put { replace: true, .. } => "replace",
             Change::Drop { .. } => "drop",
@@ -102,6 +108,10 @@ impl Change {
                 format!("{entries} entries in {} segments", segments.len())
             }
             Change::Put { product, lists, .. } => format!("{} in {} segments", product.name, lists.len()),
+            Change::Receive { receipts } => {
+                let entries = receipts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.entries()));
+                format!("{entries} entries of {} jobs", receipts.len())
+            }
             Change::Drop { products } => products.join(", "),
             Change::Restore { version } => format!("version {version}"),
             Change::Consolidate { segments } => {
@@ -109,6 +119,14 @@ impl Change {
                 format!("{old} segments into {}", segments.len())
             }
             Change::AddBase { url } => url.clone(),
+        }
+    }
+
+    /// Whether a version has it already.
+    pub(crate) fn is_in(&self, snapshot: &Snapshot) -> bool {
+        match self {
+            Change::Receive { receipts } => receipts.iter().all(|one| snapshot.jobs.contains_key(&one.job)),
+            _ => false,
         }
     }
 
@@ -126,6 +144,7 @@ impl Change {
         let mut next = Snapshot { id: Id::random(), parent: Some(tip.id), made, ..tip.clone() };
         match self {
             Change::Append { products, segments } => append(base, &mut next, products, segments, version)?,
+            Change::Receive { receipts } => receive(&mut next, receipts)?,
             Change::Put { product, lists, replace } => {
                 put(base, &mut next, product, lists, (*replace, version))?
             }
@@ -361,7 +380,7 @@ fn restore(base: &Snapshot, next: &mut Snapshot, old: Option<&Snapshot>, version
         return Err(conflict("there is a newer version, whose changes would be lost"));
     }
     // Places keep their numbers; what was given a number later keeps it from being given again.
-    (next.schemas, next.products, next.segments) =
-        (old.schemas.clone(), old.products.clone(), old.segments.clone());
+    (next.schemas, next.products, next.segments, next.jobs) =
+        (old.schemas.clone(), old.products.clone(), old.segments.clone(), old.jobs.clone());
     Ok(())
 }

@@ -21,6 +21,7 @@ pub mod keys;
 mod layout;
 mod list;
 mod log;
+mod receipt;
 mod record;
 mod snapshot;
 mod stripe;
@@ -30,8 +31,9 @@ pub use change::{Change, NewProduct, NewSegment};
 pub use check_log::check_log;
 pub use consolidate::Consolidated;
 pub use dataset::{
-    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format, Fragments,
-    GcOptions, Keep, Lease, LeaseKind, Leased, Tag, Verified, VerifyOptions, Version, Wrong, probe,
+    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format,
+    Fragments, GcOptions, Keep, Lease, LeaseKind, Leased, RECEIPTS_LAST, Tag, Verified, VerifyOptions,
+    Version, Wrong, probe,
 };
 pub use envelope::{Envelope, Kind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
@@ -39,6 +41,7 @@ pub use id::{Id, Ids};
 pub use layout::{Layout, LayoutOptions, Planned, plan};
 pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
 pub use log::{Entry, Log, ObjectLog};
+pub use receipt::Receipt;
 pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef, Used};
 pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
 pub use wire::checksum;

@@ -28,6 +28,9 @@ pub struct Snapshot {
     /// The highest numbers that were ever given.
     #[serde(default)]
     pub used: Used,
+    /// Jobs whose receipts are in it, and which attempt of each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub jobs: BTreeMap<String, u32>,
     /// How it came to be.
     pub made: Made,
 }
@@ -85,7 +88,7 @@ impl Snapshot {
     }
 
     /// That numbers name what there is, and counts can be added up.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let entries = self.segments.iter().try_fold(0u64, |sum, segment| sum.checked_add(segment.entries));
         entries.ok_or("has more entries than can be counted")?;
         let schemas = distinct(self.schemas.iter().map(|schema| schema.id), "schemas")?;

@@ -83,6 +83,10 @@ impl Dataset {
         let (mut tip, mut slot) = (self.clone(), None);
         for lost in 0..TRIES {
             let begin = Instant::now();
+            if change.is_in(&tip.snapshot) {
+                let version = tip.entry.n;
+                return Ok(Committed { dataset: tip, version, already: true });
+            }
             let n = tip.entry.n + 1;
             let made = Made { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
             if let Some(old) = &old {

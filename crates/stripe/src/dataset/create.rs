@@ -8,6 +8,7 @@ use crate::{Id, Kind, Made, Snapshot, Used, keys, seal, unseal};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::{Created, Store};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a dataset says of itself, once.
@@ -93,6 +94,7 @@ impl Dataset {
             segments: Vec::new(),
             bases: Vec::new(),
             used: Used::default(),
+            jobs: BTreeMap::new(),
             made: made.clone(),
         };
         place.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;

@@ -12,6 +12,7 @@ mod gc;
 mod leases;
 mod probe;
 mod reach;
+mod receive;
 mod tags;
 mod verify;
 
@@ -24,6 +25,7 @@ pub use fragments::Fragments;
 pub use gc::{Collected, GcOptions};
 pub use leases::{Lease, LeaseKind, Leased};
 pub use probe::probe;
+pub use receive::RECEIPTS_LAST;
 pub use tags::Tag;
 pub use verify::{Verified, VerifyOptions, Wrong};
 

@@ -1,6 +1,7 @@
 //! Whether a store keeps what commits build upon: of all who create an object, one is told that it did.
 
 use crate::Id;
+use crate::record::found;
 use bytes::Bytes;
 use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
@@ -35,9 +36,11 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
             ))
     };
     let (one, other) = (Bytes::from_static(b"first"), Bytes::from_static(b"second"));
-    let created = store.create(first, one.clone(), deadline).await?;
-    if matches!(created, Created::Exists) {
-        return refused("it says that an object exists which nobody wrote");
+    match store.create(first, one.clone(), deadline).await? {
+        Created::Done => {}
+        Created::Exists => return refused("it says that an object exists which nobody wrote"),
+        // Nothing follows from an answer that was lost.
+        Created::Unclear(error) => return Err(error),
     }
     let again = store.create(first, other, deadline).await?;
     if matches!(again, Created::Done) || store.get(first, None, deadline).await? != one {
@@ -55,10 +58,10 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
             .filter_map(|(end, content)| matches!(end, Created::Done).then_some(content))
             .collect();
         let unclear = ends.iter().any(|end| matches!(end, Created::Unclear(_)));
-        let is = store.get(key, None, deadline).await?;
+        let is = found(store.get(key, None, deadline).await)?;
         match won.as_slice() {
-            [winner] if is == **winner => {}
-            [] if unclear && contents.contains(&is) => {}
+            [winner] if is.as_ref() == Some(*winner) => {}
+            [] if unclear && is.is_none_or(|is| contents.contains(&is)) => {}
             [] | [_] => return refused("the object is not that of the writer who was told so"),
             _ => return refused("several writers were told that they created the same object"),
         }

@@ -174,19 +174,30 @@ fn hold<'a>(product: &'a Product, list: StripeList, objects: &mut BTreeMap<Objec
     }
 }
 
-/// Compares an object with itself, and with what the lists say of it.
+/// Compares an object with what the lists say of it, and with itself.
 fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verified: &mut Verified) {
-    let whole = read.and_then(|object| Directory::of(&object).map(|_| object));
-    for held in held {
-        match &whole {
-            Ok(object) => held.compare(object, url, first, verified),
-            Err(error) => verified.wrong.push(Wrong {
+    let object = match read {
+        Ok(object) => object,
+        Err(error) => {
+            return verified.wrong.extend(held.iter().map(|held| Wrong {
                 object: url.to_owned(),
                 product: Some(held.product.name.clone()),
                 entries: held.entries(first),
                 error: error.copy(),
-            }),
+            }));
         }
+    };
+    let known = verified.wrong.len();
+    held.iter().for_each(|held| held.compare(&object, url, first, verified));
+    // What is damaged belongs to no product of this version: it is the directory, or another version's.
+    if known == verified.wrong.len()
+        && let Err(error) = Directory::of(&object)
+    {
+        let spans = held.iter().map(|held| held.entries(first));
+        let ends = held.iter().map(|held| held.entries(first)).map(|(begin, count)| begin + count);
+        let begin = spans.map(|(begin, _)| begin).min().unwrap_or(first);
+        let entries = (begin, ends.max().unwrap_or(begin) - begin);
+        verified.wrong.push(Wrong { object: url.to_owned(), product: None, entries, error });
     }
 }
 
@@ -211,6 +222,7 @@ impl Held<'_> {
                     let entries = (first + basket.first_entry, basket.entries);
                     let (object, product) = (url.to_owned(), Some(self.product.name.clone()));
                     verified.wrong.push(Wrong { object, product, entries, error });
+                    break;
                 }
             }
         }

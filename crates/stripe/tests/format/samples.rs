@@ -82,6 +82,7 @@ pub(crate) fn snapshot() -> Snapshot {
         }],
         bases: vec!["s3://elsewhere/ttbar".into()],
         used: Default::default(),
+        jobs: Default::default(),
         made: Made { operation: "create".into(), tool: "sapwood 0.1".into(), ..Made::default() },
     }
 }

@@ -97,6 +97,7 @@ fn scale() {
             }],
             bases: Vec::new(),
             used: Default::default(),
+            jobs: Default::default(),
             made: Made::default(),
         };
         let root = snapshot.encode().unwrap();

@@ -1,8 +1,8 @@
 //! Two changes that were made for the same version: which of them can follow the other.
 
-use crate::world::{append, made, memory, open, product, put, read, run, soon, sum, two_segments};
+use crate::world::{append, made, memory, open, product, put, read, run, segment, soon, sum, two_segments};
 use sapwood_core::ErrorKind;
-use sapwood_stripe::{Change, Dataset, NewProduct, Version, check_log};
+use sapwood_stripe::{Change, Consolidated, Dataset, NewProduct, Version, check_log};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,8 +16,10 @@ enum Op {
     Drop(&'static str),
     Restore,
     Base,
+    /// Both segments become one.
+    Consolidate,
 }
-use Op::{Add, Append, Base, Drop, Replace, Reshape, Restore};
+use Op::{Add, Append, Base, Consolidate, Drop, Replace, Reshape, Restore};
 
 async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
     let all: Vec<u32> = dataset.snapshot().segments.iter().map(|segment| segment.id).collect();
@@ -34,6 +36,10 @@ async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
         },
         Drop(name) => Change::Drop { products: vec![name.to_owned()] },
         Restore => Change::Restore { version: 2 },
+        Consolidate => {
+            let new = segment(&**dataset.store(), &["A", "B"], seed, 35).await.unwrap();
+            Change::Consolidate { segments: vec![Consolidated { segments: all, new }] }
+        }
         Base => Change::AddBase { url: "memory:other".into() },
     }
 }
@@ -42,6 +48,20 @@ async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
 fn which_changes_can_follow_which() {
     let table: &[(Op, Op, bool)] = &[
         (Append, Append, true),
+        (Append, Consolidate, true),
+        (Consolidate, Append, true),
+        (Consolidate, Consolidate, false),
+        (Consolidate, Add("C"), false),
+        (Add("C"), Consolidate, false),
+        (Consolidate, Replace("A", &[1]), false),
+        (Replace("A", &[1]), Consolidate, false),
+        (Consolidate, Reshape("A"), false),
+        (Reshape("A"), Consolidate, false),
+        (Drop("A"), Consolidate, true),
+        (Consolidate, Drop("A"), false),
+        (Consolidate, Restore, false),
+        (Restore, Consolidate, false),
+        (Consolidate, Base, true),
         (Append, Add("C"), true),
         (Append, Replace("A", &[1, 2]), true),
         (Append, Drop("A"), true),
