@@ -132,6 +132,8 @@ class TestTables:
         opened = _database.Database(database)
         with opened.writing() as connection:
             _schema.commits.drop(connection)
+            for column in ("log_url", "log_name"):
+                connection.exec_driver_sql(f"ALTER TABLE {_schema.locations.name} DROP COLUMN {column}")
             connection.execute(_schema.state.update().values(version=1))
         opened.close()
 
