@@ -74,6 +74,9 @@ case " $parts " in
 *" stripe "*) "$python" bench/stripe_sizes.py --markdown "$results/stripe_layouts.md" --json "$results/stripe_layouts.json" ;;
 esac
 case " $parts " in
+*" stripe "*) "$python" bench/stripe_cuts.py --markdown "$results/stripe_cuts.md" --json "$results/stripe_cuts.json" ;;
+esac
+case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;
 esac
 case " $parts " in
