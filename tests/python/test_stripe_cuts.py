@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import sapwood
 from sapwood import errors, stripe
+from sapwood.cli._app import app
 
 ak = pytest.importorskip("awkward")
 
@@ -233,3 +235,20 @@ def test_products_that_are_appended_added_and_replaced_have_statistics(tmp_path:
     assert excluded(data.url, "MET_pt != 500") == (0, 0)
     data.add_product("Half", lambda event: {"Half_x": event.MET_pt / 2}, ["MET_pt"])
     assert excluded(data.url, "Half_x >= 90") == (190, 19)
+
+
+def test_what_is_known_is_shown(sorted_events: tuple[str, str]) -> None:
+    _, place = sorted_events
+    data = stripe.open(place)
+    [block] = data.statistics("luminosityBlock")
+    batches = ENTRIES // BATCH
+    assert block == stripe.Statistics("luminosityBlock", batches, batches, ENTRIES, 0, 0, 11)
+    assert data.excluded("luminosityBlock == 3") == (ENTRIES - 50, batches - 2)
+    assert data.excluded("luminosityBlock < 100") == (0, 0)
+    with pytest.raises(errors.KeyInFileError, match="luminosityBlock"):
+        data.statistics("luminosityBlocks")
+    shown = CliRunner().invoke(app, ["stripe", "show", place, "--product", "MET", "--cut", "MET_pt < 0"])
+    assert shown.exit_code == 0
+    assert f"passes over {ENTRIES} entries, {batches} batches" in shown.output
+    values = shown.output.splitlines()[-1].split()
+    assert values == ["MET_pt", str(ENTRIES), "0", "0.0", "48.0", str(batches), "of", str(batches)]
