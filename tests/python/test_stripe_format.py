@@ -11,6 +11,7 @@ import sapwood
 from sapwood import _core
 
 sys.path.insert(0, str(Path(__file__).parent))
+import stripe_faults_work as work
 import stripe_reader
 
 GOLDEN = Path(__file__).parents[1] / "data" / "stripe-v1"
@@ -149,3 +150,23 @@ def test_the_dataset_of_version_1_is_read_by_what_knows_only_the_text() -> None:
     }
     # Of branches without leaves there is nothing; all others have a basket in each of three batches, or more.
     assert set(cut) == {0, 30} and cut[30] >= 3 and segment["batch"] == 12
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5, 6, 7, "summer"])
+def test_every_version_of_a_history_in_version_1_is_read(version: int | str) -> None:
+    ak = pytest.importorskip("awkward")
+    dataset = sapwood.stripe.open(GOLDEN / "history")
+    arrays = dataset.tree(version).arrays()
+    events = np.arange(50 if version == 2 else 100)
+    expected = work.columns(events) | {"nJet_pt": (events % 4).astype("i4")}
+    if version in (4, 5, 6):
+        expected["Jet_pt"] = 2 * expected["Jet_pt"]
+    if version in (5, 6):
+        del expected["met"]
+    if version == 6:
+        expected |= {"Twice_pt": 2 * expected["Jet_pt"], "nTwice_pt": expected["nJet_pt"]}
+    assert set(arrays.fields) == set(expected)
+    for name, column in expected.items():
+        assert ak.array_equal(arrays[name], column), name
+    assert dataset.verify(version).wrong == () and dataset.tags() == {"summer": 3}
+    assert dataset.find(7, 4, 42, version=version) == [42]
