@@ -93,6 +93,9 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
         try:
             if row["class"] in TREE_CLASSES:
                 row["tree"] = _tree(found.file.object_of(key))
+                if key.path == found.file.dataset_tree:
+                    # What its branches say is of the files that it was made of.
+                    row["tree"]["compression"] = None
         except SapwoodError as error:
             print(f"sapwood: {error}", file=sys.stderr)
             failures.append(error)

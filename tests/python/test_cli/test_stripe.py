@@ -84,4 +84,5 @@ def test_all_that_is_in_a_dataset_is_listed(sapwood: Callable[..., Any], place: 
     assert {(one["name"], one["class"], one["tree"] and one["tree"]["entries"]) for one in listed} == names
     (tree,) = sapwood("ls", f"{place}:Events", "--json").json["keys"]
     assert tree["name"] == "Events" and tree["tree"]["entries"] == 1000
+    assert tree["tree"]["compression"] is None
     assert sapwood("show", f"{place}:dir/small").code == 0
