@@ -12,7 +12,7 @@ use sapwood::repack::Input;
 use sapwood::write::{Compression, create_sink};
 use sapwood::{Deadline, Error, Interrupt, Result};
 use sapwood_stripe::{
-    Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, VerifyOptions,
+    Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, Receipt, VerifyOptions,
 };
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -139,6 +139,62 @@ impl Stripes {
             sapwood::dataset::append(&dataset, &inputs, &options, interrupt)
         })?;
         told(py, &written)
+    }
+
+    /// Stores the entries of some files, and commits nothing: what was written, and the receipt (JSON).
+    fn write_receipt<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Vec<Bound<'py, PyAny>>,
+        writing: Writing,
+    ) -> PyResult<(Bound<'py, PyDict>, String)> {
+        let inputs = self.inputs(&inputs)?;
+        let (written, receipt) = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            let dataset = place.open("latest", deadline, interrupt)?;
+            let (receipt, written) = sapwood::dataset::write_receipt(&dataset, &inputs, &options, interrupt)?;
+            Ok((written, receipt.to_json()?))
+        })?;
+        Ok((told(py, &written)?, receipt))
+    }
+
+    /// Commits what workers stored, by their receipts.
+    fn commit_receipts<'py>(
+        &self,
+        py: Python<'py>,
+        receipts: Vec<String>,
+        writing: Writing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let written = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            let receipts =
+                receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>>>()?;
+            let dataset = place.open("latest", deadline, interrupt)?;
+            sapwood::dataset::commit_receipts(&dataset, &receipts, &options, interrupt)
+        })?;
+        told(py, &written)
+    }
+
+    /// Writes small pieces again as larger ones.
+    fn consolidate<'py>(
+        &self,
+        py: Python<'py>,
+        dry_run: bool,
+        writing: Writing,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let done = self.run(py, |place, deadline, interrupt| {
+            let options = writing.options(deadline)?;
+            let dataset = place.open("latest", deadline, interrupt)?;
+            sapwood::dataset::consolidate(&dataset, &options, dry_run, interrupt)
+        })?;
+        let result = PyDict::new(py);
+        result.set_item("version", done.version)?;
+        result.set_item("segments", done.segments)?;
+        result.set_item("objects", done.objects)?;
+        result.set_item("read", done.read)?;
+        result.set_item("written", done.written)?;
+        result.set_item("notes", PyList::new(py, &done.notes)?)?;
+        Ok(result)
     }
 
     /// Adds or replaces products.

@@ -82,8 +82,22 @@ impl Held {
         wait(&runtime()?, committed, self.deadline, interrupt)
     }
 
+    /// Makes it last from now on, and leaves it to who commits; its key.
+    ///
+    /// # Errors
+    /// `Conflict` if it has lapsed; those of the store.
+    pub(crate) fn keep(self, interrupt: Interrupt<'_>) -> Result<String> {
+        self.renewing.abort();
+        let kept = async {
+            let mut lease = self.lease.lock().await;
+            lease.renew(self.deadline).await?;
+            Ok(lease.key())
+        };
+        wait(&runtime()?, kept, self.deadline, interrupt)
+    }
+
     /// Ends it. If that fails, it lapses by itself.
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.renewing.abort();
         let ended = async {
             let lease = self.lease.lock().await;

@@ -9,7 +9,7 @@
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
 //!   `cutting` cuts their entries (`statistics` says what is in them), `segment` stores them (`uploads`), `identity` says which
 //!   events they are.
-//! - `held`: the lease of who writes. `consolidate`: small pieces become larger ones.
+//! - `held`: the lease of who writes. `receipts`: many write, one commits. `consolidate`: small pieces become larger ones.
 //! - `export`: a file again; `stripes` reads the baskets for it.
 
 mod beside;
@@ -24,6 +24,7 @@ mod memory;
 mod objects;
 mod open;
 mod products;
+mod receipts;
 mod schema;
 mod segment;
 mod source;
@@ -38,6 +39,7 @@ pub use consolidate::{Consolidation, consolidate};
 pub use describe::{describe, log_after};
 pub use export::export;
 pub use known::KnownValues;
+pub use receipts::{commit as commit_receipts, write as write_receipt};
 pub use sapwood_stripe::{Extremes, Statistics};
 pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
 
