@@ -88,6 +88,13 @@ def append(
     stripe_size: StripeSize = None,
     batch: Batch = None,
     base: Base = None,
+    receipt: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Commit nothing; write a receipt for `commit`.")
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The job: what it did is committed once.")
+    ] = None,
+    attempt: Annotated[int, typer.Option(metavar="N", min=1, help="Which attempt of the job it is.")] = 1,
     who: Who = None,
     log: Log = None,
     deadline: Deadline = None,
@@ -102,8 +109,52 @@ def append(
         "batch": batch,
         "base": base,
         "who": who,
+        "job": None if job is None else (job, attempt),
     }
-    _tell(asdict(opened.append(sources, **writing)), as_json)
+    _tell(asdict(opened.append(sources, receipt=receipt, **writing)), as_json)
+
+
+@app.command()
+@command
+def commit(
+    dataset: Where,
+    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Files of `append --receipt`.")],
+    who: Who = None,
+    log: Log = None,
+    deadline: Deadline = None,
+    as_json: Json = False,
+) -> None:
+    """Commit what many workers have stored, as one version; each job once.
+
+    \b
+    sapwood stripe append s3://bucket/ttbar --from a.root:Events --receipt a.json --job a
+    sapwood stripe commit s3://bucket/ttbar a.json b.json
+    """
+    _tell(asdict(_open(dataset, log, deadline).commit(receipts, who)), as_json)
+
+
+@app.command()
+@command
+def consolidate(
+    dataset: Where,
+    target: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Bytes of an object; by default 512 KiB.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say only what would be done.")] = False,
+    compression: Compression = None,
+    who: Who = None,
+    log: Log = None,
+    deadline: Deadline = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Write entries that lie in many small objects again, in fewer larger ones."""
+    opened = _open(dataset, log, deadline, threads)
+    done = asdict(opened.consolidate(target, dry_run=dry_run, compression=compression, who=who))
+    if not as_json:
+        for name in ("segments", "objects"):
+            done[name] = f"{done[name][0]} to {done[name][1]}"
+    _tell(done, as_json)
 
 
 @app.command()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ._dataset import Collected, Dataset, Exported, Verified, Written, Wrong, create, open
+from ._dataset import Collected, Consolidated, Dataset, Exported, Verified, Written, Wrong, create, open
 from ._describe import describe, log
 from ._events import find, select
 from ._statistics import Statistics
 
 __all__ = [
     "Collected",
+    "Consolidated",
     "Dataset",
     "Exported",
     "Statistics",

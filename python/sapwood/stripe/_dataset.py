@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import inspect
 import os
@@ -77,6 +78,25 @@ class Collected:
 
 
 @dataclass(frozen=True)
+class Consolidated:
+    """What became larger: of segments and objects, how many there were, and how many are in their stead.
+
+    Attributes:
+        version: the version that has it; the newest, if there was nothing to do.
+        segments, objects: before, and after.
+        read, written: bytes.
+        notes: what was left as it was, and why.
+    """
+
+    version: int
+    segments: tuple[int, int]
+    objects: tuple[int, int]
+    read: int
+    written: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Exported:
     """The file that was written: its bytes, the entries of its tree, and what is not as one might expect."""
 
@@ -141,10 +161,15 @@ class Dataset:
         """The entries of the log behind version ``after``; see :func:`sapwood.stripe.log`."""
         return log(self._where, after=after, log=self._log, **self._again())
 
-    def append(self, sources: Any, **writing: Any) -> Written:
+    def append(
+        self, sources: Any, *, receipt: str | os.PathLike[str] | None = None, **writing: Any
+    ) -> Written:
         """Appends the entries of files, whose trees are like that of the dataset.
 
         Args:
+            receipt: a file for what was stored, which is not committed then: :meth:`commit` does, for
+                many workers at once, within seven days. ``job=("name", attempt)`` says what makes it: of
+                all attempts of a job, one is committed, once.
             sources, writing: as in :func:`create`; the tree is that of the dataset. Also ``base``: the URL of
                 another place that the dataset has (:meth:`add_base`), where the objects go.
 
@@ -153,8 +178,63 @@ class Dataset:
             ConflictError: if others changed the products meanwhile.
         """
         inputs, _ = _inputs(sources, self._options)
+        made = _writing(self._options, **writing)
+        if receipt is None:
+            with core_errors():
+                return _written(self._core.append(inputs, made))
         with core_errors():
-            return _written(self._core.append(inputs, _writing(self._options, **writing)))
+            told, text = self._core.write_receipt(inputs, made)
+        partial = f"{os.fspath(receipt)}.part"
+        with builtins.open(partial, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(partial, receipt)
+        return _written(told)
+
+    def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:
+        """Commits what workers have stored, as one version.
+
+        Jobs that were committed before are passed over, so that it may be done again after any failure;
+        of several attempts of a job, the first is taken.
+
+        Args:
+            receipts: the files that :meth:`append` wrote.
+            who: who does it.
+
+        Raises:
+            ConflictError: if a receipt is older than seven days, so that what it names may be gone, or
+                others changed the products meanwhile.
+            UsageError: if a receipt is for another dataset.
+        """
+        texts = []
+        for receipt in receipts:
+            with builtins.open(receipt, encoding="utf-8") as file:
+                texts.append(file.read())
+        with core_errors():
+            return _written(self._core.commit_receipts(texts, _writing(self._options, who=who)))
+
+    def consolidate(
+        self, target: int | str | None = None, *, dry_run: bool = False, **writing: Any
+    ) -> Consolidated:
+        """Writes entries that lie in many small objects again, in fewer larger ones: a new version.
+
+        Those of segments are taken whose objects have less than half of the wanted size, on average, where
+        that halves the number of objects; segments that follow each other become one. Nothing is lost:
+        values, order, and what came with the entries stay, and earlier versions read what they did. If
+        there is nothing to gain, there is no new version. The entries pass through files in the temporary
+        folder, of at most 4 GiB each.
+
+        Args:
+            target: bytes of an object; by default 512 KiB.
+            dry_run: say only what would be done, as far as it is known before.
+            writing: as in :func:`create`.
+
+        Raises:
+            ConflictError: if others changed the same segments meanwhile.
+        """
+        made = _writing(self._options, stripe_size=target, **writing)
+        with core_errors():
+            told = self._core.consolidate(dry_run, made)
+        return Consolidated(**{**told, "notes": tuple(told["notes"])})
 
     def add(
         self,
