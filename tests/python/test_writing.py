@@ -343,3 +343,26 @@ def test_the_old_form_of_zlib_is_written_too(tmp_path: Path) -> None:
     if python_with_root():
         (by_root,) = read_by_root(path)
         assert by_root["Events"]["x"][-1] == [99_999 // 7]
+
+
+def test_how_far_branches_are_searched_depends_on_their_values_alone(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    words = np.array(["muon ", "electron ", "has ", "hits ", "in ", "the ", "outer ", "layer "])
+    columns = {
+        "noise": draw.integers(0, 2**63, 6000),
+        "steps": np.arange(6000) // 7,
+        "texts": ["".join(draw.choice(words, 9)) for _ in range(6000)],
+    }
+    written = []
+    for portion in (6000, 1000, 777):
+        path = tmp_path / f"{portion}.root"
+        with sapwood.recreate(path, compression="zstd:5", threads=2) as file:
+            tree = file.mktree("Events", basket_size=20_000, cluster_entries=1000)
+            for start in range(0, 6000, portion):
+                tree.extend({name: values[start : start + portion] for name, values in columns.items()})
+        with sapwood.open(f"{path}:Events") as ours:
+            assert ours["texts"].array().to_list() == columns["texts"]
+            assert np.array_equal(ours["noise"].array(), columns["noise"])
+            assert {branch.compression for branch in ours.core.branches} == {505}
+            written.append([branch.compressed_bytes for branch in ours.core.branches])
+    assert written[0] == written[1] == written[2]

@@ -5,7 +5,7 @@
 //! compressed: [`is_compressed`] decides from the lengths in the key.
 //!
 //! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
-//! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level.
+//! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level; [`Search`], where these leave it open.
 //! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
 //! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
 
@@ -15,8 +15,10 @@ mod decoder;
 mod encoder;
 mod lz4;
 mod lzma;
+mod zstd;
 
 pub use block::{Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, blocks, is_compressed, uncompressed_len};
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};
 pub use encoder::{BLOCK_MAX, Encoder, with_encoder};
+pub use zstd::Search;

@@ -1,7 +1,7 @@
 //! What is compressed comes back.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, blocks};
+use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Search, blocks};
 
 const WRITTEN: [Algorithm; 5] =
     [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
@@ -36,6 +36,45 @@ fn every_algorithm_at_every_level() {
             }
         }
     }
+}
+
+/// Sentences of a few words: what a far search finds more of than a quick one.
+fn sentences(len: usize) -> Vec<u8> {
+    let words =
+        ["muon ", "electron ", "has ", "hits ", "of ", "a ", "track ", "in ", "the ", "outer ", "layer "];
+    let word = |byte: &u8| words[usize::from(*byte) % words.len()].bytes();
+    noise(len).iter().flat_map(word).take(len).collect()
+}
+
+#[test]
+fn the_quickest_search_that_is_enough_is_found() {
+    let mut encoder = Encoder::default();
+    let compression = Compression::default();
+    for object in [noise(20_000), numbers(30_000), sentences(30_000), vec![0; 30_000], vec![1], Vec::new()] {
+        let mut size = |search| {
+            let mut payload = Vec::new();
+            let smaller = encoder.compress_by(search, &object, compression, &mut payload).unwrap();
+            if !smaller {
+                return object.len();
+            }
+            assert_eq!(Decoder::default().decode_to_vec(&payload, object.len()).unwrap(), object);
+            payload.len()
+        };
+        let far = size(Search::Far);
+        let mut payload = b"before".to_vec();
+        let (smaller, search) = Encoder::default().learn(&object, compression, &mut payload).unwrap();
+        let payload = payload.strip_prefix(b"before").unwrap();
+        let learned = if smaller { payload.len() } else { object.len() };
+        assert_eq!((learned, payload.is_empty()), (size(search), !smaller));
+        assert!(learned <= far + far * 14 / 1000 + 8, "{search:?}: {learned} of {far}");
+    }
+    let mut found = |object: &[u8], compression| encoder.learn(object, compression, &mut vec![]).unwrap().1;
+    // Nothing is found in noise, however far one searches; in sentences there is.
+    assert_eq!(found(&noise(20_000), compression), Search::First);
+    assert_eq!(found(&sentences(30_000), compression), Search::Far);
+    // The beginning tells for all of a long object.
+    assert_eq!(found(&noise(200_000), compression), Search::First);
+    assert_eq!(found(&noise(20_000), Compression::new(Algorithm::Zlib, 5).unwrap()), Search::default());
 }
 
 #[test]

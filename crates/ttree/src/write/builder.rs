@@ -7,6 +7,7 @@ use super::kept::Kept;
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
 use rayon::prelude::*;
+use sapwood_codec::Search;
 use sapwood_core::Result;
 use sapwood_tfile::write::{Buffer, NewKey};
 use std::collections::BTreeSet;
@@ -15,6 +16,8 @@ use std::ops::Range;
 /// Bytes of the header of a basket, which is part of its key (root-io-spec WritingTrees §5).
 const HEADER_LEN: u32 = 19;
 const BASKET_VERSION: i16 = 3;
+/// Baskets of a branch after which is learned again how they are compressed best.
+const SEARCH_LASTS: usize = 256;
 
 /// A basket to be placed in the file.
 #[derive(Debug)]
@@ -49,6 +52,9 @@ pub struct TreeBuilder {
 #[derive(Debug)]
 struct Branch {
     filler: Filler,
+    /// How its baskets are compressed, and for how many of them that is known.
+    search: Search,
+    known_for: usize,
     counts: bool,
     /// The key of each of its baskets, but for the cycle.
     key: NewKey,
@@ -78,7 +84,17 @@ impl TreeBuilder {
             let key = NewKey::new("TBasket", &spec.name, name, true);
             let counts = counters.contains(&place);
             let filler = Filler::new(spec, (key.len() + HEADER_LEN) as usize, counts);
-            Branch { filler, counts, key, packed: vec![], placed: vec![], total_bytes: 0, zip_bytes: 0 }
+            Branch {
+                filler,
+                search: Search::default(),
+                known_for: 0,
+                counts,
+                key,
+                packed: vec![],
+                placed: vec![],
+                total_bytes: 0,
+                zip_bytes: 0,
+            }
         });
         Ok(TreeBuilder {
             name: name.to_owned(),
@@ -274,11 +290,25 @@ impl TreeBuilder {
 }
 
 impl Branch {
+    /// Compresses baskets. What search they need is learned from the first of them, and again from time to time: by
+    /// their number alone, so that a file is the same in whatever portions it is filled.
     fn pack(&mut self, full: Vec<Full>) -> Result<()> {
         let compression = self.filler.compression();
-        let mut packed =
-            full.into_par_iter().map(|full| full.pack(compression)).collect::<Result<Vec<_>>>()?;
-        self.packed.append(&mut packed);
+        let mut rest = full.into_iter();
+        while rest.len() > 0 {
+            if self.known_for == 0
+                && let Some(first) = rest.next()
+            {
+                let (packed, search) = first.pack_and_learn(compression)?;
+                self.packed.push(packed);
+                (self.search, self.known_for) = (search, SEARCH_LASTS);
+            }
+            let like_it: Vec<Full> = rest.by_ref().take(self.known_for).collect();
+            self.known_for -= like_it.len();
+            let search = self.search;
+            let packed = like_it.into_par_iter().map(|full| full.pack(compression, search));
+            self.packed.append(&mut packed.collect::<Result<Vec<_>>>()?);
+        }
         Ok(())
     }
 }

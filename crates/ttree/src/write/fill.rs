@@ -3,7 +3,7 @@
 use super::columns::{ColumnView, counts};
 use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
 use multiversion::multiversion;
-use sapwood_codec::{Compression, with_encoder};
+use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -58,7 +58,22 @@ pub(super) struct Packed {
 
 impl Full {
     /// Compresses it.
-    pub(super) fn pack(self, compression: Compression) -> Result<Packed> {
+    pub(super) fn pack(self, compression: Compression, search: Search) -> Result<Packed> {
+        let (packed, _) = self.packed(|encoder, content, room| {
+            Ok((encoder.compress_by(search, content, compression, room)?, search))
+        })?;
+        Ok(packed)
+    }
+
+    /// Compresses it, and learns how those that follow are to be compressed.
+    pub(super) fn pack_and_learn(self, compression: Compression) -> Result<(Packed, Search)> {
+        self.packed(|encoder, content, room| encoder.learn(content, compression, room))
+    }
+
+    fn packed(
+        self,
+        compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
+    ) -> Result<(Packed, Search)> {
         // Payloads wait for the end of their cluster: they take the room that they need, not what the encoder asks for.
         thread_local! {
             static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -66,13 +81,13 @@ impl Full {
         let object_len = self.content.len();
         let mut room = ROOM.take();
         room.clear();
-        let smaller = with_encoder(|encoder| encoder.compress(&self.content, compression, &mut room));
-        let payload = if smaller? { room.to_vec() } else { self.content };
+        let (smaller, search) = with_encoder(|encoder| compress(encoder, &self.content, &mut room))?;
+        let payload = if smaller { room.to_vec() } else { self.content };
         if room.capacity() <= LARGEST_ROOM {
             ROOM.set(room);
         }
         let Full { first_entry, entries, per_entry, data_len, .. } = self;
-        Ok(Packed { first_entry, entries, per_entry, data_len, object_len, payload })
+        Ok((Packed { first_entry, entries, per_entry, data_len, object_len, payload }, search))
     }
 }
 
