@@ -125,7 +125,7 @@ def run(
         core = ("flat", text if is_url(text) else os.path.expanduser(text))
     else:
         kept = _tree(open_spec(single_file(source), opened))
-        core = (kept.file._core, kept.object_path.partition(";")[0])
+        core = (kept.file._core, kept.object_path.partition(";")[0].lstrip("/"))
     try:
         with core_errors():
             done = _core.chain(
