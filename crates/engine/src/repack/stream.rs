@@ -86,7 +86,8 @@ impl Stream<'_> {
                 (true, true) => COPIED_BATCH,
             };
             let jobs = self.jobs(&parts, from..to, most);
-            let mut batches = Batches::new(jobs, &file.0.fetcher, immediate && copied, most)?;
+            let here = immediate && copied && self.are_dense(parts.get(from..to).unwrap_or_default());
+            let mut batches = Batches::new(jobs, &file.0.fetcher, here, most)?;
             while let Some(answer) = batches.next(options.step(), interrupt) {
                 let (range, bytes) = answer?;
                 let next = parts.get(range.end).map_or(u64::MAX, |part| part.cluster);
@@ -135,6 +136,18 @@ impl Stream<'_> {
 
     fn file_name(&self, part: &Part) -> &str {
         self.input.outline.branches.get(part.branch).map_or("", |branch| &branch.file_name)
+    }
+
+    /// True if more of the file is read than skipped: the system reads ahead there by itself.
+    fn are_dense(&self, parts: &[Part]) -> bool {
+        let baskets = parts.iter().filter_map(|part| self.basket(part));
+        let ranges = baskets.filter(|basket| basket.embedded.is_none());
+        let ranges =
+            ranges.map(|basket| (basket.offset, basket.offset.saturating_add(basket.len), basket.len));
+        let (start, end, bytes) = ranges.fold((u64::MAX, 0, 0_u64), |sum, (start, end, len)| {
+            (start.min(sum.0), end.max(sum.1), len.saturating_add(sum.2))
+        });
+        bytes >= end.saturating_sub(start) / 2
     }
 
     /// Batches of consecutive parts, and what is to be fetched for each.
