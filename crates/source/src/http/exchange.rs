@@ -1,12 +1,13 @@
 //! One message to a server and its answer: what it is shown, how long it may be silent, what its refusal says.
 
 use super::answer::{Failure, Status, error_word};
+use super::buffers::Buffer;
 use super::client;
 use crate::OpenOptions;
 use crate::accounting::Accounting;
 use crate::credentials::{Access, Mark, Signed};
 use crate::retry::Retries;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{Deadline, Error, ErrorKind};
@@ -152,7 +153,7 @@ impl Exchange {
     ) -> Result<(Bytes, Option<Error>), Failure> {
         let announced = response.content_length().unwrap_or(0).min(most);
         let place = place(response.url());
-        let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0));
+        let mut body = Buffer::with_capacity(usize::try_from(announced).unwrap_or(0));
         loop {
             match self.in_time(&place, response.chunk()).await {
                 Ok(Some(chunk)) => {
@@ -161,7 +162,7 @@ impl Exchange {
                         let message = "the server sends more bytes than were asked for";
                         return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
                     }
-                    body.extend_from_slice(&chunk);
+                    body.push(&chunk);
                 }
                 Ok(None) => return Ok((body.freeze(), None)),
                 Err(Failure::Network(error)) => return Ok((body.freeze(), Some(error))),

@@ -7,10 +7,11 @@
 //! - `answer`, `multipart`, `header`: what the messages look like.
 //! - `objects`: many objects, each read by a request or two.
 //! - `checksums`: those that the server states of the object.
-//! - `server`: what is remembered about each server.
+//! - `server`: what is remembered about each server. `buffers`: memory for answers.
 //! - `client`: the connection pool and TLS. `spare`: connections that are made ahead of need.
 
 mod answer;
+mod buffers;
 mod checksums;
 pub(crate) mod client;
 mod exchange;

@@ -4,6 +4,8 @@ use super::answer::{self, Failure, Sorted, Status};
 use super::client;
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
 use super::header::range_value;
+use super::server::Server;
+use super::spare::{self, Way};
 use crate::OpenOptions;
 use crate::credentials::Access;
 use crate::store::too_short;
@@ -44,9 +46,20 @@ impl Objects {
 
     /// Requests that pay when in flight together, as far away as the server has shown to be.
     pub(crate) fn concurrency(&self) -> usize {
-        let nearest = self.nearest.load(Ordering::Relaxed);
-        let round_trip = if nearest == u64::MAX { Duration::ZERO } else { Duration::from_micros(nearest) };
-        client::connections_at(round_trip, self.most)
+        client::connections_at(self.nearest().unwrap_or_default(), self.most)
+    }
+
+    /// The shortest time in which an answer began; `None` as long as none did.
+    fn nearest(&self) -> Option<Duration> {
+        Some(self.nearest.load(Ordering::Relaxed))
+            .filter(|micros| *micros < u64::MAX)
+            .map(Duration::from_micros)
+    }
+
+    /// The way to the server, for connections that are made ahead of need.
+    fn way(&self, url: &Url) -> Way<'_> {
+        let (exchange, url, server) = (&self.exchange, url.clone(), Server::of(url));
+        Way { exchange, url, server, is_store: true, concurrency: self.most }
     }
 
     /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
@@ -68,7 +81,12 @@ impl Objects {
         let _slot = self.slots.acquire().await.ok();
         let mut retries = self.exchange.retries(name, deadline);
         loop {
-            match self.try_get(url, &message, range).await {
+            let answer = self.try_get(url, &message, range);
+            let got = match self.nearest() {
+                Some(_) => answer.await,
+                None => spare::beside(self.way(url), answer).await,
+            };
+            match got {
                 Ok(bytes) => return Ok(bytes),
                 Err(failure) => {
                     let (error, pause) = failure.transient()?;

@@ -92,7 +92,7 @@ async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Resu
     loop {
         let tail = tail_at(remote.server().round_trip(), options.tail);
         let start = Instant::now();
-        match spare::beside(&remote, begin(&remote, tail)).await {
+        match spare::beside(remote.way(), begin(&remote, tail)).await {
             Ok(Beginning::Whole(bytes, validators)) => return Ok(whole(name, bytes, validators)),
             Ok(Beginning::Parts(parts)) => {
                 let first = remote.first_answer().unwrap_or_else(|| start.elapsed());

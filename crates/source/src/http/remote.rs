@@ -1,10 +1,11 @@
 //! One object on a server: one request and its answer, redirects followed.
 
+use super::CONCURRENCY_OF_SINGLE_RANGES;
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
 use super::header::range_value;
 use super::server::{Limits, Server};
-use super::{CONCURRENCY_OF_SINGLE_RANGES, spare};
+use super::spare::{self, Way};
 use crate::OpenOptions;
 use crate::credentials::Access;
 use crate::retry::Retries;
@@ -13,7 +14,6 @@ use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline};
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -144,10 +144,10 @@ impl Remote {
         lesson(&self.original.server);
     }
 
-    /// A request for a single byte, which leaves a connection behind; `None` if there can be none.
-    pub(super) async fn knock(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let ask = Ask { ranges: &[ByteRange { start: 0, len: 1 }], suffix: None, version: None };
-        self.exchange.knock(&self.target().url, &ask.message()).await
+    /// The way to it, for connections that are made ahead of need.
+    pub(super) fn way(&self) -> Way<'_> {
+        let (Target { url, server }, is_store) = (self.target(), self.is_in_store());
+        Way { exchange: &self.exchange, url, server, is_store, concurrency: self.concurrency }
     }
 
     /// Sends a request and reads the answer (but not the body of a whole object).
@@ -156,7 +156,7 @@ impl Remote {
         let _slot = self.slots.acquire().await.ok();
         let at_first = if self.is_in_store() { AT_FIRST_IN_STORES } else { AT_FIRST };
         if self.concurrency.saturating_sub(self.slots.available_permits()) > at_first {
-            spare::made(self).await;
+            spare::made(&self.server()).await;
         }
         let target = self.target();
         let answer = self.ask_at(target.url.clone(), ask).await;

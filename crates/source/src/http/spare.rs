@@ -1,9 +1,14 @@
 //! Connections made ahead of need: from afar, a new one costs a reader as much as an answer, or more.
 
 use super::CONCURRENCY;
-use super::remote::Remote;
-use super::server::Making;
+use super::exchange::{Exchange, Message};
+use super::header::range_value;
+use super::server::{Making, Server};
+use bytes::Bytes;
 use futures::future::{Either, select};
+use reqwest::header::{HeaderMap, HeaderValue, RANGE};
+use reqwest::{Method, Url};
+use sapwood_core::ByteRange;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};
@@ -33,48 +38,62 @@ static MOST: LazyLock<usize> = LazyLock::new(|| {
         .map_or(CONCURRENCY + FURTHER, |wish: usize| wish.min(CONCURRENCY + FURTHER))
 });
 
+/// A server, and something that it can be asked for.
+pub(super) struct Way<'a> {
+    pub(super) exchange: &'a Exchange,
+    pub(super) url: Url,
+    pub(super) server: Arc<Server>,
+    /// True if the server is that of a store, which is many machines.
+    pub(super) is_store: bool,
+    /// Requests that may be in flight together.
+    pub(super) concurrency: usize,
+}
+
 /// Waits for the first answer of a server. While it is on its way from afar, connections are made that the reads after
 /// it will find; once a minute for each server, however many files are opened. They are few: a thousand jobs may do this
 /// at the same time. To a store that is far away they are more: it is many machines, and a read would make them anyway.
 ///
 /// A connection is made by asking for a single byte: HTTP has no smaller request that all servers answer.
-pub(super) async fn beside<T>(remote: &Remote, first: impl Future<Output = T>) -> T {
-    let is_store = remote.is_in_store();
-    let far = if is_store { FAR_STORE } else { FAR };
+pub(super) async fn beside<T>(way: Way<'_>, first: impl Future<Output = T>) -> T {
+    let far = if way.is_store { FAR_STORE } else { FAR };
     let mut first = pin!(first);
     if let Ok(answer) = timeout(far, &mut first).await {
         return answer;
     }
-    let Some(making) = Some(remote.server()).filter(|_| *MOST > 0).and_then(|server| server.wants_spares())
+    let Some(making) = Some(&way.server).filter(|_| *MOST > 0).and_then(|server| server.wants_spares())
     else {
         return first.await;
     };
     // Together: to sign a request may have to wait for what the first one is about to find out.
-    match select(first, pin!(knock(remote, is_store, making))).await {
+    match select(first, pin!(knock(&way, making))).await {
         Either::Left((answer, _)) => answer,
         Either::Right(((), first)) => first.await,
     }
 }
 
-async fn knock(remote: &Remote, is_store: bool, making: Arc<Making>) {
-    make(remote, CONCURRENCY.min(*MOST), &making).await;
-    if is_store && *MOST > CONCURRENCY {
+async fn knock(way: &Way<'_>, making: Arc<Making>) {
+    make(way, CONCURRENCY.min(*MOST), &making).await;
+    if way.is_store && *MOST > CONCURRENCY {
         sleep(FAR_AWAY_STORE - FAR_STORE).await;
-        make(remote, FURTHER.min(remote.concurrency / 2).min(*MOST - CONCURRENCY), &making).await;
+        make(way, FURTHER.min(way.concurrency / 2).min(*MOST - CONCURRENCY), &making).await;
     }
 }
 
-async fn make(remote: &Remote, connections: usize, making: &Arc<Making>) {
+async fn make(way: &Way<'_>, connections: usize, making: &Arc<Making>) {
+    let mut headers = HeaderMap::new();
+    if let Ok(first) = HeaderValue::try_from(range_value(&[ByteRange { start: 0, len: 1 }], None)) {
+        headers.insert(RANGE, first);
+    }
+    let message = Message { method: Method::GET, headers, body: Bytes::new(), ranges: 1 };
     for _ in 0..connections {
-        let Some(knock) = remote.knock().await else { return };
+        let Some(knock) = way.exchange.knock(&way.url, &message).await else { return };
         Arc::clone(making).make(knock);
     }
 }
 
 /// Waits for one of the connections that are being made, where they come up sooner than others that would be made now: they
 /// were begun soon after the file was, and are there as soon after it.
-pub(super) async fn made(remote: &Remote) {
-    let server = remote.server();
+pub(super) async fn made(server: &Server) {
     // It is at least half of the real one, and the first answer took three times as long.
     let round_trip = server.round_trip();
     if round_trip > FAR {

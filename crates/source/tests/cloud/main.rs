@@ -1,6 +1,7 @@
 //! Tests of object stores and credentials against servers that say what the test tells them to.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
+mod ahead;
 mod certificates;
 mod doctor;
 mod faults;
