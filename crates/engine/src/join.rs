@@ -1,32 +1,66 @@
 //! Joining the columns of windows to those of a range.
 
+use rayon::prelude::*;
 use sapwood_core::{Buffer, Column, Form, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The columns of consecutive windows, joined. Columns that share their offsets in every window share them
-/// in the whole; what only the data tell of a form may differ from window to window.
+/// The parts of a column, and its number.
+type Parts = (usize, Vec<Column>);
+
+/// The columns of consecutive windows, joined; by all threads of the pool that it is called in. Columns that share their
+/// offsets in every window share them in the whole; what only the data tell of a form may differ from window to window.
 pub(crate) fn join(mut parts: Vec<Vec<Column>>) -> Result<Vec<Column>> {
     if parts.len() == 1 {
         return Ok(parts.pop().unwrap_or_default());
     }
+    let groups = by_offsets(parts).into_par_iter().map(|mut group| {
+        let others = group.split_off(1.min(group.len()));
+        let mut joined =
+            group.into_iter().map(|parts| join_parts(parts, None)).collect::<Result<Vec<_>>>()?;
+        let offsets = joined.first().and_then(|(_, column)| offsets(column).cloned());
+        let others = others.into_par_iter().map(|parts| join_parts(parts, offsets.as_ref()));
+        joined.extend(others.collect::<Result<Vec<_>>>()?);
+        Ok(joined)
+    });
+    let groups = groups.collect::<Result<Vec<_>>>()?;
+    let mut joined: Vec<_> = groups.into_iter().flatten().collect();
+    joined.sort_unstable_by_key(|(number, _)| *number);
+    Ok(joined.into_iter().map(|(_, column)| column).collect())
+}
+
+/// The parts of each column, those of the columns together whose parts all have the same first buffers.
+fn by_offsets(parts: Vec<Vec<Column>>) -> Vec<Vec<Parts>> {
     let count = parts.first().map_or(0, Vec::len);
     let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-    let mut offsets: HashMap<Vec<*const Buffer>, Arc<Buffer>> = HashMap::new();
-    let mut joined = Vec::with_capacity(count);
-    // Kept until the end, so that no address is used twice.
-    let mut used = Vec::with_capacity(count);
-    for _ in 0..count {
+    let mut groups: Vec<Vec<Parts>> = Vec::new();
+    let mut place_of: HashMap<Vec<*const Buffer>, usize> = HashMap::new();
+    for number in 0..count {
         let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
-        let heads: Vec<Arc<Buffer>> =
-            columns.iter().filter_map(|column| column.buffers.first()).cloned().collect();
-        let mut column = Column::concat(columns)?;
-        if let (Form::List(_), Some(own)) = (&column.form, column.buffers.first_mut()) {
-            let shared = offsets.entry(heads.iter().map(Arc::as_ptr).collect());
-            *own = Arc::clone(shared.or_insert_with(|| Arc::clone(own)));
-            used.extend(heads);
+        let heads = columns.iter().filter_map(offsets).map(Arc::as_ptr).collect::<Vec<_>>();
+        match heads.len() == columns.len() {
+            true => {
+                let place = *place_of.entry(heads).or_insert(groups.len());
+                if place == groups.len() {
+                    groups.push(Vec::new());
+                }
+                groups[place].push((number, columns));
+            }
+            false => groups.push(vec![(number, columns)]),
         }
-        joined.push(column);
     }
-    Ok(joined)
+    groups
+}
+
+/// A column of its parts, which has those `shared` offsets in place of its own.
+fn join_parts((number, parts): Parts, shared: Option<&Arc<Buffer>>) -> Result<(usize, Column)> {
+    let mut column = Column::concat(parts)?;
+    if let (Some(shared), Some(_)) = (shared, offsets(&column)) {
+        column.buffers[0] = Arc::clone(shared);
+    }
+    Ok((number, column))
+}
+
+fn offsets(column: &Column) -> Option<&Arc<Buffer>> {
+    column.buffers.first().filter(|_| matches!(column.form, Form::List(_)))
 }

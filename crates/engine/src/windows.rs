@@ -79,13 +79,14 @@ impl Windows {
                 jobs.add(plans.iter().flat_map(|plan| plan.ranges(*file)).collect());
             }
         };
-        // Of steps, one is decoded while the next is on its way; a read in one step is cut for that.
-        let near = if ranges.len() == 1 { fetcher.round_trip() } else { None };
+        // Of steps, one is decoded while the next is on its way; a read in one step is cut for that. The parts of what is
+        // cut are joined, which costs almost as much as to decode them: a step that is little more than a window stays whole.
+        let (near, largest) = if ranges.len() == 1 { (fetcher.round_trip(), most) } else { (None, 2 * most) };
         let mut cut_ranges = Vec::with_capacity(ranges.len());
         for entries in ranges {
             let plans = plan(&tree, wanted, &entries)?;
             recorded::range(read, &tree, &plans, &entries);
-            let windows = cut(&tree, &plans, entries, most, near);
+            let windows = cut(&tree, &plans, entries, largest, near);
             match windows.as_slice() {
                 [_] => add(&plans),
                 windows => {
@@ -119,7 +120,7 @@ impl Windows {
     ) -> Option<Result<Vec<Column>>> {
         let windows = self.ranges.next()?;
         let parts = windows.iter().map(|window| self.columns(window, pool, deadline, interrupt));
-        let columns = parts.collect::<Result<_>>().and_then(join);
+        let columns = parts.collect::<Result<_>>().and_then(|parts| pool.install(|| join(parts)));
         if columns.is_err() {
             self.ranges = Vec::new().into_iter();
         }
