@@ -5,7 +5,8 @@
 //! compressed: [`is_compressed`] decides from the lengths in the key.
 //!
 //! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
-//! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level; [`Search`], where these leave it open.
+//! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level; by a [`Search`], where these
+//!   leave open how far to search.
 //! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
 //! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
 
