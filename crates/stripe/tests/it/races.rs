@@ -1,9 +1,11 @@
 //! Many writers at once: each commit is made once, and the log has no holes.
 
-use crate::world::{append, made, memory, read, soon, sum};
+use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
 use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Created, MemoryStore, OpenOptions, Store, Stored, open_store};
+use sapwood_source::{
+    BoxFuture, Created, FaultyStore, MemoryStore, OpenOptions, Store, StoreFault, Stored, open_store,
+};
 use sapwood_stripe::{Change, Dataset, Version, probe};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -167,4 +169,25 @@ async fn a_store_whose_conditional_writes_are_not_atomic_is_refused() {
     assert_eq!(memory.list("", soon()).await.unwrap(), []);
     probe(&*memory, soon()).await.unwrap();
     assert_eq!(memory.list("", soon()).await.unwrap(), []);
+}
+
+#[test]
+fn a_store_is_not_refused_because_answers_got_lost() {
+    let calls = run(async {
+        let faulty = FaultyStore::new(memory());
+        probe(&faulty, soon()).await.unwrap();
+        faulty.calls()
+    });
+    for call in 0..calls {
+        for fault in [StoreFault::Before, StoreFault::After] {
+            let end = run(async {
+                let faulty = FaultyStore::new(memory());
+                faulty.fail(call, fault);
+                probe(&faulty, soon()).await
+            });
+            let refused = [ErrorKind::Unsupported, ErrorKind::NotFound];
+            let kind = end.err().map(|error| error.kind());
+            assert!(kind.is_none_or(|kind| !refused.contains(&kind)), "request {call}, {fault:?}: {kind:?}");
+        }
+    }
 }
