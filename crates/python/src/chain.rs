@@ -13,7 +13,7 @@ use sapwood_stripe::LayoutOptions;
 /// How a chain runs, as Python says it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Running {
+pub(crate) struct Running {
     full: bool,
     lanes: usize,
     threads: Option<usize>,

@@ -54,7 +54,7 @@ pub(super) struct Feed {
 
 enum Source {
     Tree(TreeFeed),
-    Flat(FlatFeed),
+    Flat(Box<FlatFeed>),
     Empty,
 }
 
@@ -128,7 +128,7 @@ impl Opened {
                 let mut columns = columns(&template, options.deadline, interrupt)?;
                 flat.describe(&mut columns)?;
                 let (sizes, entries) = (flat.sizes(), taken(flat.entries(), options));
-                let source = Source::Flat(FlatFeed::new(flat, &columns, entries)?);
+                let source = Source::Flat(Box::new(FlatFeed::new(flat, &columns, entries)?));
                 let opened = Opened { template: Some(template), columns, sizes, entries, segments: 1 };
                 Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
             }
@@ -269,7 +269,7 @@ impl Plan {
     }
 
     /// The baskets that no batch before needed.
-    fn new(&self, slot: &Slot, batch: u64) -> Range<usize> {
+    fn first_needed(&self, slot: &Slot, batch: u64) -> Range<usize> {
         let needed = self.needed(slot, batch);
         let known = batch.checked_sub(1).map_or(0, |before| self.needed(slot, before).end);
         needed.start.max(known)..needed.end
@@ -279,7 +279,7 @@ impl Plan {
     fn job(&self, batch: u64, file: usize) -> Job<Vec<(usize, usize)>> {
         let mut job = Job { wanted: Vec::new(), tag: Vec::new() };
         for (place, slot) in self.slots.iter().enumerate().filter(|(_, slot)| slot.file == file) {
-            for basket in self.new(slot, batch) {
+            for basket in self.first_needed(slot, batch) {
                 let reference = slot.baskets.get(basket).filter(|one| one.embedded.is_none());
                 if let Some(reference) = reference {
                     job.tag.push((place, basket));

@@ -328,6 +328,9 @@ pub(super) struct FlatFeed {
     kept: Option<(usize, Arc<Block>)>,
 }
 
+/// The entries of each column; none of one without.
+type Columns = Arc<[Option<Arc<Plain>>]>;
+
 /// A block that several batches may need: who comes first takes it apart.
 pub(super) struct Block {
     place: Place,
@@ -336,7 +339,7 @@ pub(super) struct Block {
     stored: Bytes,
     url: String,
     columns: Arc<[Column]>,
-    plain: Mutex<Option<Arc<[Option<Arc<Plain>>]>>>,
+    plain: Mutex<Option<Columns>>,
 }
 
 impl FlatFeed {
