@@ -25,6 +25,7 @@ mod objects;
 mod open;
 mod products;
 mod receipts;
+mod scattered;
 mod schema;
 mod segment;
 mod source;

@@ -3,6 +3,7 @@
 use super::cutting::Order;
 use super::held::while_held;
 use super::identity;
+use super::scattered;
 use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
@@ -100,7 +101,7 @@ impl WriteOptions {
 pub struct Place {
     store: Arc<dyn Store>,
     log: Option<Arc<dyn Log>>,
-    options: OpenOptions,
+    options: Arc<OpenOptions>,
 }
 
 impl Place {
@@ -109,7 +110,7 @@ impl Place {
     /// # Errors
     /// Those of [`open_store`].
     pub fn new(url: &str, options: &OpenOptions, log: Option<Arc<dyn Log>>) -> Result<Place> {
-        Ok(Place { store: open_store(url, options)?, log, options: options.clone() })
+        Ok(Place { store: open_store(url, options)?, log, options: Arc::new(options.clone()) })
     }
 
     /// The URL, without secrets.
@@ -129,7 +130,7 @@ impl Place {
     pub fn open(&self, version: &str, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Dataset> {
         let ((store, log), version) = (self.parts(), version.parse()?);
         let dataset = self.wait(Dataset::open(store, log, &version, deadline), deadline, interrupt)?;
-        dataset.open_bases_with(self.options.clone());
+        dataset.open_bases_with(OpenOptions::clone(&self.options));
         Ok(dataset)
     }
 
@@ -284,7 +285,8 @@ fn segment(
 /// Adds products of a tree to the entries that the dataset has; those of the same name are replaced.
 ///
 /// # Errors
-/// `Usage` if the tree does not have the same events, each once, or nothing says which they are; those of [`append`].
+/// `Usage` if the tree does not have the same events, each once, or nothing says which they are; `Limit` if they come in so
+/// different an order that more than 2 GiB would have to be held; those of [`append`].
 pub fn add(
     dataset: &Dataset,
     input: &Input,
@@ -308,6 +310,11 @@ pub fn add(
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
     tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
+    for (segment, order) in dataset.snapshot().segments.iter().zip(&orders) {
+        if let Order::Each(order) = order {
+            scattered::check(&tree, &parts, order, segment.batch)?;
+        }
+    }
     let sizes = sizes(&tree, &parts);
     while_held(dataset, deadline, interrupt, |held, interrupt| {
         let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
