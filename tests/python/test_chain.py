@@ -207,13 +207,8 @@ def test_a_damaged_flat_file_is_an_error(source: str, tmp_path: Path, place: int
     content = bytearray(whole)
     content[place] ^= 0x41
     flat.write_bytes(content)
-    try:
-        done = chain.run(flat, chain="read")
-    except errors.SapwoodError:
-        pass
-    else:
-        # What describes the tree may change without any value being another one.
-        assert done.events == EVENTS and 24 <= place < len(whole) // 2
+    with pytest.raises(errors.SapwoodError):
+        chain.run(flat, chain="read")
     for cut in (10, len(whole) // 2, len(whole) - 5):
         flat.write_bytes(whole[:cut])
         with pytest.raises(errors.SapwoodError):

@@ -109,6 +109,8 @@ pub(super) struct FlatOutput {
     index: Vec<u8>,
     blocks: u64,
     bytes: Vec<u64>,
+    /// Checksum of all that is in front of the blocks.
+    front: u64,
 }
 
 impl FlatOutput {
@@ -144,6 +146,7 @@ impl FlatOutput {
             index: Vec::new(),
             blocks: 0,
             bytes: vec![0; columns.len()],
+            front: checksum(&head),
         };
         output.write(head.into())?;
         Ok(output)
@@ -172,8 +175,8 @@ impl Output for FlatOutput {
     }
 
     fn finish(mut self: Box<Self>, _: Interrupt<'_>) -> Result<(u64, u64)> {
-        let mut index = Vec::with_capacity(24 + self.index.len() + 8 * self.bytes.len());
-        for number in [self.events, self.batch, self.blocks] {
+        let mut index = Vec::with_capacity(32 + self.index.len() + 8 * self.bytes.len());
+        for number in [self.front, self.events, self.batch, self.blocks] {
             index.extend(number.to_le_bytes());
         }
         index.append(&mut self.index);
@@ -251,6 +254,10 @@ impl FlatFile {
             let schema = Bytes::copy_from_slice(rest.take(schema as usize)?);
             let columns = (0..columns).map(|_| Ok((rest.u32()?, rest.u8()?))).collect::<Result<Vec<_>>>()?;
             let mut words = Numbers(&index);
+            if checksum(&[&head[..], &front[..]].concat()) != words.u64()? {
+                let message = "the front of a flat file has another checksum than it should";
+                return Err(Error::new(ErrorKind::Checksum, message).at(0));
+            }
             let (events, batch, blocks) = (words.u64()?, words.u64()?, words.u64()?);
             let fits = usize::try_from(blocks).ok().filter(|&blocks| blocks <= index.len() / BLOCK);
             if batch == 0 || events.div_ceil(batch) != blocks || fits.is_none() {
