@@ -255,6 +255,8 @@ pub fn redact(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn bases_are_reached_by_the_longest_rule() {
         let at = |region: &str| StorageOptions { region: Some(region.into()), ..StorageOptions::default() };
@@ -270,8 +272,6 @@ mod tests {
         assert_eq!(urls.map(region), ["own", "any", "b", "b", "b", "deep"]);
         assert!(options.for_base("gs://b").headers.is_empty());
     }
-
-    use super::*;
 
     #[test]
     fn file_urls_are_decoded() {
