@@ -8,6 +8,7 @@ mod conflicts;
 mod crashes;
 mod events;
 mod races;
+mod receipts;
 mod sending;
 mod state_machine;
 mod world;
