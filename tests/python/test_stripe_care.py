@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_stripe import jets, same, write
 
 import sapwood
 from sapwood import errors, stripe
+
+sys.path.append(str(Path(__file__).parent))
+from test_stripe import jets, same, write
 
 ak = pytest.importorskip("awkward")
 
