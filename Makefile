@@ -36,7 +36,7 @@ test: servers check build test-rust docs test-python ## everything: lint, types,
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
 servers: .venv/.tools ## install the real servers that the tests need, where that can be done
-	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/nginx.sh && sh scripts/postgres.sh && sh scripts/radosgw.sh
+	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/nginx.sh && sh scripts/postgres.sh && sh scripts/radosgw.sh && sh scripts/root.sh "$(PYTHON)"
 
 .venv/.tools: requirements-dev.txt scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt

@@ -1,4 +1,4 @@
-"""Real ROOT as the judge of files that were written: that of the Python that SAPWOOD_BENCH_PYTHON names."""
+"""Real ROOT as the judge of files that were written: that of `make servers`, or of SAPWOOD_BENCH_PYTHON."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 _SCRIPT = Path(__file__).with_name("root_values.py")
+_INSTALLED = Path(__file__).parents[2] / "build/root/bin/python"
 
 
 @cache
 def python_with_root() -> str | None:
-    """A Python that can import ROOT, if one was named."""
-    python = os.environ.get("SAPWOOD_BENCH_PYTHON")
-    if not python:
+    """A Python that can import ROOT, if one was named or installed."""
+    python = os.environ.get("SAPWOOD_BENCH_PYTHON") or str(_INSTALLED)
+    if not os.path.exists(python):
         return None
     done = subprocess.run([python, "-W", "ignore", "-c", "import ROOT"], capture_output=True, check=False)
     return python if done.returncode == 0 else None
@@ -28,7 +29,7 @@ def needs_root() -> str:
     """The Python that has ROOT; without one, the test is skipped."""
     python = python_with_root()
     if python is None:
-        pytest.skip("no ROOT: set SAPWOOD_BENCH_PYTHON to a Python that can import it")
+        pytest.skip("no ROOT: make servers, or set SAPWOOD_BENCH_PYTHON to a Python that can import it")
     return python
 
 

@@ -14,7 +14,7 @@ import uproot
 import sapwood
 
 sys.path.append(str(Path(__file__).parent))
-from root_peer import python_with_root, read_by_root
+from root_peer import read_by_root
 
 ak = pytest.importorskip("awkward")
 
@@ -86,8 +86,6 @@ def test_files_cross_the_boundaries_of_offsets(path: Path, expected: dict[str, A
 
 
 def test_root_reads_beyond_the_boundaries(path: Path, expected: dict[str, Any]) -> None:
-    if python_with_root() is None:
-        pytest.skip("no ROOT: set SAPWOOD_BENCH_PYTHON to a Python that can import it")
     (found,) = read_by_root(path)
     assert found["dir/Events"]["x"] == [[x] for x in expected["x"]]
     assert found["dir/Events"]["Jet_pt"] == expected["Jet_pt"]

@@ -200,7 +200,7 @@ def as_root_filled(first: int, last: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.skipif(python_with_root() is None, reason="ROOT is not here; see SAPWOOD_BENCH_PYTHON")
+@pytest.mark.skipif(python_with_root() is None, reason="ROOT is not here: make servers")
 def test_trees_of_root_are_extended(tmp_path: Path) -> None:
     path = tmp_path / "root.root"
     subprocess.run([str(python_with_root()), "-c", BY_ROOT, str(path)], check=True, timeout=120)
