@@ -130,7 +130,8 @@ class _Column:
             kind, columns = branch.tree.core.known_values(branch.index, deadline=deadline)
         starts, ends, counts, nans, low, high = columns
         known = counts != _UNKNOWN
-        if not known.any():
+        covered = np.array_equal(np.append(starts, branch.tree.num_entries), np.append(np.uint64(0), ends))
+        if not known.any() or not covered:
             return None
         least, greatest = _all_values(np.dtype(number[1]))
         own = [bits.view(kind or "f8").astype(number[1]) for bits in (low, high)]
