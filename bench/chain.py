@@ -1,22 +1,127 @@
-"""The processing chain over Ceph:  python bench/chain.py FILE:TREE build/bench/chain [--entries N] [--quick]
+"""The processing chain: events per second against lanes and threads, from and to files, servers and stripes.
 
-A cluster of Ceph is started, with a bucket in a pool of one copy and one over an erasure code of 4 + 2. The
-folder gets the page, the figures as JSON, and `chain.md`, a table.
+    python bench/chain.py --data DIR [--markdown FILE] [--json FILE] [--plot FILE] [--entries N]
+
+MiniAOD-like events go through `sapwood.chain`. A cluster of Ceph is started, with a bucket in a pool of whole
+copies and one over an erasure code of 4 + 2; the file on a server is behind XRootD. Each run is a process of
+its own; figures are of one run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
+
+from remote_servers import serve
 
 from sapwood import chain
-from sapwood.chain.page import COLUMNS, row
 
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "scripts"))
-import radosgw_server  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
+import radosgw_server
+
+NAME, TREE = "edm_zlib5", "Events"
+LANES, THREADS, BATCHES, STRIPES = (1, 2, 4), (1, 2), (24, 144, 720), ("128 kB", "512 kB", "1 MB")
+COLOURS = ("#1f6fb3", "#d1892a", "#2c7a3f", "#b3401f", "#6b4fa0", "#777777", "#1b9e9e", "#c2599a")
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Both series: what is read and written, and how large batches and stripes are."""
+    local = f"{options.data / NAME}.root:{TREE}"
+    with serve("root", options.data) as server, radosgw_server.cluster(erasure=(4, 2)) as cluster:
+        gateway = cluster.gateways[0]
+        os.environ.update(gateway.variables)
+        copied, coded, flat = f"s3://{gateway.bucket}", "s3://coded", str(folder / "events.pds")
+        for output in (f"{copied}/source", f"{coded}/source", flat):
+            chain.run(local, output, entries=options.entries)
+        sources = {
+            "file on disk": local,
+            "file over root://": f"root://127.0.0.1:{server.port}//{NAME}.root:{TREE}",
+            "stripes, whole copies": f"{copied}/source",
+            "stripes, coded 4 + 2": f"{coded}/source",
+            "flat file": flat,
+        }
+        outputs = {
+            "nothing": "none",
+            "accepted, thrown away": "sink",
+            "stripes, whole copies": copied,
+            "stripes, coded 4 + 2": coded,
+            "ROOT file": str(folder / "out.root"),
+            "flat file": str(folder / "out.pds"),
+        }
+
+        def run(name: str, source: str, output: str, **how: Any) -> list[dict[str, Any]]:
+            found = chain.measure([source], [output], entries=options.entries, **how)
+            print(name, *(f"{one.rate:.0f}" for one in found.measurements), file=sys.stderr)
+            return [one.to_dict() | {"name": name} for one in found.measurements]
+
+        threads: dict[str, Any] = {"lanes": LANES, "threads": THREADS}
+        series = [run(f"read {name}", it, "none", chains=["read"], **threads) for name, it in sources.items()]
+        for name, output in outputs.items():
+            series.append(run(f"full, file on disk to: {name}", local, output, chains=["full"], **threads))
+        coded_to_coded = (f"{coded}/source", coded)
+        series.append(run("full, stripes to stripes, coded", *coded_to_coded, chains=["full"], **threads))
+        how: dict[str, Any] = {"lanes": [2], "threads": [2], "batches": BATCHES, "stripe_sizes": STRIPES}
+        sizes = run("sizes", local, coded, chains=["full"], group=[True, False], **how)
+    return {"entries": options.entries, "series": series, "sizes": sizes}
+
+
+def rate(one: dict[str, Any]) -> str:
+    """Events per second, or that it failed."""
+    return f"{one['runs'][0]['events_per_second']:,.0f}" if one["runs"] else f"failed: {one['error']}"
+
+
+def tables(found: dict[str, Any]) -> dict[str, str]:
+    """As Markdown: events per second of each chain at all lanes and threads, and of each size."""
+    pairs = [(lane, thread) for thread in THREADS for lane in LANES]
+    titles = [f"{lanes} / {threads}" for lanes, threads in pairs]
+    lines = [["events/s with lanes / threads", *titles, "MB written"], ["---", *["---:"] * (len(pairs) + 1)]]
+    for members in found["series"]:
+        at = {(one["point"]["lanes"], one["point"]["threads"]): one for one in members}
+        last = at[pairs[-1]]["runs"]
+        written = f"{last[0]['written_bytes'] / 1e6:.0f}" if last else ""
+        lines.append([members[0]["name"], *(rate(at[pair]) for pair in pairs), written])
+    sizes = [["batch", "stripes of", "small products", "events/s", "MB written", "objects"]]
+    sizes.append(["---:", "---:", "---", "---:", "---:", "---:"])
+    for one in found["sizes"]:
+        point, run = one["point"], (one["runs"] or [{"written_bytes": 0, "written_objects": 0}])[0]
+        manner = "together" if point["group"] else "alone"
+        cells = [str(point["batch"]), f"{point['stripe_size'] / 1000:,.0f} kB", manner, rate(one)]
+        sizes.append([*cells, f"{run['written_bytes'] / 1e6:.1f}", f"{run['written_objects']:,}"])
+    both = {"threads": lines, "sizes": sizes}
+    return {name: "\n".join(f"| {' | '.join(row)} |" for row in rows) for name, rows in both.items()}
+
+
+def draw(found: dict[str, Any], path: Path) -> None:
+    """Events per second against threads, with the lanes that do best; what reads, and the full chain."""
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("svg")
+    # Text remains text, and the same figures give the same file.
+    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
+    figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+    for panel, kind in zip(panels, ("read", "full"), strict=True):
+        chosen = [members for members in found["series"] if members[0]["name"].startswith(kind)]
+        for members, colour in zip(chosen, COLOURS, strict=False):
+            best = [
+                max(
+                    (one["runs"][0]["events_per_second"] if one["runs"] else 0.0)
+                    for one in members
+                    if one["point"]["threads"] == threads
+                )
+                for threads in THREADS
+            ]
+            label = members[0]["name"].removeprefix(f"{kind} ").removeprefix("full, ")
+            panel.plot(THREADS, best, marker="o", color=colour, label=label)
+        panel.set(title=f"{kind}", xlabel="threads", ylabel="events per second", xticks=THREADS)
+        panel.set_ylim(bottom=0)
+        panel.legend(fontsize=7, loc="best")
+        panel.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
@@ -24,40 +129,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("source", help="a ROOT file and its tree")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--entries", type=int, default=2000)
-    parser.add_argument("--quick", action="store_true", help="few points, to see that it runs")
-    asked = parser.parse_args()
+    parser.add_argument("--data", type=Path, default=os.environ.get("SAPWOOD_BENCH_DATA", "build/bench/data"))
+    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--json", type=Path, help="write all runs to this file")
+    parser.add_argument("--plot", type=Path, help="draw events per second against threads")
+    parser.add_argument("--entries", type=int, default=1440)
+    options = parser.parse_args()
+    options.data = Path(options.data).resolve()
     if lack := radosgw_server.missing():
         raise SystemExit(lack)
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    flat = asked.folder / "events.pds"
-    chain.run(asked.source, flat, entries=asked.entries)
-    with radosgw_server.cluster(erasure=(4, 2)) as cluster:
-        server = cluster.gateways[0]
-        os.environ.update(server.variables)
-        copied, coded = f"s3://{server.bucket}", "s3://coded"
-        for bucket in (copied, coded):
-            chain.run(asked.source, f"{bucket}/source", entries=asked.entries)
-        quick = asked.quick
-        found = chain.measure(
-            [asked.source, f"{copied}/source", f"{coded}/source", str(flat)],
-            ["none", "sink", copied, coded, str(asked.folder / "out.root")],
-            batches=[144] if quick else [24, 144, 720],
-            stripe_sizes=["512 kB"] if quick else ["128 kB", "512 kB", "1 MB"],
-            group=[True] if quick else [True, False],
-            lanes=[1] if quick else [1, 2, 4],
-            threads=[1] if quick else [1, 2],
-            entries=asked.entries,
-            tell=lambda done, total: print(f"{done} of {total}", end="\r", file=sys.stderr),
-        )
-    for name in ("chain.html", "chain.json"):
-        chain.save(found, asked.folder / name)
-    lines = [COLUMNS, ["---"] * len(COLUMNS), *(row(one) for one in found.measurements)]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    (asked.folder / "chain.md").write_text(table, encoding="utf-8")
-    flat.unlink()
+    with tempfile.TemporaryDirectory(prefix="chain-") as folder:
+        found = measure(options, Path(folder))
+    for name, text in tables(found).items():
+        print(f"\n{text}")
+        if options.markdown:
+            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    if options.plot:
+        draw(found, options.plot)
 
 
 if __name__ == "__main__":

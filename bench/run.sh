@@ -36,6 +36,7 @@ for part in $parts; do
     stripe)
         inputs=$inputs,nano_zstd5,edm_zlib5,xaod_zlib5
         install XRootD xrootd
+        install matplotlib matplotlib
         install sqlalchemy 'sqlalchemy>=2' 'psycopg[binary]'
         SAPWOOD_RADOSGW=${SAPWOOD_RADOSGW:-1} sh scripts/radosgw.sh
         ;;
@@ -68,13 +69,12 @@ for part in $parts; do
     "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
 done
 case " $parts " in
-*" stripe "*) "$python" bench/stripe_races.py --markdown "$results/stripe_races.md" --json "$results/stripe_races.json" ;;
-esac
-case " $parts " in
-*" stripe "*) "$python" bench/stripe_sizes.py --markdown "$results/stripe_layouts.md" --json "$results/stripe_layouts.json" ;;
-esac
-case " $parts " in
-*" stripe "*) "$python" bench/stripe_cuts.py --markdown "$results/stripe_cuts.md" --json "$results/stripe_cuts.json" ;;
+*" stripe "*)
+    for more in races layouts cuts; do
+        "$python" "bench/stripe_$more.py" --markdown "$results/stripe_$more.md" --json "$results/stripe_$more.json"
+    done
+    "$python" bench/chain.py --markdown "$results/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
+    ;;
 esac
 case " $parts " in
 *" remote "*) "$python" bench/remote_plot.py "$results/remote.json" docs/images/remote.svg ;;

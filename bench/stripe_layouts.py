@@ -1,6 +1,6 @@
 """What datasets of stripes take, with small products in groups and without: part of `make bench-stripe`.
 
-    python bench/stripe_sizes.py --data DIR [--markdown FILE] [--json FILE]
+    python bench/stripe_layouts.py --data DIR [--markdown FILE] [--json FILE]
 
 Files like NanoAOD, MiniAOD and DAOD become datasets in a directory, with the layout that is chosen if
 nothing is said, and their objects are measured. What Ceph allocates is computed from the size of each object:
