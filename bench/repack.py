@@ -27,7 +27,7 @@ from typing import Any
 from report import table
 
 COPIES = ("copy", "merge", "merge of 1,000")
-MORE = 5
+MORE = 15
 """What only copies is quick: it is done so many times more."""
 
 SAPWOOD = """
