@@ -167,11 +167,12 @@ class Dataset:
         """Appends the entries of files, whose trees are like that of the dataset.
 
         Args:
+            sources: as in :func:`create`; the tree is that of the dataset.
             receipt: a file for what was stored, which is not committed then: :meth:`commit` does, for
                 many workers at once, within seven days. ``job=("name", attempt)`` says what makes it: of
                 all attempts of a job, one is committed, once.
-            sources, writing: as in :func:`create`; the tree is that of the dataset. Also ``base``: the URL of
-                another place that the dataset has (:meth:`add_base`), where the objects go.
+            **writing: as in :func:`create`; also ``base``: the URL of another place that the dataset has
+                (:meth:`add_base`), where the objects go.
 
         Raises:
             UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
