@@ -101,11 +101,20 @@ def measure(
     A chain that only reads has no output, and is measured once for each source. Datasets are written below
     the output, each at a place of its own, ``0001`` and so on, and stay there; files are written over.
 
+    The points are all combinations of sources, outputs, chains, batches, sizes of stripes, groups, lanes and
+    threads.
+
     Args:
-        sources, outputs: as of :func:`sapwood.chain.run`.
-        chains, batches, stripe_sizes, group, lanes, threads: the points are all of their combinations;
-            sizes of stripes and groups matter to datasets only.
-        entries, compression: as of :func:`sapwood.chain.run`.
+        sources: as of :func:`sapwood.chain.run`.
+        outputs: the same.
+        chains: ``"read"``, ``"full"``, or both.
+        batches: events of a batch.
+        stripe_sizes: of datasets.
+        group: whether small products share objects, in datasets.
+        lanes: batches that are worked on at the same time.
+        threads: that the lanes share.
+        entries: events that are taken at most.
+        compression: as of :func:`sapwood.chain.run`.
         repeats: runs of each point.
         tell: called with the number of runs that are done, and of all.
 
