@@ -10,7 +10,6 @@ its own; of chains that only read, three, of which the median counts.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import statistics
@@ -56,13 +55,9 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "flat file": str(folder / "out.pds"),
         }
 
-        numbers = itertools.count()
-
         def run(name: str, source: str, output: str, **how: Any) -> list[dict[str, Any]]:
-            number = next(numbers)
-            place = f"{output}/{number}" if output in (copied, coded) else output
             repeats = 3 if output == "none" else 1
-            found = chain.measure([source], [place], entries=options.entries, repeats=repeats, **how)
+            found = chain.measure([source], [output], entries=options.entries, repeats=repeats, **how)
             print(name, *(f"{one.rate:.0f}" for one in found.measurements), file=sys.stderr)
             return [one.to_dict() | {"name": name} for one in found.measurements]
 

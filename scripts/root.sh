@@ -3,7 +3,7 @@
 # SAPWOOD_BENCH_PYTHON names a Python that has it, the tests do without this one.
 set -eu
 python=${1:-python3}
-folder=${2:-build/root}
+folder=${2:-build/cern-root}
 [ -z "${SAPWOOD_BENCH_PYTHON:-}" ] || exit 0
 if [ -x "$folder/bin/python" ] && "$folder/bin/python" -W ignore -c 'import ROOT' 2>/dev/null; then exit 0; fi
 echo "installing ROOT into $folder, for the tests of written files"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 _SCRIPT = Path(__file__).with_name("root_values.py")
-_INSTALLED = Path(__file__).parents[2] / "build/root/bin/python"
+_INSTALLED = Path(__file__).parents[2] / "build/cern-root/bin/python"
 
 
 @cache

@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import secrets
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._memory import memory_size
+from .._paths import is_url
+from .._whole_file import write_whole
 from ..errors import UsageError
 from ..tune.tuning import machine
 from .running import EMPTY, Chain, ChainReport
@@ -99,7 +102,8 @@ def measure(
     does meets all of them.
 
     A chain that only reads has no output, and is measured once for each source. Datasets are written below
-    the output, each at a place of its own, ``0001`` and so on, and stay there; files are written over.
+    the output, each at a place of its own, ``0001`` and so on, in a store with a word before it that no
+    other sweep has, and stay there; files are written over.
 
     The points are all combinations of sources, outputs, chains, batches, sizes of stripes, groups, lanes and
     threads.
@@ -126,10 +130,10 @@ def measure(
         raise UsageError("each point is measured at least once")
     runs: dict[ChainPoint, list[ChainReport]] = {point: [] for point in points}
     errors: dict[ChainPoint, str] = {}
-    numbers = itertools.count(1)
+    names = _names()
     for done, (_, point) in enumerate(itertools.product(range(repeats), points), 1):
         if point not in errors:
-            place = _place(point.output, numbers)
+            place = _place(point.output, names)
             told = {"entries": entries, "compression": compression}
             result = _measured({**asdict(point), **told, "output": place})
             if isinstance(result, str):
@@ -145,12 +149,7 @@ def save(found: Sweep, path: Path) -> None:
     """Writes the page, or JSON if the name says so; whole, or not at all."""
     is_json = path.suffix.lower() == ".json"
     text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n" if is_json else found.to_html()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text)
 
 
 def _points(
@@ -191,14 +190,23 @@ def is_dataset_output(output: str) -> bool:
     return output not in ("none", "sink") and not output.endswith((".root", ".pds"))
 
 
-def _place(output: str, numbers: itertools.count[int]) -> str:
-    """Where a run writes: datasets below the output, at the first number that is free there."""
+def _names() -> Iterator[tuple[str, str]]:
+    """Names of datasets in a directory; and in a store, where nobody else may use them, whatever is there."""
+    sweep = secrets.token_hex(4)
+    for number in itertools.count(1):
+        yield f"{number:04}", f"{sweep}-{number:04}"
+
+
+def _place(output: str, names: Iterator[tuple[str, str]]) -> str:
+    """Where a run writes: datasets below the output, at a name that is free there."""
     if not is_dataset_output(output):
         return output
-    place = f"{output.rstrip('/')}/{next(numbers):04}"
-    while os.path.exists(place):
-        place = f"{output.rstrip('/')}/{next(numbers):04}"
-    return place
+    folder = output.rstrip("/")
+    for here, afar in names:
+        place = f"{folder}/{afar if is_url(output) else here}"
+        if is_url(output) or not os.path.exists(place):
+            return place
+    raise AssertionError("numbers do not end")
 
 
 def _measured(task: dict[str, Any]) -> ChainReport | str:

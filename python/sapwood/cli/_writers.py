@@ -15,6 +15,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._whole_file import whole_file
 from ..errors import UnsupportedTypeError, UsageError
 from ._output import plain
 
@@ -54,8 +55,7 @@ def format_of(path: Path, wanted: str | None) -> str:
 @contextlib.contextmanager
 def writer(path: Path, file_format: str, schema: Any) -> Iterator[Writer]:
     """A writer whose file takes its place when all went well, and leaves nothing behind otherwise."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with whole_file(path) as part:
         opened = _WRITERS[file_format](part, schema)
         try:
             yield opened
@@ -64,9 +64,6 @@ def writer(path: Path, file_format: str, schema: Any) -> Iterator[Writer]:
                 opened.close(complete=False)
             raise
         opened.close(complete=True)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class _ParquetWriter:

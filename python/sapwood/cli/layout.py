@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .._whole_file import write_whole
 from ._options import Deadline, Entries, Json, Replica, Threads, Tree, entry_range
 from ._output import print_json
 from ._run import command
@@ -42,7 +42,7 @@ def layout(
     columns = [name.strip() for name in read.split(",") if name.strip()] if read else []
     with open_tree(source, deadline, threads, replica) as tree:
         picture = layout_of(tree, columns, start, stop)
-    _write_whole(output, draw(picture))
+    write_whole(output, draw(picture))
     if as_json:
         print_json(
             {
@@ -58,12 +58,3 @@ def layout(
         )
     elif sys.stdout.isatty():
         print(f"{output}: {picture.num_baskets:,} baskets of {len(picture.branches):,} branches")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -9,12 +9,14 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._border import core_errors
 from .._memory import memory_size
 from .._paths import CATALOGUED, is_url, several_files, single_file
+from .._whole_file import write_whole
 from ..compression import Compression
 from ..errors import UsageError
 from ..options import OpenOptions, open_options
@@ -185,10 +187,7 @@ class Dataset:
                 return _written(self._core.append(inputs, made))
         with core_errors():
             told, text = self._core.write_receipt(inputs, made)
-        partial = f"{os.fspath(receipt)}.part"
-        with builtins.open(partial, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(partial, receipt)
+        write_whole(Path(receipt), text)
         return _written(told)
 
     def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from .._whole_file import write_whole
 
 Record = dict[str, Any]
 """One measurement: its key, what was measured, and the result or the error."""
@@ -38,12 +39,7 @@ class Journal:
         return key in self.records
 
     def _write_anew(self, lines: list[Record]) -> None:
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        try:
-            part.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-            os.replace(part, self.path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(self.path, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _lines(path: Path) -> list[Record]:

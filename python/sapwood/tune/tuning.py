@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._select import select
+from .._whole_file import write_whole
 from ..compression import Compression
 from ..errors import UsageError
 from .goals import GOALS, Goal, Recommendation, combined, recommend
@@ -346,9 +347,4 @@ def save(found: Tuning, path: Path) -> None:
     text = found.to_html()
     if path.suffix.lower() == ".json":
         text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text)
