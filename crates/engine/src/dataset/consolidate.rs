@@ -16,6 +16,7 @@ use crate::write::create_sink;
 use crate::{File, Interrupt};
 use rayon::ThreadPool;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_fetch::blocks::make_private;
 use sapwood_fetch::wait;
 use sapwood_source::OpenOptions;
 use sapwood_stripe::{
@@ -272,13 +273,13 @@ fn tried(
     Ok(parts.iter().map(of_part).map(|bytes| bytes as f64 / entries.max(1) as f64).collect())
 }
 
-/// A folder of its own, which is removed when it is not needed.
+/// A folder that nobody else may look into, and is removed when it is not needed.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Scratch> {
         let folder = std::env::temp_dir().join(format!("sapwood-{}", Id::random()));
-        std::fs::create_dir(&folder).map_err(|error| {
+        make_private(&folder).map_err(|error| {
             Error::new(ErrorKind::Io, format!("no temporary folder can be made at {}", folder.display()))
                 .caused_by(error)
         })?;

@@ -14,7 +14,7 @@ mod scratch;
 mod store;
 mod trouble;
 
-pub use cache::{Cache, Kept, Verified};
+pub use cache::{Cache, Kept, Verified, make_private};
 pub use opening::{name_of, open};
 pub use origin::Reopen;
 

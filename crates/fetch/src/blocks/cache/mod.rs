@@ -88,13 +88,21 @@ fn hashed(text: &str) -> String {
     format!("{:016x}{:016x}", half(0), half(1))
 }
 
+/// Makes a directory, and those above it, that nobody else may look into: what is read may be private.
+///
+/// # Errors
+/// Those of the system.
 #[cfg(unix)]
-fn make_private(directory: &Path) -> io::Result<()> {
+pub fn make_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
+/// Makes a directory, and those above it.
+///
+/// # Errors
+/// Those of the system.
 #[cfg(not(unix))]
-fn make_private(directory: &Path) -> io::Result<()> {
+pub fn make_private(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)
 }
