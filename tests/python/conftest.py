@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", REPOSITORY.parent / "shared" / "corpus"))
@@ -64,3 +69,13 @@ def corpus() -> Path:
     if not (CORPUS / "files").is_dir():
         pytest.skip(f"no corpus in {CORPUS} (set SAPWOOD_CORPUS)")
     return CORPUS / "files"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A PostgreSQL server."""
+    pytest.importorskip("psycopg")
+    if lack := postgres_server.missing():
+        pytest.skip(lack)
+    with postgres_server.postgres_server() as server:
+        yield server

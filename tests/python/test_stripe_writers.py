@@ -17,8 +17,6 @@ import sapwood
 from sapwood import stripe
 
 sys.path.append(str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
-import postgres_server
 import stripe_faults_work as work
 
 pytest.importorskip("awkward")
@@ -35,10 +33,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "log.sqlite")
         return
-    pytest.importorskip("psycopg")
-    if lack := postgres_server.missing():
-        pytest.skip(lack)
-    with postgres_server.postgres_server() as server, server.database() as url:
+    with request.getfixturevalue("postgres").database() as url:
         yield url
 
 

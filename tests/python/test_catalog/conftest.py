@@ -19,18 +19,6 @@ from sapwood.errors import FileNotFoundError
 sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
 import postgres_server
 
-NO_POSTGRES = postgres_server.missing()
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[postgres_server.Server]:
-    """A PostgreSQL server."""
-    pytest.importorskip("psycopg")
-    if NO_POSTGRES:
-        pytest.skip(NO_POSTGRES)
-    with postgres_server.postgres_server() as server:
-        yield server
-
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
