@@ -2,19 +2,23 @@
 
     python bench/chain.py --data DIR [--markdown FILE] [--json FILE] [--plot FILE] [--entries N]
 
-MiniAOD-like events go through `sapwood.chain`. A cluster of Ceph is started, with a bucket in a pool of whole
-copies and one over an erasure code of 4 + 2; the file on a server is behind XRootD. Each run is a process of
-its own; of chains that only read, three, of which the median counts.
+MiniAOD-like events go through `sapwood.chain`. A cluster of Ceph is started, of six disks in memory, with
+buckets in a pool of three copies and in one over an erasure code of 4 + 2; the file on a server is behind
+XRootD. Each run is a process of its own; of chains that only read, three, of which the median counts. What
+a series wrote is removed when it ends.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,62 +31,82 @@ import radosgw_server
 
 NAME, TREE = "edm_zlib5", "Events"
 LANES, THREADS, BATCHES, STRIPES = (1, 2, 4), (1, 2), (24, 144, 720), ("128 kB", "512 kB", "1 MB")
+COPIES, CODED = "three copies", "coded 4 + 2"
+POOLS = {COPIES: "", CODED: ":ec"}
+"""What the gateway calls the place of a bucket."""
 COLOURS = ("#1f6fb3", "#d1892a", "#2c7a3f", "#b3401f", "#6b4fa0", "#777777", "#1b9e9e", "#c2599a")
+NUMBERS = itertools.count(1)
+
+Record = dict[str, Any]
 
 
-def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+@contextmanager
+def output_bucket(cluster: radosgw_server.Cluster, pool: str) -> Iterator[str]:
+    """A bucket in a pool, which is removed in the end."""
+    name = f"written-{next(NUMBERS)}"
+    cluster.gateways[0].make_bucket(name, POOLS[pool])
+    try:
+        yield f"s3://{name}"
+    finally:
+        cluster.remove_bucket(name)
+
+
+def run(name: str, source: str, output: str, **how: Any) -> list[Record]:
+    """The chain at some points."""
+    found = chain.measure([source], [output], repeats=3 if output == "none" else 1, **how)
+    print(name, *(f"{one.rate:.0f}" for one in found.measurements), file=sys.stderr)
+    return [one.to_dict() | {"name": name} for one in found.measurements]
+
+
+def measure(options: argparse.Namespace, folder: Path) -> Record:
     """Both series: what is read and written, and how large batches and stripes are."""
     local = f"{options.data / NAME}.root:{TREE}"
-    with serve("root", options.data) as server, radosgw_server.cluster(erasure=(4, 2)) as cluster:
+    with (
+        serve("root", options.data) as server,
+        radosgw_server.cluster(erasure=(4, 2), copies=3) as cluster,
+    ):
         gateway = cluster.gateways[0]
         os.environ.update(gateway.variables)
-        copied, coded, flat = f"s3://{gateway.bucket}", "s3://coded", str(folder / "events.pds")
-        for output in (f"{copied}/source", f"{coded}/source", flat):
+        copied, coded, flat = f"s3://{gateway.bucket}/source", "s3://coded/source", str(folder / "events.pds")
+        for output in (copied, coded, flat):
             chain.run(local, output, entries=options.entries)
         sources = {
             "file on disk": local,
             "file over root://": f"root://127.0.0.1:{server.port}//{NAME}.root:{TREE}",
-            "stripes, whole copies": f"{copied}/source",
-            "stripes, coded 4 + 2": f"{coded}/source",
+            f"stripes, {COPIES}": copied,
+            f"stripes, {CODED}": coded,
             "flat file": flat,
         }
-        outputs = {
-            "nothing": "none",
-            "accepted, thrown away": "sink",
-            "stripes, whole copies": copied,
-            "stripes, coded 4 + 2": coded,
-            "ROOT file": str(folder / "out.root"),
-            "flat file": str(folder / "out.pds"),
-        }
-
-        def run(name: str, source: str, output: str, **how: Any) -> list[dict[str, Any]]:
-            repeats = 3 if output == "none" else 1
-            found = chain.measure([source], [output], entries=options.entries, repeats=repeats, **how)
-            print(name, *(f"{one.rate:.0f}" for one in found.measurements), file=sys.stderr)
-            return [one.to_dict() | {"name": name} for one in found.measurements]
-
-        threads: dict[str, Any] = {"lanes": LANES, "threads": THREADS}
-        series = [run(f"read {name}", it, "none", chains=["read"], **threads) for name, it in sources.items()]
-        for name, output in outputs.items():
-            series.append(run(f"full, file on disk to: {name}", local, output, chains=["full"], **threads))
-        coded_to_coded = (f"{coded}/source", coded)
-        series.append(run("full, stripes to stripes, coded", *coded_to_coded, chains=["full"], **threads))
-        how: dict[str, Any] = {"lanes": [2], "threads": [2], "batches": BATCHES, "stripe_sizes": STRIPES}
-        sizes = run("sizes", local, coded, chains=["full"], group=[True, False], **how)
+        kept = {"ROOT file": str(folder / "out.root"), "flat file": str(folder / "out.pds")}
+        how: dict[str, Any] = {"entries": options.entries, "lanes": LANES, "threads": THREADS}
+        series = [run(f"read {name}", it, "none", chains=["read"], **how) for name, it in sources.items()]
+        how["chains"] = ["full"]
+        for name, output in {"nothing": "none", "accepted, thrown away": "sink", **kept}.items():
+            series.append(run(f"full, file on disk to: {name}", local, output, **how))
+        for pool in POOLS:
+            with output_bucket(cluster, pool) as bucket:
+                series.append(run(f"full, file on disk to: stripes, {pool}", local, bucket, **how))
+        with output_bucket(cluster, CODED) as bucket:
+            series.append(run("full, stripes to stripes, coded", coded, bucket, **how))
+        how |= {"lanes": [2], "threads": [2], "batches": BATCHES, "stripe_sizes": STRIPES}
+        sizes = list[Record]()
+        for pool, groups in ((CODED, [True, False]), (COPIES, [True])):
+            with output_bucket(cluster, pool) as bucket:
+                sizes += run(pool, local, bucket, group=groups, **how)
     return {"entries": options.entries, "series": series, "sizes": sizes}
 
 
-def rate(one: dict[str, Any]) -> str:
+def rate(one: Record) -> str:
     """Events per second, or that it failed."""
     return f"{events_per_second(one):,.0f}" if one["runs"] else f"failed: {one['error']}"
 
 
-def events_per_second(one: dict[str, Any]) -> float:
+def events_per_second(one: Record) -> float:
     """The median of all runs; 0 if there is none."""
     return statistics.median(run["events_per_second"] for run in one["runs"]) if one["runs"] else 0.0
 
 
-def tables(found: dict[str, Any]) -> dict[str, str]:
+def tables(found: Record) -> dict[str, str]:
     """As Markdown: events per second of each chain at all lanes and threads, and of each size."""
     pairs = [(lane, thread) for thread in THREADS for lane in LANES]
     titles = [f"{lanes} / {threads}" for lanes, threads in pairs]
@@ -92,18 +116,19 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         last = at[pairs[-1]]["runs"]
         written = f"{last[0]['written_bytes'] / 1e6:.0f}" if last else ""
         lines.append([members[0]["name"], *(rate(at[pair]) for pair in pairs), written])
-    sizes = [["batch", "stripes of", "small products", "events/s", "MB written", "objects"]]
-    sizes.append(["---:", "---:", "---", "---:", "---:", "---:"])
+    sizes = [["pool", "batch", "stripes of", "small products", "events/s", "MB written", "objects"]]
+    sizes.append(["---", "---:", "---:", "---", "---:", "---:", "---:"])
     for one in found["sizes"]:
         point, run = one["point"], (one["runs"] or [{"written_bytes": 0, "written_objects": 0}])[0]
         manner = "together" if point["group"] else "alone"
-        cells = [str(point["batch"]), f"{point['stripe_size'] / 1000:,.0f} kB", manner, rate(one)]
+        size = f"{point['stripe_size'] / 1000:,.0f} kB"
+        cells = [one["name"], str(point["batch"]), size, manner, rate(one)]
         sizes.append([*cells, f"{run['written_bytes'] / 1e6:.1f}", f"{run['written_objects']:,}"])
     both = {"threads": lines, "sizes": sizes}
     return {name: "\n".join(f"| {' | '.join(row)} |" for row in rows) for name, rows in both.items()}
 
 
-def draw(found: dict[str, Any], path: Path) -> None:
+def draw(found: Record, path: Path) -> None:
     """Events per second against threads, with the lanes that do best; what reads, and the full chain."""
     import matplotlib.pyplot as plt
 

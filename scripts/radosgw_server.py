@@ -1,6 +1,6 @@
 """A throw-away Ceph cluster with S3 gateways, on free ports of this machine: one monitor, some OSDs, radosgw.
 
-    python scripts/radosgw_server.py [--gateways N] [--ec K,M] [--store bluestore]
+    python scripts/radosgw_server.py [--gateways N] [--ec K,M] [--copies N] [--store bluestore]
 
 Prints one line of JSON when it is ready, {"endpoints": ["http://127.0.0.1:PORT", …], "access_key_id": …,
 "secret_access_key": …, "bucket": "data"}, and serves until its standard input ends. scripts/radosgw.sh
@@ -28,7 +28,7 @@ from pathlib import Path
 import s3_server
 from xrootd_server import free_port
 
-READY_SECONDS = 60.0
+READY_SECONDS, REMOVE_SECONDS = 60.0, 600.0
 PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin")
 POOLS = (".rgw.root", *(f"default.rgw.{name}" for name in ("control", "meta", "log")))
 BUCKET_POOLS = tuple(f"default.rgw.buckets.{name}" for name in ("index", "non-ec", "data"))
@@ -36,7 +36,8 @@ GIGABYTES = 8
 
 # What is not the default, and why:
 # - no authentication in the cluster, as it is alone; radosgw would insist on encryption, and wait for ever
-# - pools without copies, on one machine; disks that are nearly full do not matter here
+# - pools without copies, if these are not asked for; all is on one machine, and disks that are nearly full do
+#   not matter here
 # - paxos does not wait for company: the setup takes a second instead of three
 # - small answers are not held back by the socket (tcp_nodelay, where the gateway is started)
 CONFIG = """
@@ -57,7 +58,7 @@ run dir = {folder}
 admin socket = {folder}/$name.$pid.asok
 log file = {folder}/$name.log
 crash dir = {folder}
-osd pool default size = 1
+osd pool default size = {copies}
 osd pool default min size = 1
 osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 0
@@ -108,10 +109,10 @@ class Cluster:
             command = (*command, "-c", str(self.folder / "ceph.conf"), "-f")
             self.daemons[name] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    def run(self, *command: str, stdin: str = "") -> str:
+    def run(self, *command: str, stdin: str = "", seconds: float = READY_SECONDS) -> str:
         """Runs a program of Ceph to its end."""
         command = (*command, "-c", str(self.folder / "ceph.conf"))
-        ended = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=READY_SECONDS)
+        ended = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=seconds)
         if ended.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {ended.stderr[-1000:]}")
         return ended.stdout
@@ -119,6 +120,15 @@ class Cluster:
     def ceph(self, *lines: str) -> None:
         """Runs commands, in one process."""
         self.run("ceph", "--connect-timeout", "30", stdin="\n".join(lines) + "\n")
+
+    def admin(self, *arguments: str, seconds: float = READY_SECONDS) -> None:
+        """Runs a command of those who run gateways."""
+        self.run("radosgw-admin", "-n", "client.rgw0", *arguments, seconds=seconds)
+
+    def remove_bucket(self, name: str) -> None:
+        """Removes a bucket and all that is in it."""
+        rest = ("--purge-objects", "--bypass-gc")
+        self.admin("bucket", "rm", f"--bucket={name}", *rest, seconds=REMOVE_SECONDS)
 
     def stop(self) -> None:
         """Ends all, the last that was started first. Nothing of it is kept."""
@@ -131,17 +141,20 @@ class Cluster:
 
 @contextmanager
 def cluster(
-    gateways: int = 1, erasure: tuple[int, int] | None = None, store: str = "memstore"
+    gateways: int = 1, erasure: tuple[int, int] | None = None, store: str = "memstore", copies: int = 1
 ) -> Iterator[Cluster]:
-    """A cluster; with `erasure` = (k, m), it has k + m OSDs, over which the bucket ``coded`` lies."""
+    """A cluster; with `erasure` = (k, m), it has k + m OSDs, over which the bucket ``coded`` lies.
+
+    Of all else there are `copies`, each on an OSD of its own.
+    """
     if lack := missing():
         raise RuntimeError(lack)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sapwood-ceph-")))
         made = Cluster(folder)
         stack.callback(made.stop)
-        osds = sum(erasure) if erasure else 1
-        _start_monitor(made, store)
+        osds = max(copies, sum(erasure) if erasure else 1)
+        _start_monitor(made, store, copies)
         _start_osds(made, osds)
         made.ceph(*_pools(erasure))
         _make_user(made, erasure)
@@ -155,9 +168,9 @@ def cluster(
         yield made
 
 
-def _start_monitor(made: Cluster, store: str) -> None:
+def _start_monitor(made: Cluster, store: str, copies: int) -> None:
     fsid, v2, v1 = str(uuid.uuid4()), free_port(), free_port()
-    values = {"fsid": fsid, "v2": v2, "v1": v1, "folder": made.folder, "store": store}
+    values = {"fsid": fsid, "v2": v2, "v1": v1, "folder": made.folder, "store": store, "copies": copies}
     config = CONFIG.format(**values, bytes=GIGABYTES << 30)
     (made.folder / "ceph.conf").write_text(config)
     monmap = str(made.folder / "monmap")
@@ -197,23 +210,14 @@ def _pools(erasure: tuple[int, int] | None) -> Sequence[str]:
 
 def _make_user(made: Cluster, erasure: tuple[int, int] | None) -> None:
     keys = s3_server.Server(0)
-    admin = ("radosgw-admin", "-n", "client.rgw0")
     shown = ("--uid=test", "--display-name=test")
-    made.run(
-        *admin,
-        "user",
-        "create",
-        *shown,
-        f"--access-key={keys.access_key_id}",
-        f"--secret={keys.secret_access_key}",
-    )
+    secrets = (f"--access-key={keys.access_key_id}", f"--secret={keys.secret_access_key}")
+    made.admin("user", "create", *shown, *secrets)
     if erasure:
-        made.run(
-            *admin, "zonegroup", "placement", "add", "--rgw-zonegroup", "default", "--placement-id", "ec"
-        )
+        made.admin("zonegroup", "placement", "add", "--rgw-zonegroup", "default", "--placement-id", "ec")
         pools = ("--index-pool", BUCKET_POOLS[0], "--data-extra-pool", BUCKET_POOLS[1])
         place = ("--rgw-zone", "default", "--placement-id", "ec", "--data-pool", "default.rgw.ec.data")
-        made.run(*admin, "zone", "placement", "add", *place, *pools)
+        made.admin("zone", "placement", "add", *place, *pools)
 
 
 def _start_gateway(made: Cluster, number: int) -> None:
@@ -242,13 +246,14 @@ def main() -> None:
     )
     parser.add_argument("--gateways", type=int, default=1, help="number of S3 servers")
     parser.add_argument("--ec", metavar="K,M", help="also make the bucket 'coded', over K + M OSDs")
+    parser.add_argument("--copies", type=int, default=1, help="of what is not coded, each on an OSD")
     parser.add_argument("--store", default="memstore", help="where OSDs keep their data: memstore, bluestore")
     options = parser.parse_args()
     if (lack := missing()) is not None:
         raise SystemExit(f"radosgw_server: {lack}")
     k, _, m = (options.ec or "").partition(",")
     erasure = (int(k), int(m)) if options.ec else None
-    with cluster(options.gateways, erasure, options.store) as made:
+    with cluster(options.gateways, erasure, options.store, options.copies) as made:
         first = made.gateways[0]
         keys = {"access_key_id": first.access_key_id, "secret_access_key": first.secret_access_key}
         endpoints = [server.endpoint for server in made.gateways]
