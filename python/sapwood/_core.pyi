@@ -422,6 +422,12 @@ def repack(
     equal ones are written once. Gives the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
     """
 
+def split_branches(column: str, storage: tuple[Any, ...], place: int) -> list[tuple[str, tuple[Any, ...]]]:
+    """Names and storage of the branches of a column of split objects, of which the first has this place in its tree.
+    storage: ("object", class, members) or, of vectors, ("objects", class, members), where a member is (name, storage).
+    The members' own branches are stored as ("member", place of the branch of the objects, numbers of the members that
+    lead to it)."""
+
 @final
 class Writer:
     """A file that is written: nothing is at its place before `commit`. Thread-safe."""
@@ -453,7 +459,8 @@ class Writer:
     ) -> int:
         """A new tree; its number. Branches: (name, title, storage, ROOT's number of the compression, bytes of
         a basket), where storage is ("numbers", dtype, dims), ("counted", dtype, dims, place of the counter),
-        ("text",), ("string",) or ("vector", item); an item is a dtype, ("string",) or ("vector", item).
+        ("text",), ("string",) or ("vector", item); an item is a dtype, ("string",) or ("vector", item). What
+        `split_branches` gives is storage, too.
         cluster: ("entries", number) or ("bytes", after compression)."""
     def tree_again(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree that was in the file before: its number, its entries, name and storage of each branch."""

@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::tree::{Branch, Entries, Scan, Tree, beside};
     #[pymodule_export]
-    use crate::write::Writer;
+    use crate::write::{Writer, split_branches};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,11 +7,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::write::{
-    BranchSpec, ClusterSize, ColumnView, Compression, Item, Storage, TreeId, Value, WriterOptions,
-    create_sink,
+    BranchSpec, Class, ClusterSize, ColumnView, Compression, Item, Member, Storage, TreeId, Value,
+    WriterOptions, create_sink, split,
 };
 use sapwood::{Error, Primitive, Result};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file that is written.
 #[pyclass(module = "sapwood._core", frozen)]
@@ -184,7 +184,21 @@ fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult
     Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
 }
 
-/// `("numbers", dtype, dims)`, `("counted", dtype, dims, counter)`, `("text",)`, `("string",)`, `("vector", item)`.
+/// The branches of a column of split objects, if the first has this place in its tree: name and storage of each.
+#[pyfunction]
+pub(crate) fn split_branches<'py>(
+    py: Python<'py>,
+    column: &str,
+    form: &Bound<'py, PyTuple>,
+    place: usize,
+) -> PyResult<Vec<(String, Bound<'py, PyTuple>)>> {
+    let branches = split(column, &storage(form)?, place).into_iter();
+    branches.map(|(name, storage)| Ok((name, described(py, &storage)?))).collect()
+}
+
+/// `("numbers", dtype, dims)`, `("counted", dtype, dims, counter)`, `("text",)`, `("string",)`, `("vector", item)`,
+/// `("object", class, members)`, `("objects", class, members)`, where a member is its name and storage, or
+/// `("member", of, path)`.
 fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
     let kind: String = form.get_item(0)?.extract()?;
     Ok(match kind.as_str() {
@@ -199,8 +213,23 @@ fn storage(form: &Bound<'_, PyTuple>) -> PyResult<Storage> {
         "text" => Storage::Text,
         "string" => Storage::StdString,
         "vector" => Storage::Vector(item(&form.get_item(1)?)?),
+        "object" => Storage::Object(class(form)?),
+        "objects" => Storage::Objects(class(form)?),
+        "member" => Storage::Member { of: form.get_item(1)?.extract()?, path: form.get_item(2)?.extract()? },
         _ => return Err(PyValueError::new_err(format!("no branch holds a '{kind}'"))),
     })
+}
+
+/// A class of split objects.
+fn class(form: &Bound<'_, PyTuple>) -> PyResult<Arc<Class>> {
+    let members: Vec<(String, Bound<'_, PyTuple>)> = form.get_item(2)?.extract()?;
+    let members = members.into_iter().map(|(name, form)| Ok(Member { name, storage: storage(&form)? }));
+    Ok(Arc::new(Class { name: form.get_item(1)?.extract()?, members: members.collect::<PyResult<_>>()? }))
+}
+
+fn described_class<'py>(py: Python<'py>, kind: &str, class: &Class) -> PyResult<Bound<'py, PyTuple>> {
+    let members = class.members.iter().map(|member| Ok((&member.name, described(py, &member.storage)?)));
+    (kind, &class.name, members.collect::<PyResult<Vec<_>>>()?).into_pyobject(py)
 }
 
 /// The tuple that [`storage`] takes.
@@ -213,6 +242,9 @@ fn described<'py>(py: Python<'py>, storage: &Storage) -> PyResult<Bound<'py, PyT
         Storage::Text => ("text",).into_pyobject(py),
         Storage::StdString => ("string",).into_pyobject(py),
         Storage::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py),
+        Storage::Object(class) => described_class(py, "object", class),
+        Storage::Objects(class) => described_class(py, "objects", class),
+        Storage::Member { of, path } => ("member", of, path).into_pyobject(py),
     }
 }
 

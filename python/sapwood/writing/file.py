@@ -151,6 +151,7 @@ class WritableFile:
         titles: Mapping[str, str] | None = None,
         field_name: FieldName = join_names,
         counter_name: CounterName | None = None,
+        records: str | Mapping[str, str] = "columns",
     ) -> WritableTree:
         """Makes a tree.
 
@@ -180,6 +181,10 @@ class WritableFile:
             counter_name: makes the name of the branch that counts from that of the column; columns for which
                 it makes the same share one. Default: an integer column that is there and is called so, as
                 ``nMuon`` for ``Muon_pt``, else ``n`` and the name of the column.
+            records: what records and lists of records become: ``"columns"``, a branch ``x_y`` for each
+                member; or ``"split"``, objects of a class, or a ``std::vector`` of these, which ROOT splits
+                into a branch ``x.y`` for each member. Or these by the names of columns. The class is called
+                as the record, if that has a name, or else as the column; see the guide on writing.
 
         Raises:
             UsageError: if types or options make no sense, or there is something of that name.
@@ -195,6 +200,7 @@ class WritableFile:
             titles=titles or {},
             field_name=field_name,
             counter_name=counter_name,
+            records=records,
         )
         path = self._free(path)
         tree = WritableTree(self._core, path, columns, layout, self.compression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, leaves, storable
+from .records import split_parts
 from .types import ColumnType
 
 FieldName = Callable[[str, str], str]
@@ -31,7 +32,8 @@ class Planned:
         name: its name.
         storage: what the core is told, see ``_core.Writer.tree``.
         form: shape and type of its entries.
-        column: the column that it takes; None for one that counts items of others and is made from these.
+        column: the column that it takes; None for one that counts items of others and is made from these, and
+            for one that has no values because all are in the branches below it.
         path: the members that lead to it within that column.
         counts: of a branch that is made, the first one that it counts.
     """
@@ -52,8 +54,10 @@ class Schema:
         columns: Mapping[str, ColumnType],
         field_name: FieldName = join_names,
         counter_name: CounterName | None = None,
+        split: Collection[str] = (),
     ) -> None:
         self.columns = dict(columns)
+        self._split = frozenset(split)
         self._field_name = field_name
         self._counter_name = counter_name
         self.branches: list[Planned] = []
@@ -110,6 +114,8 @@ class Schema:
             if branch.counts is not None:
                 counts = np.diff(made[branch.counts][0])
                 made[branch.name] = [counts.astype(np.int32)]
+            elif branch.column is None:
+                made[branch.name] = []
         return length, [[buffer.view(np.uint8) for buffer in made[branch.name]] for branch in self.branches]
 
     def _check_names(self, data: Mapping[str, Any]) -> None:
@@ -138,6 +144,8 @@ class Schema:
 
     def _counters_among_columns(self) -> Iterator[str]:
         for column, kind in self.columns.items():
+            if column in self._split:
+                continue
             for path, part in leaves(empty_column(kind.form)).items():
                 form = storable(column, part.form)
                 if form[0] == "list" and is_block(form[1]) and kind.stored != "vector":
@@ -149,6 +157,9 @@ class Schema:
         if column in self._given_counters:
             form: Form = ("primitive", "uint32" if kind.form[1] == "uint32" else "int32")
             self._add(Planned(column, _storage(form, None), form, column))
+            return
+        if column in self._split:
+            self._plan_split(column, kind.form)
             return
         for path, part in leaves(empty_column(kind.form)).items():
             name = self._branch_name(column, path)
@@ -162,6 +173,14 @@ class Schema:
                 counter = self._counter(self._group(column, path, kind), name)
                 storage = ("counted", *_numbers(form[1]), counter)
                 self._add(Planned(name, storage, form, column, path))
+
+    def _plan_split(self, column: str, form: Form) -> None:
+        parts = split_parts(column, form, len(self.branches))
+        for part, following in zip(parts, [*parts[1:], None], strict=True):
+            takes = column if part.holds == "values" else None
+            # The first member tells how many objects there are.
+            counts = following.name if part.holds == "counts" and following is not None else None
+            self._add(Planned(part.name, part.storage, part.form, takes, part.path, counts))
 
     def _group(self, column: str, path: Path, kind: ColumnType) -> str:
         """What the lists that a member is in are called: those of records have one name for all members."""

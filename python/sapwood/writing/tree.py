@@ -14,6 +14,7 @@ from .._memory import memory_size
 from ..compression import Compression
 from ..errors import UsageError
 from .columns import fields_of_table
+from .records import has_records
 from .schema import CounterName, FieldName, Planned, Schema, columns_of, join_names
 from .types import ColumnType
 
@@ -33,6 +34,20 @@ class TreeLayout:
     titles: Mapping[str, str]
     field_name: FieldName = join_names
     counter_name: CounterName | None = None
+    records: str | Mapping[str, str] = "columns"
+
+    def split(self, columns: Mapping[str, ColumnType]) -> set[str]:
+        """The columns whose records are split objects."""
+        chosen = _by_branch("records", self.records, list(columns), what="column")
+        for setting in chosen.values():
+            if setting not in ("columns", "split"):
+                raise UsageError(f'records are "columns" or "split", not {setting!r}')
+        split = {name for name, setting in chosen.items() if setting == "split"}
+        found = {name for name in split if has_records(columns[name].form)}
+        named = self.records if isinstance(self.records, Mapping) else ()
+        for name in sorted((split - found).intersection(named)):
+            raise UsageError(f"{name!r} has no records that could be split", branch=name)
+        return found
 
     def cluster(self) -> tuple[str, int]:
         """What the core is told of clusters."""
@@ -142,7 +157,8 @@ class WritableTree:
     def _begin(self, columns: Mapping[str, ColumnType]) -> None:
         if not columns:
             raise UsageError(f"the tree {self.path!r} has no columns")
-        schema = Schema(columns, self._layout.field_name, self._layout.counter_name)
+        split = self._layout.split(columns)
+        schema = Schema(columns, self._layout.field_name, self._layout.counter_name, split)
         directory, _, name = self.path.rpartition("/")
         branches = self._branches(schema.branches)
         with core_errors():
@@ -178,7 +194,7 @@ DEFAULT_CLUSTER = "20 MB"
 """What a cluster has after compression."""
 
 
-def _by_branch(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
+def _by_branch(option: str, value: Any, names: Sequence[str], what: str = "branch") -> dict[str, Any]:
     """What a setting, or settings by name or pattern, say of each branch; the first that fits counts."""
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)
@@ -186,7 +202,7 @@ def _by_branch(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     for pattern, setting in value.items():
         matching = fnmatch.filter(names, pattern)
         if not matching:
-            raise UsageError(f"{option} names {pattern!r}, and no branch is called so")
+            raise UsageError(f"{option} names {pattern!r}, and no {what} is called so")
         for name in matching:
             found.setdefault(name, setting)
     return found

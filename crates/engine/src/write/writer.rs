@@ -291,8 +291,8 @@ fn end_tree(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> Resu
         return Ok(());
     }
     end_cluster(tree, file, sink)?;
-    for info in descriptions_for(tree.builder.classes())? {
-        file.descriptions().add(&info)?;
+    for info in descriptions_for(tree.builder.classes())?.iter().chain(&tree.builder.descriptions()) {
+        file.descriptions().add(info)?;
     }
     let key = NewKey::new("TTree", &tree.name, &tree.title, file.wide());
     let record = tree.builder.record(key.len())?;

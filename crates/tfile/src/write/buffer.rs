@@ -139,6 +139,11 @@ impl Buffer {
     /// Writes a pointer to an object of a class, which stands here: `object` writes it, from its byte count on.
     /// Gives what [`reference`](Buffer::reference) names it by.
     pub fn slot(&mut self, class_name: &str, object: impl FnOnce(&mut Buffer)) -> u32 {
+        self.slot_known_as(class_name, |buffer, _| object(buffer))
+    }
+
+    /// As [`slot`](Buffer::slot); `object` is told what names it, for references from within.
+    pub fn slot_known_as(&mut self, class_name: &str, object: impl FnOnce(&mut Buffer, u32)) -> u32 {
         let id = self.mapped();
         self.counted(|buffer| {
             match buffer.classes.get(class_name) {
@@ -150,7 +155,7 @@ impl Buffer {
                     buffer.cstring(class_name);
                 }
             }
-            object(buffer);
+            object(buffer, id);
         });
         id
     }

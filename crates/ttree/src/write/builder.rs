@@ -6,9 +6,11 @@ use super::fill::{Filler, Full, Packed};
 use super::kept::Kept;
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
+use super::split::{Element, part};
 use rayon::prelude::*;
 use sapwood_codec::Search;
 use sapwood_core::Result;
+use sapwood_tfile::StreamerInfo;
 use sapwood_tfile::write::{Buffer, NewKey};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -74,16 +76,17 @@ impl TreeBuilder {
         schema::check(&specs)?;
         let counters: BTreeSet<usize> = specs
             .iter()
-            .filter_map(|spec| match spec.storage {
+            .enumerate()
+            .filter_map(|(place, spec)| match spec.storage {
                 Storage::Counted { counter, .. } => Some(counter),
-                _ => None,
+                _ => part(&specs, place).counter,
             })
             .collect();
-        let branches = specs.iter().enumerate().map(|(place, spec)| {
+        let of_spec = |(place, spec): (usize, &BranchSpec)| {
             // Keys of baskets have 8-byte offsets in files of any size (WritingTrees §5).
             let key = NewKey::new("TBasket", &spec.name, name, true);
             let counts = counters.contains(&place);
-            let filler = Filler::new(spec, (key.len() + HEADER_LEN) as usize, counts);
+            let filler = Filler::new(spec, &part(&specs, place), (key.len() + HEADER_LEN) as usize, counts);
             Branch {
                 filler,
                 search: Search::default(),
@@ -95,11 +98,12 @@ impl TreeBuilder {
                 total_bytes: 0,
                 zip_bytes: 0,
             }
-        });
+        };
+        let branches = specs.iter().enumerate().map(of_spec).collect();
         Ok(TreeBuilder {
             name: name.to_owned(),
             title: title.to_owned(),
-            branches: branches.collect(),
+            branches,
             clusters: Clusters::new(cluster),
             specs,
             entries: 0,
@@ -264,6 +268,7 @@ impl TreeBuilder {
             entries: self.entries,
             cluster: self.clusters.entries().filter(|_| self.ended),
             branches: branches.collect(),
+            specs: &self.specs,
         };
         if let Some(kept) = &self.kept {
             return kept.record(key_len, &tree);
@@ -279,13 +284,24 @@ impl TreeBuilder {
             return BTreeSet::new();
         }
         let mut classes = BTreeSet::from(["TTree", "TBranch"]);
-        for spec in &self.specs {
-            classes.insert(record::leaf_class(&spec.storage).0);
-            if spec.storage.class_name().is_some() {
+        for place in 0..self.specs.len() {
+            classes.insert(record::leaf_class(part(&self.specs, place)).0);
+            if Element::of(&self.specs, place).is_some() {
                 classes.insert("TBranchElement");
             }
         }
         classes
+    }
+
+    /// The descriptions of the classes of split objects, which the file must hold, too.
+    pub fn descriptions(&self) -> Vec<StreamerInfo> {
+        let mut found = Vec::new();
+        for spec in self.specs.iter().filter(|_| self.kept.is_none()) {
+            if let Storage::Object(class) | Storage::Objects(class) = &spec.storage {
+                class.describe(&mut found);
+            }
+        }
+        found
     }
 }
 

@@ -1,6 +1,7 @@
 //! Columns as they are handed to the writer: borrowed buffers, checked against what a branch takes.
 
 use super::schema::{BranchSpec, Storage};
+use super::split::part;
 use sapwood_core::{Error, Form, Result};
 use std::ops::Range;
 
@@ -67,11 +68,16 @@ pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries
             branches.len()
         )));
     }
-    for (branch, column) in branches.iter().zip(columns) {
-        check_column(branch, column, entries).map_err(|error| error.branch(&branch.name))?;
+    for (place, (branch, column)) in branches.iter().zip(columns).enumerate() {
+        let form = part(branches, place).form();
+        check_column(&form, column, entries).map_err(|error| error.branch(&branch.name))?;
     }
-    for (branch, column) in branches.iter().zip(columns) {
-        if let Storage::Counted { counter, .. } = branch.storage
+    for (place, (branch, column)) in branches.iter().zip(columns).enumerate() {
+        let counter = match branch.storage {
+            Storage::Counted { counter, .. } => Some(counter),
+            _ => part(branches, place).counter,
+        };
+        if let Some(counter) = counter
             && let (Some(counter), Some(counts)) = (branches.get(counter), columns.get(counter))
         {
             check_counts(counter, counts, column, entries).map_err(|error| error.branch(&branch.name))?;
@@ -80,15 +86,14 @@ pub(super) fn check(branches: &[BranchSpec], columns: &[ColumnView<'_>], entries
     Ok(())
 }
 
-fn check_column(branch: &BranchSpec, column: &ColumnView<'_>, entries: usize) -> Result<()> {
+fn check_column(form: &Form, column: &ColumnView<'_>, entries: usize) -> Result<()> {
     if column.length != entries {
         return Err(Error::usage(format!("it has {} entries, where others have {entries}", column.length)));
     }
-    let form = branch.storage.form();
     if column.buffers.len() != form.buffer_count() {
         return Err(Error::usage(format!("{} buffers were given for {form:?}", column.buffers.len())));
     }
-    check_form(&form, column, 0, 0..entries)
+    check_form(form, column, 0, 0..entries)
 }
 
 /// Checks the items `items` of a form whose first buffer is the one at `place`.
@@ -100,6 +105,7 @@ fn check_form(form: &Form, column: &ColumnView<'_>, place: usize, items: Range<u
         Err(Error::usage(format!("a buffer holds {have} items where {need} are needed")))
     };
     match form {
+        Form::Empty => Ok(()),
         Form::Primitive(primitive) => enough(column.buffer(place).len() / primitive.size(), items.end),
         Form::Fixed { size, content } => check_form(
             content,

@@ -2,6 +2,7 @@
 
 use super::columns::{ColumnView, counts};
 use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
+use super::split::Part;
 use multiversion::multiversion;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
@@ -12,13 +13,57 @@ use std::ops::Range;
 const BYTE_COUNT: u32 = 0x4000_0000;
 /// Memory that each thread keeps for the next basket.
 const LARGEST_ROOM: usize = 1 << 24;
-/// The version that ROOT writes before a collection that is a branch's whole entry.
+/// The version that ROOT writes before collections, and before texts that are members.
 const COLLECTION_VERSION: u16 = 10;
+
+/// How the entries of a branch become bytes.
+#[derive(Debug, Clone)]
+enum Content {
+    /// Not at all: the branches of members have them.
+    Nothing,
+    /// Numbers, in every entry as many.
+    Numbers { primitive: Primitive, dims: Vec<usize> },
+    /// The same, and each entry has an offset: arrays that are members, and the numbers of objects in vectors.
+    Arrays { primitive: Primitive, dims: Vec<usize> },
+    /// Numbers, as many as another branch says.
+    Counted { primitive: Primitive, dims: Vec<usize> },
+    /// Text without a header.
+    Text,
+    /// Text behind a header.
+    StdString,
+    /// Collections: a header, the number of items, the items.
+    Vector(Item),
+    /// What the objects of an entry have for a member: one header, then that of each object (ReadingEntries §5.3).
+    OfEach(Item),
+}
+
+impl Content {
+    fn of(part: &Part<'_>) -> Content {
+        let (member, of_each) = (part.above.is_some(), part.counter.is_some());
+        match part.content.clone() {
+            Storage::Numbers { primitive, dims } if of_each => Content::Counted { primitive, dims },
+            Storage::Numbers { primitive, dims } if part.entry_size().is_none() => {
+                Content::Arrays { primitive, dims }
+            }
+            Storage::Numbers { primitive, dims } => Content::Numbers { primitive, dims },
+            Storage::Objects(_) => Content::Arrays { primitive: Primitive::I32, dims: vec![] },
+            Storage::Counted { primitive, dims, .. } => Content::Counted { primitive, dims },
+            Storage::StdString if of_each => Content::OfEach(Item::String),
+            Storage::StdString if member => Content::StdString,
+            Storage::Text | Storage::StdString => Content::Text,
+            Storage::Vector(item) if of_each => Content::OfEach(Item::Vector(Box::new(item))),
+            Storage::Vector(item) => Content::Vector(item),
+            Storage::Object(_) | Storage::Member { .. } => Content::Nothing,
+        }
+    }
+}
 
 /// The open basket of a branch.
 #[derive(Debug)]
 pub(super) struct Filler {
-    storage: Storage,
+    content: Content,
+    /// Bytes of each entry, if entries have no offsets.
+    entry_size: Option<usize>,
     compression: Compression,
     /// Bytes of the key before each basket: offsets count from there.
     key_len: usize,
@@ -93,9 +138,10 @@ impl Full {
 
 impl Filler {
     /// An open basket without entries; `counts` if other branches take the number of their items from it.
-    pub(super) fn new(branch: &BranchSpec, key_len: usize, counts: bool) -> Filler {
+    pub(super) fn new(branch: &BranchSpec, part: &Part<'_>, key_len: usize, counts: bool) -> Filler {
         Filler {
-            storage: branch.storage.clone(),
+            content: Content::of(part),
+            entry_size: part.entry_size(),
             compression: branch.compression,
             key_len,
             basket_size: branch.basket_size as usize,
@@ -130,27 +176,33 @@ impl Filler {
         entries: Range<usize>,
         full: &mut Vec<Full>,
     ) -> Result<()> {
-        match self.storage.clone() {
-            Storage::Numbers { primitive, dims } => self.fixed(primitive, &dims, column, entries, full),
-            Storage::Counted { primitive, dims, .. } => {
-                self.counted(primitive, &dims, column, entries, full)?;
-            }
-            Storage::Text => {
-                for range in entries.map(|entry| column.offsets(0).range(entry)) {
+        let lists = |entries: Range<usize>| entries.map(|entry| column.offsets(0).range(entry));
+        match self.content.clone() {
+            Content::Nothing => {}
+            Content::Numbers { primitive, dims } => self.fixed(primitive, &dims, column, entries, full),
+            Content::Arrays { primitive, dims } => self.arrays(primitive, &dims, column, entries, full)?,
+            Content::Counted { primitive, dims } => self.counted(primitive, &dims, column, entries, full)?,
+            Content::Text => {
+                for range in lists(entries) {
                     self.maximum = self.maximum.max(range.len() as u64 + 1);
                     // ROOT writes no bytes at all for an empty string (WritingTrees §4.5), and reads one of
                     // length 0 as well; uproot only reads the latter.
                     self.entry(full, |data| put_text(data, column, 0, range))?;
                 }
             }
-            Storage::StdString => {
-                for range in entries.map(|entry| column.offsets(0).range(entry)) {
-                    self.entry(full, |data| put_text(data, column, 0, range))?;
+            Content::StdString => {
+                for range in lists(entries) {
+                    self.entry(full, |data| headed(data, |data| put_text(data, column, 0, range)))?;
                 }
             }
-            Storage::Vector(item) => {
-                for range in entries.map(|entry| column.offsets(0).range(entry)) {
-                    self.entry(full, |data| put_collection(data, &item, column, range))?;
+            Content::Vector(item) => {
+                for range in lists(entries) {
+                    self.entry(full, |data| headed(data, |data| put_list(data, &item, column, 1, range)))?;
+                }
+            }
+            Content::OfEach(item) => {
+                for range in lists(entries) {
+                    self.entry(full, |data| headed(data, |data| put_items(data, &item, column, 1, range)))?;
                 }
             }
         }
@@ -171,7 +223,7 @@ impl Filler {
         let next = Vec::with_capacity(room);
         let mut content = std::mem::replace(&mut self.data, next);
         let mut per_entry = self.entries + 1;
-        match self.storage.entry_size() {
+        match self.entry_size {
             Some(size) => per_entry = size as u32,
             None => {
                 // The table: its length, an offset per entry, and one that says nothing (WritingTrees §5.2).
@@ -218,10 +270,7 @@ impl Filler {
     ) {
         let size = item_size(primitive, dims);
         let values = column.buffer(0);
-        if self.counts {
-            let counts = counts(column).take(entries.end).skip(entries.start);
-            self.maximum = counts.max().map_or(0, u64::from).max(self.maximum);
-        }
+        self.count(column, &entries);
         let mut from = entries.start;
         while from < entries.end {
             let room = self.basket_size.saturating_sub(self.key_len + self.data.len() + size);
@@ -233,6 +282,35 @@ impl Filler {
                 self.close(full, self.data.len());
             }
             from = to;
+        }
+    }
+
+    /// Numbers whose entries have offsets although all are of the same size.
+    fn arrays(
+        &mut self,
+        primitive: Primitive,
+        dims: &[usize],
+        column: &ColumnView<'_>,
+        entries: Range<usize>,
+        full: &mut Vec<Full>,
+    ) -> Result<()> {
+        let size = item_size(primitive, dims);
+        self.count(column, &entries);
+        for entry in entries {
+            let bytes = column.buffer(0).get(entry * size..(entry + 1) * size).unwrap_or_default();
+            self.entry(full, |data| {
+                put(data, bytes, primitive);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Notes the greatest number of a branch that counts.
+    fn count(&mut self, column: &ColumnView<'_>, entries: &Range<usize>) {
+        if self.counts {
+            let counts = counts(column).take(entries.end).skip(entries.start);
+            self.maximum = counts.max().map_or(0, u64::from).max(self.maximum);
         }
     }
 
@@ -291,17 +369,12 @@ fn put_text(data: &mut Vec<u8>, column: &ColumnView<'_>, place: usize, range: Ra
     Ok(())
 }
 
-/// A collection that is a whole entry: byte count, version, number of items, items.
-fn put_collection(
-    data: &mut Vec<u8>,
-    item: &Item,
-    column: &ColumnView<'_>,
-    range: Range<usize>,
-) -> Result<()> {
+/// A header, which is a byte count and a version, and what `write` puts behind it.
+fn headed(data: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
     let start = data.len();
     data.extend([0; 4]);
     data.extend(COLLECTION_VERSION.to_be_bytes());
-    put_items(data, item, column, 1, range)?;
+    write(data)?;
     let len = data.len() - start - 4;
     check_size(len)?;
     if let Some(place) = data.get_mut(start..start + 4) {
@@ -310,8 +383,8 @@ fn put_collection(
     Ok(())
 }
 
-/// The number of items and the items, whose first buffer is the one at `place`.
-fn put_items(
+/// A list: the number of its items, and these; their first buffer is the one at `place`.
+fn put_list(
     data: &mut Vec<u8>,
     item: &Item,
     column: &ColumnView<'_>,
@@ -320,6 +393,17 @@ fn put_items(
 ) -> Result<()> {
     check_size(range.len())?;
     data.extend((range.len() as u32).to_be_bytes());
+    put_items(data, item, column, place, range)
+}
+
+/// Items one after the other.
+fn put_items(
+    data: &mut Vec<u8>,
+    item: &Item,
+    column: &ColumnView<'_>,
+    place: usize,
+    range: Range<usize>,
+) -> Result<()> {
     match item {
         Item::Number(primitive) => {
             let size = primitive.size();
@@ -335,7 +419,7 @@ fn put_items(
         Item::Vector(item) => {
             let offsets = column.offsets(place);
             for list in range {
-                put_items(data, item, column, place + 1, offsets.range(list))?;
+                put_list(data, item, column, place + 1, offsets.range(list))?;
             }
         }
     }

@@ -5,6 +5,7 @@
 //! each [was placed](TreeBuilder::placed), and finally makes the [record](TreeBuilder::record) of the tree.
 
 mod builder;
+mod class;
 mod clusters;
 mod columns;
 mod fill;
@@ -12,9 +13,12 @@ mod kept;
 mod record;
 mod resume;
 mod schema;
+mod split;
 
 pub use builder::{Basket, TreeBuilder};
+pub use class::{Class, Member};
 pub use clusters::ClusterSize;
 pub use columns::ColumnView;
 pub(crate) use fill::put as put_numbers;
 pub use schema::{BranchSpec, Item, Storage};
+pub use split::split;

@@ -1,6 +1,7 @@
 //! The record of a fresh tree: `TTree`, its branches and leaves (root-io-spec WritingTrees §3-4).
 
 use super::schema::{BranchSpec, Storage};
+use super::split::{Element, Part, part};
 use sapwood_core::Primitive;
 use sapwood_tfile::write::Buffer;
 
@@ -12,8 +13,6 @@ const NO_BUFFER_MAP: u32 = 1 << 22;
 const DEFAULT_AUTO_SAVE: i64 = -300_000_000;
 const DEFAULT_AUTO_FLUSH: i64 = -30_000_000;
 const MANY_ENTRIES: i64 = 1_000_000_000_000;
-/// What ROOT calls a split level that is not limited; it has no meaning for branches that cannot be split.
-const ALL_LEVELS: i32 = 99;
 /// The least length of the lists of baskets.
 const MIN_BASKETS: usize = 10;
 
@@ -49,6 +48,14 @@ pub(super) struct TreeState<'a> {
     /// Entries per cluster, if a cluster has ended.
     pub(super) cluster: Option<u64>,
     pub(super) branches: Vec<BranchState<'a>>,
+    /// What the branches were made of.
+    pub(super) specs: &'a [BranchSpec],
+}
+
+/// What references to objects in the record name, by the places of the branches that these belong to.
+struct Known {
+    branches: Vec<u32>,
+    leaves: Vec<Option<u32>>,
 }
 
 /// Writes the payload of the tree's record.
@@ -84,12 +91,10 @@ pub(super) fn put(buffer: &mut Buffer, tree: &TreeState<'_>) {
         buffer.u8(0); // fClusterRangeEnd
         buffer.u8(0); // fClusterSize
         io_features(buffer);
-        let mut leaves = Vec::with_capacity(tree.branches.len());
-        buffer.tobjarray(tree.branches.len(), |buffer| {
-            for branch in &tree.branches {
-                leaves.push(branch_slot(buffer, tree, branch, &leaves));
-            }
-        });
+        let count = tree.branches.len();
+        let mut known = Known { branches: vec![0; count], leaves: vec![None; count] };
+        branch_slots(buffer, tree, None, &mut known);
+        let leaves: Vec<u32> = known.leaves.into_iter().flatten().collect();
         buffer.tobjarray(leaves.len(), |buffer| leaves.iter().for_each(|leaf| buffer.reference(*leaf)));
         buffer.null(); // fAliases
         buffer.i32(0); // fIndexValues
@@ -114,73 +119,94 @@ fn io_features(buffer: &mut Buffer) {
     });
 }
 
-/// Writes a branch behind a pointer; gives what references to its leaf name.
-fn branch_slot(buffer: &mut Buffer, tree: &TreeState<'_>, branch: &BranchState<'_>, leaves: &[u32]) -> u32 {
-    let mut leaf = 0;
-    match branch.spec.storage.class_name() {
-        None => {
-            buffer.slot("TBranch", |buffer| leaf = plain_branch(buffer, tree, branch, leaves));
+/// Writes the branches that are directly below another, or below none.
+fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>, known: &mut Known) {
+    let parts = (0..tree.specs.len()).map(|place| (place, part(tree.specs, place)));
+    let below: Vec<_> = parts.filter(|(_, part)| part.above == above).collect();
+    buffer.tobjarray(below.len(), |buffer| {
+        for (place, part) in below {
+            branch_slot(buffer, tree, (place, part), known);
         }
-        Some(class_name) => {
-            let is_string = branch.spec.storage == Storage::StdString;
-            buffer.slot("TBranchElement", |buffer| {
-                buffer.object(10, |buffer| {
-                    leaf = plain_branch(buffer, tree, branch, leaves);
-                    buffer.tstring(&class_name);
-                    buffer.tstring(""); // fParentName
-                    buffer.tstring(""); // fClonesName
-                    buffer.u32(if is_string { STRING_CHECKSUM } else { name_checksum(&class_name) });
-                    buffer.i16(if is_string { 2 } else { 6 }); // fClassVersion
-                    buffer.i32(-1); // fID: a whole object
-                    buffer.i32(if is_string { -1 } else { 0 }); // fType
-                    buffer.i32(-1); // fStreamerType
-                    buffer.i32(0); // fMaximum
-                    buffer.null(); // fBranchCount
-                    buffer.null(); // fBranchCount2
-                });
-            });
-        }
-    }
-    leaf
+    });
 }
 
-/// The checksum of `std::string`.
-const STRING_CHECKSUM: u32 = 0x6e6f_1604;
-
-/// The checksum of a collection, which is made from its name alone (root-io-spec StreamerInfo §11).
-fn name_checksum(class_name: &str) -> u32 {
-    class_name.bytes().fold(0, |sum: u32, byte| sum.wrapping_mul(3).wrapping_add(u32::from(byte)))
+/// Writes a branch behind a pointer.
+fn branch_slot(
+    buffer: &mut Buffer,
+    tree: &TreeState<'_>,
+    (place, part): (usize, Part<'_>),
+    known: &mut Known,
+) {
+    let Some(element) = Element::of(tree.specs, place) else {
+        buffer.slot("TBranch", |buffer| plain_branch(buffer, tree, (place, part), None, known));
+        return;
+    };
+    buffer.slot_known_as("TBranchElement", |buffer, id| {
+        if let Some(place) = known.branches.get_mut(place) {
+            *place = id;
+        }
+        buffer.object(10, |buffer| {
+            plain_branch(buffer, tree, (place, part), Some(&element), known);
+            buffer.tstring(&element.class_name);
+            buffer.tstring(&element.parent_name);
+            buffer.tstring(&element.clones_name);
+            buffer.u32(element.checksum);
+            buffer.i16(element.version);
+            buffer.i32(element.id);
+            buffer.i32(element.kind);
+            buffer.i32(element.streamer_type);
+            let counted = tree.branches.get(place).filter(|branch| branch.counts);
+            buffer.u32(counted.map_or(0, |branch| branch.maximum as u32)); // fMaximum
+            match part.counter.and_then(|counter| known.branches.get(counter)) {
+                Some(branch) => buffer.reference(*branch), // fBranchCount
+                None => buffer.null(),
+            }
+            buffer.null(); // fBranchCount2
+        });
+    });
 }
 
-/// `TBranch`; gives what references to its leaf name.
-fn plain_branch(buffer: &mut Buffer, tree: &TreeState<'_>, branch: &BranchState<'_>, leaves: &[u32]) -> u32 {
+/// `TBranch`.
+fn plain_branch(
+    buffer: &mut Buffer,
+    tree: &TreeState<'_>,
+    (place, part): (usize, Part<'_>),
+    element: Option<&Element>,
+    known: &mut Known,
+) {
+    let Some(branch) = tree.branches.get(place) else { return };
     let (spec, baskets) = (branch.spec, branch.baskets);
-    let leaf_title = leaf_title(tree, spec);
-    let title = match (&spec.title, leaf_class(&spec.storage)) {
+    let names = Names::of(tree, place, &part);
+    let title = match (&spec.title, leaf_class(part)) {
         (Some(title), _) => title.clone(),
-        (None, (_, Some(letter))) => format!("{leaf_title}/{letter}"),
-        (None, _) => leaf_title.clone(),
+        (None, (_, Some(letter))) => format!("{}/{letter}", names.leaf_title),
+        (None, _) => names.leaf_title.clone(),
     };
     let max_baskets = (baskets.len() + 1).max(MIN_BASKETS);
-    let mut leaf = 0;
+    let own_entries = if part.is_node() { 0 } else { tree.entries };
     buffer.object(13, |buffer| {
         buffer.tnamed(&spec.name, &title, NO_BUFFER_MAP);
         fill_attributes(buffer);
         buffer.i32(spec.compression.number());
         buffer.u32(spec.basket_size);
-        buffer.i32(if spec.storage.entry_size().is_some() { 0 } else { 1000 }); // fEntryOffsetLen
+        buffer.i32(if part.entry_size().is_some() { 0 } else { 1000 }); // fEntryOffsetLen
         buffer.count(baskets.len()); // fWriteBasket
-        buffer.u64(tree.entries); // fEntryNumber
+        buffer.u64(own_entries); // fEntryNumber
         io_features(buffer);
-        buffer.i32(0); // fOffset
+        buffer.count(part.offset()); // fOffset
         buffer.count(max_baskets);
-        buffer.i32(if matches!(spec.storage, Storage::Vector(_)) { ALL_LEVELS } else { 0 }); // fSplitLevel
+        buffer.i32(element.map_or(0, |element| element.split_level));
         buffer.u64(tree.entries);
         buffer.u64(0); // fFirstEntry
         buffer.u64(branch.total_bytes);
         buffer.u64(branch.zip_bytes);
-        buffer.tobjarray(0, |_| ()); // fBranches
-        buffer.tobjarray(1, |buffer| leaf = leaf_slot(buffer, branch, &leaf_title, leaves));
+        branch_slots(buffer, tree, Some(place), known);
+        let has_leaf = element.is_none_or(Element::has_leaf);
+        buffer.tobjarray(usize::from(has_leaf), |buffer| {
+            if has_leaf {
+                leaf(buffer, tree, place, known);
+            }
+        });
         let slots = if baskets.is_empty() { 0 } else { baskets.len() + 1 };
         buffer.tobjarray(slots, |buffer| (0..slots).for_each(|_| buffer.null())); // fBaskets
         let padding = max_baskets - baskets.len();
@@ -189,113 +215,158 @@ fn plain_branch(buffer: &mut Buffer, tree: &TreeState<'_>, branch: &BranchState<
         (0..padding).for_each(|_| buffer.u32(0));
         buffer.u8(1); // fBasketEntry
         baskets.iter().for_each(|basket| buffer.u64(basket.first_entry));
-        buffer.u64(tree.entries);
+        buffer.u64(own_entries);
         (1..padding).for_each(|_| buffer.u64(0));
         buffer.u8(1); // fBasketSeek
         baskets.iter().for_each(|basket| buffer.u64(basket.offset));
         (0..padding).for_each(|_| buffer.u64(0));
         buffer.tstring(""); // fFileName
     });
-    leaf
+}
+
+/// What a leaf is called; its title is that of a branch of objects, too.
+struct Names {
+    leaf: String,
+    leaf_title: String,
+}
+
+impl Names {
+    fn of(tree: &TreeState<'_>, place: usize, part: &Part<'_>) -> Names {
+        let name_of = |place: usize| tree.specs.get(place).map_or("", |spec| spec.name.as_str());
+        let name = name_of(place);
+        let bare = name.split('[').next().unwrap_or_default();
+        let (leaf, leaf_title) = match (part.content, part.counter, part.above) {
+            // Splitting §3.3.
+            (Storage::Objects(_), ..) => (format!("{name}_"), format!("{name}_")),
+            (_, Some(counter), _) => {
+                let member = bare.rsplit('.').next().unwrap_or_default();
+                (bare.to_owned(), format!("{member}[{}_]", name_of(counter)))
+            }
+            (_, None, Some(_)) => (bare.to_owned(), name.to_owned()),
+            (storage, None, None) => (name.to_owned(), with_dimensions(name, storage, name_of)),
+        };
+        Names { leaf, leaf_title }
+    }
 }
 
 /// The leaf's name with its dimensions: `x`, `x[3]`, `x[n][2]`.
-fn leaf_title(tree: &TreeState<'_>, spec: &BranchSpec) -> String {
-    let mut title = spec.name.clone();
-    if let Storage::Counted { counter, .. } = spec.storage
-        && let Some(counter) = tree.branches.get(counter)
-    {
-        title += &format!("[{}]", counter.spec.name);
+fn with_dimensions<'a>(name: &str, storage: &Storage, name_of: impl Fn(usize) -> &'a str) -> String {
+    let mut title = name.to_owned();
+    if let Storage::Counted { counter, .. } = storage {
+        title += &format!("[{}]", name_of(*counter));
     }
-    if let Storage::Numbers { dims, .. } | Storage::Counted { dims, .. } = &spec.storage {
+    if let Storage::Numbers { dims, .. } | Storage::Counted { dims, .. } = storage {
         dims.iter().for_each(|dim| title += &format!("[{dim}]"));
     }
     title
 }
 
 /// The class of the leaf, and its letter in a list of leaves.
-pub(super) fn leaf_class(storage: &Storage) -> (&'static str, Option<char>) {
-    let (class, letter) = match storage {
-        Storage::Numbers { primitive, .. } | Storage::Counted { primitive, .. } => match primitive {
-            Primitive::Bool => ("TLeafO", 'O'),
-            Primitive::I8 => ("TLeafB", 'B'),
-            Primitive::U8 => ("TLeafB", 'b'),
-            Primitive::I16 => ("TLeafS", 'S'),
-            Primitive::U16 => ("TLeafS", 's'),
-            Primitive::I32 => ("TLeafI", 'I'),
-            Primitive::U32 => ("TLeafI", 'i'),
-            Primitive::I64 => ("TLeafL", 'L'),
-            Primitive::U64 => ("TLeafL", 'l'),
-            Primitive::F32 => ("TLeafF", 'F'),
-            Primitive::F64 => ("TLeafD", 'D'),
-        },
-        Storage::Text => ("TLeafC", 'C'),
-        Storage::StdString | Storage::Vector(_) => return ("TLeafElement", None),
+pub(super) fn leaf_class(part: Part<'_>) -> (&'static str, Option<char>) {
+    let (Storage::Numbers { primitive, .. } | Storage::Counted { primitive, .. }, None) =
+        (part.content, part.above)
+    else {
+        return match part.content {
+            Storage::Text => ("TLeafC", Some('C')),
+            _ => ("TLeafElement", None),
+        };
+    };
+    let (class, letter) = match primitive {
+        Primitive::Bool => ("TLeafO", 'O'),
+        Primitive::I8 => ("TLeafB", 'B'),
+        Primitive::U8 => ("TLeafB", 'b'),
+        Primitive::I16 => ("TLeafS", 'S'),
+        Primitive::U16 => ("TLeafS", 's'),
+        Primitive::I32 => ("TLeafI", 'I'),
+        Primitive::U32 => ("TLeafI", 'i'),
+        Primitive::I64 => ("TLeafL", 'L'),
+        Primitive::U64 => ("TLeafL", 'l'),
+        Primitive::F32 => ("TLeafF", 'F'),
+        Primitive::F64 => ("TLeafD", 'D'),
     };
     (class, Some(letter))
 }
 
-/// Writes a leaf behind a pointer; gives what references to it name.
-fn leaf_slot(buffer: &mut Buffer, branch: &BranchState<'_>, title: &str, leaves: &[u32]) -> u32 {
-    let storage = &branch.spec.storage;
-    let (class, letter) = leaf_class(storage);
-    let (len, len_type, unsigned, counter) = match storage {
-        Storage::Numbers { primitive, dims } => (dims.iter().product(), primitive.size(), *primitive, None),
-        Storage::Counted { primitive, dims, counter } => {
-            (dims.iter().product(), primitive.size(), *primitive, Some(*counter))
+/// Writes a leaf behind a pointer, or a reference to it if it stands in the record already.
+fn leaf(buffer: &mut Buffer, tree: &TreeState<'_>, place: usize, known: &mut Known) {
+    if let Some(Some(id)) = known.leaves.get(place) {
+        return buffer.reference(*id);
+    }
+    let Some(branch) = tree.branches.get(place) else { return buffer.null() };
+    let part = part(tree.specs, place);
+    let (class, letter) = leaf_class(part);
+    let names = Names::of(tree, place, &part);
+    let (len, len_type, unsigned) = match part.content {
+        Storage::Numbers { primitive, dims } | Storage::Counted { primitive, dims, .. } => {
+            (dims.iter().product(), primitive.size(), is_unsigned(*primitive))
         }
-        Storage::Text => (branch.maximum.max(1) as usize, 1, Primitive::I8, None),
-        Storage::StdString | Storage::Vector(_) => (1, 0, Primitive::I8, None),
+        Storage::Text => (branch.maximum.max(1) as usize, 1, false),
+        _ => (1, 0, false),
     };
-    let unsigned = matches!(unsigned, Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64);
-    buffer.slot(class, |buffer| {
+    let counter = match part.content {
+        Storage::Counted { counter, .. } => Some(*counter),
+        _ => part.counter,
+    };
+    let id = buffer.slot(class, |buffer| {
         buffer.object(1, |buffer| {
             buffer.object(2, |buffer| {
-                buffer.tnamed(&branch.spec.name, title, 0);
+                buffer.tnamed(&names.leaf, &names.leaf_title, 0);
                 buffer.count(len);
                 buffer.count(len_type);
                 buffer.i32(0); // fOffset
-                buffer.bool(branch.counts); // fIsRange
+                // ROOT does not say it of whole vectors.
+                buffer.bool(branch.counts && (letter.is_some() || part.above.is_some())); // fIsRange
                 buffer.bool(unsigned);
-                match counter.and_then(|counter| leaves.get(counter)) {
-                    Some(leaf) => buffer.reference(*leaf),
+                match counter {
+                    // That of a split vector comes here before its own branch has it (root-io-spec TBranchElement §4).
+                    Some(counter) => leaf(buffer, tree, counter, known),
                     None => buffer.null(),
                 }
             });
-            extremes(buffer, branch, letter);
+            match letter {
+                Some(letter) => extremes(buffer, branch, letter),
+                None => {
+                    let element = Element::of(tree.specs, place);
+                    buffer.i32(element.as_ref().map_or(-1, |element| element.id));
+                    buffer.i32(element.map_or(-1, |element| element.streamer_type));
+                }
+            }
         });
-    })
+    });
+    if let Some(leaf) = known.leaves.get_mut(place) {
+        *leaf = Some(id);
+    }
+}
+
+fn is_unsigned(primitive: Primitive) -> bool {
+    matches!(primitive, Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64)
 }
 
 /// `fMinimum` and `fMaximum`; ROOT makes room for as many items as the latter says (WritingTrees §4.4).
-fn extremes(buffer: &mut Buffer, branch: &BranchState<'_>, letter: Option<char>) {
-    let maximum = if branch.counts || letter == Some('C') { branch.maximum.max(1) } else { 0 };
+fn extremes(buffer: &mut Buffer, branch: &BranchState<'_>, letter: char) {
+    let maximum = if branch.counts || letter == 'C' { branch.maximum.max(1) } else { 0 };
     match letter {
-        Some('O') => buffer.u16(0),
-        Some('B' | 'b') => {
+        'O' => buffer.u16(0),
+        'B' | 'b' => {
             buffer.u8(0);
             buffer.u8(maximum as u8);
         }
-        Some('S' | 's') => {
+        'S' | 's' => {
             buffer.u16(0);
             buffer.u16(maximum as u16);
         }
-        Some('I' | 'i' | 'C') => {
+        'I' | 'i' | 'C' => {
             buffer.u32(0);
             buffer.u32(maximum as u32);
         }
-        Some('L' | 'l') => {
+        'L' | 'l' => {
             buffer.u64(0);
             buffer.u64(maximum);
         }
-        Some('F') => buffer.u64(0),
-        Some(_) => {
+        'F' => buffer.u64(0),
+        _ => {
             buffer.u64(0);
             buffer.u64(0);
-        }
-        None => {
-            buffer.i32(-1); // fID
-            buffer.i32(-1); // fType
         }
     }
 }

@@ -77,8 +77,8 @@ fn can_grow(tree: &Tree, branch: &Branch) -> bool {
             branch.entry_offset_len != 0 && leaf_holds(leaf, primitive, &dims)
         }
         // Readers make room for the longest text, and where the leaf says how long that is, it cannot be changed.
-        Some(Storage::Text) | None => false,
         Some(Storage::StdString | Storage::Vector(_)) => branch.entry_offset_len != 0,
+        _ => false,
     });
     let element = match &branch.kind {
         BranchKind::Element(element) => {

@@ -1,7 +1,10 @@
 //! What the branches of a fresh tree hold, and which columns they take.
 
+use super::class::Class;
+use super::split;
 use sapwood_codec::Compression;
 use sapwood_core::{Error, Form, Primitive, Result};
+use std::sync::Arc;
 
 /// A branch to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +46,17 @@ pub enum Storage {
     StdString,
     /// A `std::vector` of these.
     Vector(Item),
+    /// Objects that are split: the branches of their members follow, as [`split`](super::split) says.
+    Object(Arc<Class>),
+    /// `std::vector`s of objects that are split: this branch says how many there are.
+    Objects(Arc<Class>),
+    /// A member of split objects.
+    Member {
+        /// The place of the branch of the objects.
+        of: usize,
+        /// The number of the member in their class; before it those of the members that it is inside of.
+        path: Vec<usize>,
+    },
 }
 
 /// What a `std::vector` holds.
@@ -73,23 +87,21 @@ impl Storage {
             }
             Storage::Text | Storage::StdString => Form::String,
             Storage::Vector(item) => Form::list(item.form()),
+            Storage::Object(_) | Storage::Objects(_) | Storage::Member { .. } => Form::Empty,
         }
     }
 
-    /// The C++ class of what a `TBranchElement` holds; `None` for branches of leaves.
-    pub fn class_name(&self) -> Option<String> {
+    /// The name of its type in C++, as ROOT spells it.
+    pub(super) fn type_name(&self) -> String {
         match self {
-            Storage::StdString => Some("string".to_owned()),
-            Storage::Vector(item) => Some(vector_of(&item.type_name())),
-            _ => None,
-        }
-    }
-
-    /// Bytes of an entry where all entries have the same size.
-    pub(super) fn entry_size(&self) -> Option<usize> {
-        match self {
-            Storage::Numbers { primitive, dims } => Some(item_size(*primitive, dims)),
-            _ => None,
+            Storage::Numbers { primitive, .. } | Storage::Counted { primitive, .. } => {
+                cpp_name(*primitive).to_owned()
+            }
+            Storage::Text | Storage::StdString => "string".to_owned(),
+            Storage::Vector(item) => vector_of(&item.type_name()),
+            Storage::Object(class) => class.name.clone(),
+            Storage::Objects(class) => vector_of(&class.name),
+            Storage::Member { .. } => String::new(),
         }
     }
 }
@@ -169,7 +181,7 @@ pub(super) fn check(branches: &[BranchSpec]) -> Result<()> {
             _ => {}
         }
     }
-    Ok(())
+    split::check(branches)
 }
 
 /// Bytes that one entry of a branch may have: ROOT's buffers hold less than 1 GB (root-io-spec Buffer §2).

@@ -1,0 +1,365 @@
+//! Classes of split objects: described as ROOT describes a C++ class that has these members.
+
+use super::schema::{Item, Storage, cpp_name, item_size};
+use sapwood_core::{Error, Primitive, Result};
+use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
+
+/// A class whose objects are split into a branch for each member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// Its name in C++.
+    pub name: String,
+    /// Its members, in their order.
+    pub members: Vec<Member>,
+}
+
+/// A member of a [`Class`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// Its name in C++.
+    pub name: String,
+    /// What it holds: `Numbers`, `StdString`, `Vector`, `Object`, or `Objects` if the class is not itself in a vector.
+    pub storage: Storage,
+}
+
+/// The format of `TStreamerInfo` that ROOT writes.
+const FORMAT: i16 = 9;
+/// The version of a class without `ClassDef` in its description (root-io-spec StreamerInfo §6).
+const VERSION: i32 = 1;
+/// Added to the type code of a fixed array (root-io-spec ElementTypes §1).
+const ARRAY: i32 = 20;
+/// Type codes of objects and of collections, one of which `std::string` is here.
+const OBJECT: i32 = 61;
+const ANY: i32 = 62;
+const STL: i32 = 300;
+/// What that of `std::string` is on file (StreamerInfo §10).
+const ON_FILE: i32 = 500;
+/// `ROOT::kSTLvector`.
+const STL_VECTOR: i32 = 1;
+/// Dimensions that a description has room for.
+const MAX_DIMS: usize = 5;
+/// Sizes in memory where ROOT's files are mostly written: 64 bits, libstdc++.
+const STRING_SIZE: usize = 32;
+const VECTOR_SIZE: usize = 24;
+const BITS_SIZE: usize = 40;
+const POINTER_SIZE: usize = 8;
+
+impl Class {
+    /// The members on a path, the last one with the class that declares it.
+    pub(super) fn member<'a>(&'a self, path: &[usize]) -> Option<(&'a Class, usize, &'a Member)> {
+        let (first, rest) = path.split_first()?;
+        let member = self.members.get(*first)?;
+        match (rest, &member.storage) {
+            ([], _) => Some((self, *first, member)),
+            (rest, Storage::Object(class)) => class.member(rest),
+            _ => None,
+        }
+    }
+
+    /// Its checksum, as `TClass::GetCheckSum` computes it (root-io-spec StreamerInfo §11).
+    pub(super) fn checksum(&self) -> u32 {
+        let mut sum = text(0, &self.name);
+        for member in &self.members {
+            sum = text(text(sum, &member.name), &member.storage.type_name());
+            if let Storage::Numbers { dims, .. } = &member.storage {
+                sum = dims.iter().fold(sum, |sum, dim| sum.wrapping_mul(3).wrapping_add(*dim as u32));
+            }
+        }
+        sum
+    }
+
+    /// Adds its description and those of the classes of its members, the latter first.
+    pub(super) fn describe(&self, found: &mut Vec<StreamerInfo>) {
+        for member in &self.members {
+            if let Storage::Object(class) | Storage::Objects(class) = &member.storage {
+                class.describe(found);
+            }
+        }
+        if found.iter().all(|info| info.name != self.name) {
+            found.push(StreamerInfo {
+                name: self.name.clone(),
+                version: VERSION,
+                checksum: self.checksum(),
+                format: FORMAT,
+                without_tobject: false,
+                elements: self.members.iter().map(Member::element).collect(),
+            });
+        }
+    }
+
+    /// All classes that it is made of, itself included.
+    pub(super) fn classes<'a>(&'a self, found: &mut Vec<&'a Class>) {
+        found.push(self);
+        for member in &self.members {
+            if let Storage::Object(class) | Storage::Objects(class) = &member.storage {
+                class.classes(found);
+            }
+        }
+    }
+
+    /// Checks that ROOT can know such a class; `listed` if its objects stand in a vector.
+    pub(super) fn check(&self, listed: bool) -> Result<()> {
+        let class = &self.name;
+        let fault = |message: String| Err(Error::usage(message));
+        if !self.name.split("::").all(is_name) {
+            return fault(format!("'{class}' cannot be the name of a class in C++"));
+        }
+        if self.members.is_empty() {
+            return fault(format!("the class {class} has no members"));
+        }
+        for (place, member) in self.members.iter().enumerate() {
+            let name = &member.name;
+            if !is_name(name) {
+                return fault(format!("'{name}' cannot be the name of a member of {class} in C++"));
+            }
+            if self.members.iter().take(place).any(|other| other.name == *name) {
+                return fault(format!("the class {class} has two members '{name}'"));
+            }
+            match &member.storage {
+                Storage::Numbers { dims, .. } if dims.len() > MAX_DIMS => {
+                    return fault(format!("the member {class}::{name} has more than {MAX_DIMS} dimensions"));
+                }
+                Storage::Numbers { .. } | Storage::StdString | Storage::Vector(_) => {}
+                Storage::Object(inner) => inner.check(listed)?,
+                Storage::Objects(inner) if !listed => inner.check(true)?,
+                _ => {
+                    return Err(Error::unsupported(format!(
+                        "the member {class}::{name} cannot be split further"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes and alignment of an object in memory.
+    fn layout(&self) -> (usize, usize) {
+        let most = self.members.iter().map(|member| member.layout().1).max().unwrap_or(1);
+        (self.offset(self.members.len()).next_multiple_of(most), most)
+    }
+
+    /// Where a member begins in the memory of an object; the end of the last one, if there are no more.
+    fn offset(&self, number: usize) -> usize {
+        let mut end = 0_usize;
+        for (place, member) in self.members.iter().enumerate() {
+            let (size, align) = member.layout();
+            end = end.next_multiple_of(align);
+            if place == number {
+                break;
+            }
+            end = end.saturating_add(size);
+        }
+        end
+    }
+
+    /// Where the member begins that holds the last one on a path.
+    pub(super) fn offset_of_holder(&self, path: &[usize]) -> usize {
+        match path {
+            [first, rest @ ..] if !rest.is_empty() => {
+                let inner = self.members.get(*first).map_or(0, |member| match &member.storage {
+                    Storage::Object(class) => class.offset_of_holder(rest),
+                    _ => 0,
+                });
+                self.offset(*first).saturating_add(inner)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Member {
+    fn layout(&self) -> (usize, usize) {
+        match &self.storage {
+            Storage::Numbers { primitive, dims } => (item_size(*primitive, dims), primitive.size()),
+            Storage::StdString => (STRING_SIZE, POINTER_SIZE),
+            Storage::Object(class) => class.layout(),
+            Storage::Vector(Item::Number(Primitive::Bool)) => (BITS_SIZE, POINTER_SIZE),
+            _ => (VECTOR_SIZE, POINTER_SIZE),
+        }
+    }
+
+    /// The type code in the memory of who writes it, which branches say, too (root-io-spec TBranchElement §5.2).
+    pub(super) fn type_code(&self) -> i32 {
+        match &self.storage {
+            Storage::Numbers { primitive, dims } => {
+                type_code(*primitive) + if dims.is_empty() { 0 } else { ARRAY }
+            }
+            Storage::Object(_) => ANY,
+            _ => STL,
+        }
+    }
+
+    fn element(&self) -> StreamerElement {
+        let mut title = String::new();
+        let mut array_dims = Vec::new();
+        let mut max_index = [0; 5];
+        let (kind, type_code, type_name) = match &self.storage {
+            Storage::Numbers { primitive, dims } => {
+                array_dims.extend(dims.iter().map(|dim| *dim as u32));
+                max_index.iter_mut().zip(dims).for_each(|(index, dim)| *index = *dim as i32);
+                (ElementKind::BasicType, self.type_code(), declared_name(*primitive).to_owned())
+            }
+            Storage::StdString => (ElementKind::StlString, ON_FILE, self.storage.type_name()),
+            Storage::Object(class) => (ElementKind::ObjectAny, ANY, class.name.clone()),
+            storage => {
+                let content_type = match storage {
+                    Storage::Vector(Item::Number(primitive)) => type_code(*primitive),
+                    _ => OBJECT,
+                };
+                if let Storage::Objects(class) = storage {
+                    title = format!(" ({})", class.name);
+                }
+                let type_name = storage.type_name().replace("ULong64_t", "unsigned long long");
+                let type_name = type_name.replace("Long64_t", "long long");
+                (ElementKind::Stl { stl_type: STL_VECTOR, content_type }, STL, type_name)
+            }
+        };
+        StreamerElement {
+            name: self.name.clone(),
+            title,
+            kind,
+            type_code,
+            size: self.layout().0 as i32,
+            array_length: if array_dims.is_empty() { 0 } else { array_dims.iter().product() },
+            array_dims,
+            max_index,
+            type_name,
+            range: None,
+        }
+    }
+}
+
+/// The type code of numbers (root-io-spec ElementTypes §1).
+fn type_code(primitive: Primitive) -> i32 {
+    match primitive {
+        Primitive::Bool => 18,
+        Primitive::I8 => 1,
+        Primitive::U8 => 11,
+        Primitive::I16 => 2,
+        Primitive::U16 => 12,
+        Primitive::I32 => 3,
+        Primitive::U32 => 13,
+        Primitive::I64 => 16,
+        Primitive::U64 => 17,
+        Primitive::F32 => 5,
+        Primitive::F64 => 8,
+    }
+}
+
+/// The name of a type of numbers in the declaration of a member.
+fn declared_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::I64 => "long long",
+        Primitive::U64 => "unsigned long long",
+        _ => cpp_name(primitive),
+    }
+}
+
+/// Adds a text to a checksum.
+pub(super) fn text(sum: u32, text: &str) -> u32 {
+    text.bytes().fold(sum, |sum, byte| sum.wrapping_mul(3).wrapping_add(u32::from(byte)))
+}
+
+/// True if C++ takes it for the name of something.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && !KEYWORDS.contains(&name)
+}
+
+/// Words of C++ that name types or begin something.
+const KEYWORDS: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char8_t",
+    "char16_t",
+    "char32_t",
+    "class",
+    "compl",
+    "concept",
+    "const",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "const_cast",
+    "continue",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];
