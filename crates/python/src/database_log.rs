@@ -1,4 +1,5 @@
-//! Logs of datasets that lie in a database, which Python speaks with.
+//! Logs of datasets that lie in a database, which Python speaks with. Entries have the header of an object, with its checksum:
+//! databases need not have any.
 
 use crate::error::detached;
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use pyo3::prelude::*;
 use sapwood::{Error, ErrorKind, Result};
 use sapwood_core::Deadline;
 use sapwood_source::{BoxFuture, Created};
-use sapwood_stripe::Log;
+use sapwood_stripe::{Kind, Log, seal, unseal};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -57,6 +58,14 @@ impl DatabaseLog {
         let answered = timeout_at(deadline.instant().into(), task).await.map_err(|_| late())?;
         answered.map_err(broken)?.map_err(|error| error.url(self.url.clone()))
     }
+
+    /// What is in a row.
+    fn opened(&self, n: u64, row: Vec<u8>) -> Result<Bytes> {
+        unseal(Kind::Record, &row.into()).map_err(|error| {
+            let message = format!("entry {n} of the log: {}", error.message());
+            Error::new(error.kind(), message).url(self.url.clone())
+        })
+    }
 }
 
 impl Log for DatabaseLog {
@@ -69,7 +78,7 @@ impl Log for DatabaseLog {
             let newest =
                 |log: &Bound<'_, PyAny>| log.call_method0("newest")?.extract::<Option<(u64, Vec<u8>)>>();
             let found = self.ask(deadline, newest).await?;
-            Ok(found.map(|(n, content)| (n, content.into())))
+            found.map(|(n, row)| Ok((n, self.opened(n, row)?))).transpose()
         })
     }
 
@@ -77,15 +86,15 @@ impl Log for DatabaseLog {
         Box::pin(async move {
             let read =
                 move |log: &Bound<'_, PyAny>| log.call_method1("read", (n,))?.extract::<Option<Vec<u8>>>();
-            Ok(self.ask(deadline, read).await?.map(Bytes::from))
+            self.ask(deadline, read).await?.map(|row| self.opened(n, row)).transpose()
         })
     }
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
         Box::pin(async move {
-            let create = move |log: &Bound<'_, PyAny>| {
-                log.call_method1("create", (n, &content[..]))?.extract::<bool>()
-            };
+            let row = seal(Kind::Record, &content);
+            let create =
+                move |log: &Bound<'_, PyAny>| log.call_method1("create", (n, &row[..]))?.extract::<bool>();
             match self.ask(deadline, create).await {
                 Ok(true) => Ok(Created::Done),
                 Ok(false) => Ok(Created::Exists),

@@ -10,8 +10,10 @@ const MAGIC: [u8; 8] = *b"\x89SAPW\r\n\x1a";
 const VERSION: u8 = 1;
 /// Features that one must know to read an object; none so far.
 const READER_FEATURES: u32 = 0;
-/// Features that one must know to write to a dataset; none so far.
-const WRITER_FEATURES: u32 = 0;
+/// Features that one must know to write to a dataset.
+const WRITER_FEATURES: u32 = JOBS;
+/// A snapshot names the jobs whose receipts are in it: who makes another one of it must name them, too.
+pub(crate) const JOBS: u32 = 1;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,18 +103,9 @@ impl Envelope {
         Ok(Envelope { kind, writer_features: writers, len, checksum: body })
     }
 
-    /// That an object of this header may be built upon.
-    ///
-    /// # Errors
-    /// `Unsupported` if it has features that writers must know, and this one does not.
-    pub fn check_writable(&self) -> Result<()> {
-        match self.writer_features & !WRITER_FEATURES {
-            0 => Ok(()),
-            bits => Err(Error::unsupported(format!(
-                "a dataset has features that are not known here ({bits:#x}); it can be read, not changed"
-            ))
-            .hint("a newer sapwood can change it")),
-        }
+    /// Bits of features that a writer must know, and this one does not.
+    pub fn unknown(&self) -> u32 {
+        self.writer_features & !WRITER_FEATURES
     }
 
     fn to_bytes(self) -> [u8; Envelope::LEN] {
@@ -139,17 +132,26 @@ impl Envelope {
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 pub fn seal(kind: Kind, content: &[u8]) -> Bytes {
+    seal_with(kind, 0, content)
+}
+
+/// Puts content into an object that not every writer may build upon.
+pub(crate) fn seal_with(kind: Kind, writer_features: u32, content: &[u8]) -> Bytes {
     let mut object = Vec::with_capacity(Envelope::LEN + content.len());
     object.resize(Envelope::LEN, 0);
     object.extend(content);
-    close(kind, object)
+    close_with(kind, writer_features, object)
 }
 
 /// Writes the header of an object, whose first [`Envelope::LEN`] bytes were left free.
-pub(crate) fn close(kind: Kind, mut object: Vec<u8>) -> Bytes {
+pub(crate) fn close(kind: Kind, object: Vec<u8>) -> Bytes {
+    close_with(kind, 0, object)
+}
+
+fn close_with(kind: Kind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
     if let Some((header, content)) = object.split_at_mut_checked(Envelope::LEN) {
         let (len, checksum) = (content.len() as u64, checksum(content));
-        let envelope = Envelope { kind, writer_features: WRITER_FEATURES, len, checksum };
+        let envelope = Envelope { kind, writer_features, len, checksum };
         header.copy_from_slice(&envelope.to_bytes());
     }
     object.into()

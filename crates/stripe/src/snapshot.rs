@@ -1,7 +1,7 @@
 //! A version of a dataset: what it holds, and where that lies.
 
 use crate::Id;
-use crate::envelope::{Envelope, Kind, seal, unseal};
+use crate::envelope::{Envelope, JOBS, Kind, seal_with, unseal};
 use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -33,6 +33,9 @@ pub struct Snapshot {
     pub jobs: BTreeMap<String, u32>,
     /// How it came to be.
     pub made: Made,
+    /// Bits of features that it has, which one must know to make another one of it, and which are not known here.
+    #[serde(skip)]
+    pub unknown: u32,
 }
 
 /// The highest numbers that were ever given in a dataset: they are not given again.
@@ -62,7 +65,8 @@ impl Snapshot {
         for schema in &self.schemas {
             put_packed(&mut content, &schema.file)?;
         }
-        Ok(seal(Kind::Snapshot, &content))
+        let features = if self.jobs.is_empty() { 0 } else { JOBS };
+        Ok(seal_with(Kind::Snapshot, features, &content))
     }
 
     /// Reads an object.
@@ -71,7 +75,23 @@ impl Snapshot {
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes) -> Result<Snapshot> {
         let content = unseal(Kind::Snapshot, object)?;
-        Snapshot::parse(&content).map_err(|error| error.inside(Envelope::LEN as u64))
+        let mut snapshot = Snapshot::parse(&content).map_err(|error| error.inside(Envelope::LEN as u64))?;
+        snapshot.unknown = Envelope::parse(object)?.unknown();
+        Ok(snapshot)
+    }
+
+    /// That another one may be made of it, and that all is known which it refers to.
+    ///
+    /// # Errors
+    /// `Unsupported` if it has features that are not known here.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.unknown {
+            0 => Ok(()),
+            bits => Err(Error::unsupported(format!(
+                "the dataset has features that are not known here ({bits:#x}): it can be read, not changed"
+            ))
+            .hint("a newer sapwood can change it")),
+        }
     }
 
     fn parse(content: &[u8]) -> Result<Snapshot> {

@@ -5,7 +5,7 @@ use super::{Dataset, Home, Lease, Version};
 use crate::change::Change;
 use crate::log::{self, Claim, Entry};
 use crate::record;
-use crate::{Envelope, Id, Made, Snapshot, keys};
+use crate::{Id, Made, Snapshot, keys};
 use futures::future::try_join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -131,9 +131,8 @@ impl Dataset {
 
     /// Stores a snapshot, and tries to make it the next version.
     pub(super) async fn claim(&self, next: &Snapshot, entry: &Entry, deadline: Deadline) -> Result<Claim> {
-        let object = next.encode()?;
-        Envelope::parse(&object)?.check_writable()?;
-        let key = keys::snapshot(next.id);
+        self.snapshot.check_writable()?;
+        let (key, object) = (keys::snapshot(next.id), next.encode()?);
         try_join(self.place.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
         log::claim(&*self.place.log, entry, deadline).await
     }

@@ -96,6 +96,7 @@ impl Dataset {
             used: Used::default(),
             jobs: BTreeMap::new(),
             made: made.clone(),
+            unknown: 0,
         };
         place.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
         let entry = Entry {

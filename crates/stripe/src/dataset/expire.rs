@@ -27,11 +27,12 @@ impl Dataset {
     /// With `dry_run`, nothing is changed.
     ///
     /// # Errors
-    /// `Usage` if nothing is said of what to keep; as [`Dataset::commit`].
+    /// `Usage` if nothing is said of what to keep; `Unsupported` if the dataset has features that are not known here; as [`Dataset::commit`].
     pub async fn expire(&self, keep: Keep, dry_run: bool, deadline: Deadline) -> Result<u64> {
         if keep == Keep::default() {
             return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
         }
+        self.snapshot.check_writable().map_err(|error| error.url(self.place.url()))?;
         let now = self.place.store.now(deadline).await?;
         let mut tip = self.place.tip(deadline).await?;
         let by_number = match keep.newest {

@@ -128,6 +128,9 @@ impl Home {
     }
 
     /// All that these snapshots refer to. A snapshot of `must` has to be there, others may be missing.
+    ///
+    /// # Errors
+    /// `Unsupported` if one has features that are not known here, and so may refer to more; those of the store.
     pub(super) async fn reach(
         &self,
         snapshots: &BTreeSet<Id>,
@@ -143,6 +146,7 @@ impl Home {
         while let Some((id, read)) = each.next().await {
             let read = if must.contains(&id) { Some(read?) } else { crate::record::found(read)? };
             let Some(snapshot) = read else { continue };
+            snapshot.check_writable().map_err(|error| error.url(self.url()))?;
             reached.note(&snapshot);
             let sections = sections(&snapshot, |_, list| seen.insert((list.base, list.id, list.offset)));
             let snapshot = &snapshot;

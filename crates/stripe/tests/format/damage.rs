@@ -107,6 +107,19 @@ fn with_header(object: &Bytes, change: impl FnOnce(&mut [u8])) -> Bytes {
 }
 
 #[test]
+fn a_snapshot_with_jobs_says_that_writers_must_know_of_them() {
+    let jobs = [("one".to_owned(), 1)].into();
+    let (without, with) = (samples::snapshot(), Snapshot { jobs, ..samples::snapshot() });
+    for (snapshot, features) in [(without, 0), (with, 1)] {
+        let object = snapshot.encode().unwrap();
+        assert_eq!(Envelope::parse(&object).unwrap().writer_features, features);
+        assert_eq!(Snapshot::decode(&object).unwrap(), snapshot);
+        let newer = with_header(&object, |header| header[19] = 0x40);
+        assert_eq!(Snapshot::decode(&newer).unwrap(), Snapshot { unknown: 0x4000_0000, ..snapshot });
+    }
+}
+
+#[test]
 fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
     for (kind, object) in objects() {
         // The kind, the version, compression, what is reserved, features for readers, the length of the header, more.
@@ -114,11 +127,10 @@ fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
             let newer = with_header(&object, |header| header[place] ^= 0x40);
             assert_eq!(read(kind, &newer).unwrap_err().kind(), ErrorKind::Unsupported, "{kind:?}, {place}");
         }
-        let writers = with_header(&object, |header| header[16] = 1);
+        let writers = with_header(&object, |header| header[19] = 0x40);
         read(kind, &writers).unwrap();
-        assert_eq!(Envelope::parse(&object).unwrap().check_writable().ok(), Some(()));
-        let refused = Envelope::parse(&writers).unwrap().check_writable().unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert_eq!(Envelope::parse(&object).unwrap().unknown(), 0);
+        assert_eq!(Envelope::parse(&writers).unwrap().unknown(), 0x4000_0000);
     }
 }
 

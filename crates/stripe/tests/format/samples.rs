@@ -84,5 +84,6 @@ pub(crate) fn snapshot() -> Snapshot {
         used: Default::default(),
         jobs: Default::default(),
         made: Made { operation: "create".into(), tool: "sapwood 0.1".into(), ..Made::default() },
+        unknown: 0,
     }
 }

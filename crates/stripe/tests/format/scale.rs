@@ -99,6 +99,7 @@ fn scale() {
             used: Default::default(),
             jobs: Default::default(),
             made: Made::default(),
+            unknown: 0,
         };
         let root = snapshot.encode().unwrap();
         println!(

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use sapwood_core::ErrorKind;
 use sapwood_source::Store;
 use sapwood_stripe::{
-    Change, Dataset, GcOptions, Keep, LeaseKind, ObjectName, Place, Verified, VerifyOptions, Version, keys,
+    Change, Dataset, GcOptions, Keep, LeaseKind, ObjectName, Place, Verified, VerifyOptions, Version,
+    checksum, keys,
 };
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -147,6 +148,33 @@ fn versions_are_kept_by_time() {
         assert_eq!(nothing.kind(), ErrorKind::Usage);
         let short = GcOptions { grace: Duration::from_secs(60), ..WEEK };
         assert_eq!(dataset.collect(short, soon()).await.unwrap_err().kind(), ErrorKind::Usage);
+    });
+}
+
+#[test]
+fn what_has_features_that_writers_must_know_is_read_and_not_changed_by_others() {
+    run(async {
+        let store = memory();
+        let dataset = two_segments(&store).await;
+        let key = keys::snapshot(dataset.snapshot().id);
+        let mut newer = store.get(&key, None, soon()).await.unwrap().to_vec();
+        newer[19] = 0x40;
+        let sum = checksum(&newer[..56]).to_le_bytes();
+        newer[56..64].copy_from_slice(&sum);
+        store.put(&key, newer.into(), soon()).await.unwrap();
+        let newer = open(&store).await;
+        assert_eq!(read(&newer).await.unwrap(), read(&dataset).await.unwrap());
+        store.advance(30 * DAY);
+        let drop = Change::Drop { products: vec!["A".into()] };
+        let restore = Change::Restore { version: 2 };
+        for change in [&drop, &restore] {
+            let refused = newer.commit(change, made(None), soon()).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        }
+        let keep = Keep { newest: Some(1), within: None };
+        assert_eq!(newer.expire(keep, false, soon()).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(newer.collect(WEEK, soon()).await.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(open(&store).await.version(), 3);
     });
 }
 
