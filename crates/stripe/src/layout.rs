@@ -1,6 +1,6 @@
 //! How many entries make a batch and a stripe, and which products share an object.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// Ceph keeps what is not longer in one piece, without a list of pieces.
 const OBJECT_LIMIT: f64 = 4_194_304.0;
@@ -51,56 +51,92 @@ pub struct Layout {
     pub objects: Vec<Planned>,
 }
 
-/// Products that stand in an object, and for how many entries.
+/// What stands in an object, and for how many entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Places of the products among those that were planned for.
-    pub products: Vec<usize>,
+    /// Places of the products among those that were planned for; of each, the places of the branches that are in it.
+    pub products: Vec<(usize, Range<usize>)>,
     /// Entries of an object; divides [`Layout::batch`].
     pub entries: u64,
 }
 
-/// Plans for products of which the compressed bytes per entry are known.
+/// Plans for products of which the compressed bytes per entry are known, for each branch.
+///
+/// Small products share an object. What is too large for one is divided between its branches: each has few, large baskets, and few
+/// requests read it. Only a branch that is itself too large is divided between entries.
 ///
 /// ```
 /// use sapwood_stripe::{LayoutOptions, Planned, plan};
-/// // A large product, and two small ones.
-/// let layout = plan(&[40_000.0, 20.0, 50.0], &LayoutOptions::default());
+/// // A large branch, two products of a small one, and one of branches that are large together.
+/// let products = [vec![40_000.0], vec![20.0], vec![50.0], vec![300.0, 300.0, 400.0]];
+/// let layout = plan(&products, &LayoutOptions::default());
 /// assert_eq!(layout.batch, 840);
 /// assert_eq!(layout.objects, [
-///     Planned { products: vec![0], entries: 14 },
-///     Planned { products: vec![1, 2], entries: 840 },
+///     Planned { products: vec![(0, 0..1)], entries: 14 },
+///     Planned { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
+///     Planned { products: vec![(3, 0..2)], entries: 840 },
+///     Planned { products: vec![(3, 2..3)], entries: 840 },
 /// ]);
 /// ```
-pub fn plan(bytes_per_entry: &[f64], options: &LayoutOptions) -> Layout {
+pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
     let known = |bytes: &f64| if bytes.is_finite() { bytes.max(0.0) } else { 0.0 };
-    let bytes: Vec<f64> = bytes_per_entry.iter().map(known).collect();
+    let products: Vec<Vec<f64>> =
+        bytes_per_entry.iter().map(|branches| branches.iter().map(known).collect()).collect();
     let target = options.target.max(1) as f64;
-    let batch = options.batch.unwrap_or_else(|| choose_batch(bytes.iter().sum(), options));
+    let batch = options.batch.unwrap_or_else(|| choose_batch(products.iter().flatten().sum(), options));
     let batch = batch.clamp(1, BATCH_LIMIT);
     let (divisors, filled) = (divisors(batch), options.entries.unwrap_or(batch).clamp(1, batch));
     let mut objects: Vec<Planned> = Vec::new();
     // The group that is not full, and its bytes.
     let mut open: Option<(usize, f64)> = None;
-    for (product, bytes) in bytes.into_iter().enumerate() {
+    let parts = products.iter().enumerate().flat_map(|(product, branches)| {
+        divide(branches, filled, target).into_iter().map(move |range| (product, range))
+    });
+    for (product, range) in parts {
+        let branches = products.get(product).and_then(|branches| branches.get(range.clone()));
+        let bytes: f64 = branches.unwrap_or_default().iter().sum();
         let whole = bytes * filled as f64;
+        let divisible = range.len() < 2 || whole > OBJECT_LIMIT;
+        let part = (product, range);
         if !options.group || whole >= target / 2.0 {
-            let entries = choose_entries(bytes, &divisors, options);
-            objects.push(Planned { products: vec![product], entries });
+            let entries = if divisible { choose_entries(bytes, &divisors, options) } else { batch };
+            objects.push(Planned { products: vec![part], entries });
             continue;
         }
         let room = open.filter(|(_, sum)| sum + whole <= 1.25 * target);
         if let Some((group, sum)) = room
             && let Some(group) = objects.get_mut(group)
         {
-            group.products.push(product);
+            group.products.push(part);
             open = open.map(|(number, _)| (number, sum + whole));
         } else {
             open = Some((objects.len(), whole));
-            objects.push(Planned { products: vec![product], entries: batch });
+            objects.push(Planned { products: vec![part], entries: batch });
         }
     }
     Layout { batch, objects }
+}
+
+/// Branches that follow each other, so that so many entries of them have about as many bytes as are wanted; all, if these are few.
+fn divide(bytes: &[f64], entries: u64, target: f64) -> Vec<Range<usize>> {
+    let whole = |bytes: f64| bytes * entries as f64;
+    if whole(bytes.iter().sum()) < 1.5 * target {
+        return vec![0..bytes.len()];
+    }
+    let small: f64 = bytes.iter().copied().filter(|bytes| whole(*bytes) < target).map(whole).sum();
+    // As many parts as come nearest to it, alike.
+    let wanted = small / (small / target).round().max(1.0);
+    let (mut parts, mut start, mut sum) = (Vec::new(), 0, 0.0);
+    for (branch, bytes) in bytes.iter().copied().map(whole).enumerate() {
+        let full = sum + bytes / 2.0 > wanted || bytes >= target || sum >= target;
+        if full && branch > start {
+            parts.push(start..branch);
+            (start, sum) = (branch, 0.0);
+        }
+        sum += bytes;
+    }
+    parts.push(start..bytes.len());
+    parts
 }
 
 /// The number near the wanted one that has the most divisors.
@@ -162,7 +198,7 @@ mod tests {
 
     #[test]
     fn batches_have_many_divisors() {
-        let batch = |bytes: f64| plan(&[bytes], &LayoutOptions::default()).batch;
+        let batch = |bytes: f64| plan(&[vec![bytes]], &LayoutOptions::default()).batch;
         // As NanoAOD, MiniAOD and AOD have.
         assert_eq!([4e3, 45e3, 450e3].map(batch), [10080, 840, 72]);
         assert_eq!([0.0, f64::NAN, -1.0].map(batch), [907_200; 3]);
@@ -174,31 +210,47 @@ mod tests {
         let entries = |pad_quantum| {
             let options =
                 LayoutOptions { target: 20_000, batch: Some(144), pad_quantum, ..LayoutOptions::default() };
-            plan(&[1000.0], &options).objects[0].entries
+            plan(&[vec![1000.0]], &options).objects[0].entries
         };
         assert_eq!((entries(0), entries(32_768)), (18, 24));
     }
 
     #[test]
     fn few_entries_stand_together() {
+        let ten = vec![vec![500.0]; 10];
         let few = |entries| LayoutOptions { entries, ..LayoutOptions::default() };
-        assert_eq!(plan(&[500.0; 10], &few(None)).objects.len(), 10);
-        assert_eq!(plan(&[500.0; 10], &few(Some(30))).objects.len(), 1);
-        assert_eq!(plan(&[500.0; 10], &few(Some(0))).batch, plan(&[500.0; 10], &few(None)).batch);
+        assert_eq!(plan(&ten, &few(None)).objects.len(), 10);
+        assert_eq!(plan(&ten, &few(Some(30))).objects.len(), 1);
+        assert_eq!(plan(&ten, &few(Some(0))).batch, plan(&ten, &few(None)).batch);
     }
 
     #[test]
     fn products_are_alone_where_grouping_is_not_wanted() {
         let options = LayoutOptions { group: false, batch: Some(720), ..LayoutOptions::default() };
-        let objects = plan(&[1.0, 1.0], &options).objects;
+        let objects = plan(&[vec![1.0], vec![1.0]], &options).objects;
         assert_eq!(objects.iter().map(|object| object.products.len()).collect::<Vec<_>>(), [1, 1]);
         assert!(objects.iter().all(|object| object.entries == 720));
     }
 
+    #[test]
+    fn branches_stand_apart_where_they_are_too_much_for_an_object() {
+        let of = |bytes: &[f64]| {
+            let options = LayoutOptions { batch: Some(1000), target: 1000, ..LayoutOptions::default() };
+            let objects = plan(&[bytes.to_vec()], &options).objects;
+            let part = |object: Planned| (object.products[0].1.clone(), object.entries);
+            objects.into_iter().map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[0.5; 6]), [(0..2, 1000), (2..4, 1000), (4..6, 1000)]);
+        assert_eq!(of(&[0.4; 3]), [(0..3, 1000)]);
+        assert_eq!(of(&[0.7, 4.0, 0.7]), [(0..1, 1000), (1..2, 250), (2..3, 1000)]);
+        assert_eq!(of(&[0.0, 8.0]), [(0..1, 1000), (1..2, 125)]);
+        assert_eq!(of(&[]), [(0..0, 1000)]);
+    }
+
     proptest! {
         #[test]
-        fn every_product_is_planned_once_and_stripes_divide_the_batch(
-            bytes in prop::collection::vec(0.0f64..1e6, 0..300),
+        fn every_branch_is_planned_once_and_stripes_divide_the_batch(
+            bytes in prop::collection::vec(prop::collection::vec(0.0f64..1e6, 0..9), 0..100),
             target in 1u64..4_000_000,
             batch in prop::option::of(1u64..100_000),
             group: bool,
@@ -206,12 +258,16 @@ mod tests {
             let options = LayoutOptions { target, batch, group, ..LayoutOptions::default() };
             let layout = plan(&bytes, &options);
             prop_assert!(batch.is_none_or(|batch| batch == layout.batch));
-            let mut seen: Vec<usize> = layout.objects.iter().flat_map(|object| object.products.clone()).collect();
-            seen.sort_unstable();
-            prop_assert_eq!(seen, (0..bytes.len()).collect::<Vec<_>>());
+            let mut seen = vec![Vec::new(); bytes.len()];
+            for (product, branches) in layout.objects.iter().flat_map(|object| &object.products) {
+                seen[*product].extend(branches.clone());
+            }
+            seen.iter_mut().for_each(|branches| branches.sort_unstable());
+            prop_assert_eq!(seen, bytes.iter().map(|branches| (0..branches.len()).collect()).collect::<Vec<Vec<_>>>());
             for object in &layout.objects {
                 prop_assert_eq!(layout.batch % object.entries, 0);
-                let size: f64 = object.products.iter().map(|p| bytes[*p] * object.entries as f64).sum();
+                let of_part = |(product, branches): &(usize, Range<usize>)| bytes[*product][branches.clone()].iter().sum::<f64>();
+                let size = object.products.iter().map(of_part).sum::<f64>() * object.entries as f64;
                 prop_assert!(size <= (target as f64 * 1.25).max(OBJECT_LIMIT) || object.entries == 1);
             }
         }

@@ -1,6 +1,7 @@
 //! Entries of a tree, written as a segment: stripes, groups of small ones, and their lists.
 
-use super::cutting::{Batch, CutBasket, Cutting, Order};
+use super::basket::CutBasket;
+use super::cutting::{Batch, Cutting, Order};
 use super::uploads::Uploads;
 use crate::Interrupt;
 use crate::repack::input::InputTree;
@@ -32,8 +33,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) deadline: Deadline,
 }
 
-/// Bytes of each product per entry, as they are stored in the tree.
-pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<f64> {
+/// Bytes of each branch of each product per entry, as they are stored in the tree.
+pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
     let entries = input.meta.entries.max(1) as f64;
     let bytes = |&branch: &usize| -> u64 {
         let baskets = input.outline.branches.get(branch).map_or(&[][..], |branch| &branch.baskets);
@@ -42,16 +43,15 @@ pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<f64> {
             .map(|basket| basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64))
             .sum()
     };
-    parts.iter().map(|part| part.branches.iter().map(bytes).sum::<u64>() as f64 / entries).collect()
+    let of_part = |part: &Part| part.branches.iter().map(|branch| bytes(branch) as f64 / entries).collect();
+    parts.iter().map(of_part).collect()
 }
 
 impl Writing<'_> {
     /// Writes the stripes and their lists; where the list of each product is.
     pub(crate) fn run(&self, uploads: &mut Uploads, interrupt: Interrupt<'_>) -> Result<Vec<StripeListRef>> {
-        let slots = self.parts.iter().zip(stripes(self.layout, self.parts.len()));
-        let slots: Vec<(usize, u64)> = slots
-            .flat_map(|(part, stripe)| part.branches.iter().map(move |&branch| (branch, stripe)))
-            .collect();
+        let branches = self.parts.iter().flat_map(|part| part.branches.iter().copied());
+        let slots: Vec<(usize, u64)> = branches.zip(stripes(self.layout, self.parts)).collect();
         let cutting = Cutting::new(
             self.input,
             &slots,
@@ -69,15 +69,16 @@ impl Writing<'_> {
     }
 }
 
-/// For each product, the entries of its stripes.
-pub(crate) fn stripes(layout: &Layout, products: usize) -> Vec<u64> {
-    let mut stripes = vec![layout.batch; products];
+/// For each branch of each product, the entries of its stripes.
+pub(crate) fn stripes(layout: &Layout, parts: &[Part]) -> Vec<u64> {
+    let mut stripes: Vec<_> = parts.iter().map(|part| vec![layout.batch; part.branches.len()]).collect();
     for object in &layout.objects {
-        for &product in &object.products {
-            stripes.get_mut(product).into_iter().for_each(|stripe| *stripe = object.entries);
+        for (product, branches) in &object.products {
+            let stripes = stripes.get_mut(*product).and_then(|stripes| stripes.get_mut(branches.clone()));
+            stripes.unwrap_or_default().fill(object.entries);
         }
     }
-    stripes
+    stripes.concat()
 }
 
 /// Batches of baskets, which become objects; and the lists of where these are.
@@ -111,9 +112,9 @@ impl<'a> Placing<'a> {
                 let entries = object.entries.min(batch.first + batch.entries - first);
                 let nth = usize::try_from(stripe).unwrap_or(usize::MAX);
                 let (mut builder, mut statistics) = (ObjectBuilder::default(), Vec::new());
-                for (part, columns) in
-                    object.products.iter().filter_map(|&p| self.parts.get(p).zip(columns.get(p)))
-                {
+                for (product, branches) in &object.products {
+                    let columns = columns.get(*product).and_then(|columns| columns.get(branches.clone()));
+                    let Some((part, columns)) = self.parts.get(*product).zip(columns) else { continue };
                     let baskets = columns.iter().map(|column| column.get(nth).cloned().unwrap_or_default());
                     let (records, known): (Vec<_>, Vec<_>) =
                         baskets.map(|basket| (basket.record, basket.statistics)).unzip();
@@ -122,10 +123,13 @@ impl<'a> Placing<'a> {
                 }
                 let (content, placed) = builder.finish()?;
                 let id = self.ids.next();
-                for ((&product, placed), known) in object.products.iter().zip(&placed).zip(&statistics) {
-                    let list =
-                        self.lists.get_mut(product).ok_or_else(|| Error::corrupt("a product has no list"))?;
-                    list.push(ObjectName { base: uploads.base, id }, placed, known)?;
+                let name = ObjectName { base: uploads.base, id };
+                for (((product, branches), placed), known) in
+                    object.products.iter().zip(&placed).zip(&statistics)
+                {
+                    let list = self.lists.get_mut(*product);
+                    let list = list.ok_or_else(|| Error::corrupt("a product has no list"))?;
+                    list.push_some(branches.clone(), name, placed, known)?;
                 }
                 uploads.put(keys::data(id), content, interrupt)?;
             }

@@ -97,9 +97,7 @@ impl SegmentStripes {
     async fn batch(&self, batch: u64) -> Result<Vec<Basket>> {
         let (first, end) = (batch * self.batch, ((batch + 1) * self.batch).min(self.entries));
         let stripes = self.lists.iter().enumerate().flat_map(|(product, (_, list))| {
-            let from = list.find(first).unwrap_or(list.len());
-            let within = move |stripe: &usize| list.stripe(*stripe).is_some_and(|one| one.first_entry < end);
-            (from..list.len()).take_while(within).map(move |stripe| (product, stripe))
+            list.within(first..end).map(move |stripe| (product, stripe))
         });
         let read =
             stream::iter(stripes.collect::<Vec<_>>()).map(|(product, stripe)| self.stripe(product, stripe));
@@ -131,7 +129,7 @@ impl SegmentStripes {
             }
         };
         let mut start = 0;
-        let baskets = (0..list.branches()).map(|branch| {
+        let baskets = stripe.branches.map(|branch| {
             let basket = list.basket(branch, number).ok_or_else(missing)?;
             let end = start + basket.len as usize;
             let record = bytes.get(start..end).map(|_| bytes.slice(start..end)).ok_or_else(missing)?;

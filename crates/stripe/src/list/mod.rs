@@ -9,6 +9,7 @@ use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use statistics::Columns;
 pub use statistics::{Extremes, Statistics};
+use std::ops::Range;
 
 /// An object: where it lies, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,13 +34,15 @@ pub enum Place {
     Inline(Bytes),
 }
 
-/// The baskets of a product over some entries.
+/// The baskets of a product, or of some of its branches, over some entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stripe {
     /// Its first entry, in the segment.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
+    /// Places of the branches in the product.
+    pub branches: Range<usize>,
     /// Where the first basket begins.
     pub place: Place,
     /// Length of all baskets, which follow each other, in bytes.
@@ -61,7 +64,8 @@ pub struct BasketPlace {
     pub checksum: u64,
 }
 
-/// Which objects hold the baskets of one product in one segment: one basket for each branch in each stripe.
+/// Which objects hold the baskets of one product in one segment: each stripe has one basket for each of its branches, which are
+/// all of the product, or some that follow each other.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -81,10 +85,9 @@ pub struct BasketPlace {
 pub struct StripeList {
     /// Number of branches of the product.
     branches: usize,
-    /// The first entry of each stripe, and the number of all entries.
-    firsts: Vec<u64>,
-    /// Which of `objects` holds each stripe (or [`INLINE`]), and where in it (or in `inline`).
-    places: Vec<(u32, u64)>,
+    /// Of each branch, the number of entries in the stripes so far; a product without branches counts as one.
+    ends: Vec<u64>,
+    stripes: Vec<Span>,
     objects: Vec<ObjectName>,
     inline: Vec<u8>,
     /// Of each stripe, where each basket begins in it, and where the last ends.
@@ -92,6 +95,20 @@ pub struct StripeList {
     /// Of each stripe, those of each basket.
     checksums: Vec<u64>,
     statistics: Columns,
+}
+
+/// What a stripe holds, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    first_entry: u64,
+    entries: u64,
+    branches: Range<usize>,
+    /// Which of the objects, or [`INLINE`].
+    object: u32,
+    /// Where in it, or in what is inline.
+    offset: u64,
+    /// Which of all baskets is its first.
+    first_basket: usize,
 }
 
 /// In place of the number of an object: the baskets are in the list itself.
@@ -105,8 +122,8 @@ impl StripeList {
     pub fn new(branches: usize) -> StripeList {
         StripeList {
             branches,
-            firsts: vec![0],
-            places: Vec::new(),
+            ends: vec![0; branches.max(1)],
+            stripes: Vec::new(),
             objects: Vec::new(),
             inline: Vec::new(),
             starts: Vec::new(),
@@ -115,8 +132,8 @@ impl StripeList {
         }
     }
 
-    /// Adds the next stripe, which lies in an object. `statistics` are those of each branch, where known; none at all
-    /// may be given.
+    /// Adds the next stripe of all branches, which lies in an object. `statistics` are those of each branch, where known;
+    /// none at all may be given.
     ///
     /// # Errors
     /// `Usage` if it has no entries, another number of branches, or statistics of another type than the stripes before;
@@ -127,18 +144,32 @@ impl StripeList {
         placed: &Placed,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
+        self.push_some(0..self.branches, object, placed, statistics)
+    }
+
+    /// Adds the next stripe of some branches, which lies in an object. All of these have to be known up to the same entry.
+    ///
+    /// # Errors
+    /// As [`StripeList::push`].
+    pub fn push_some(
+        &mut self,
+        branches: Range<usize>,
+        object: ObjectName,
+        placed: &Placed,
+        statistics: &[Option<Statistics>],
+    ) -> Result<()> {
         let again = self.objects.last() == Some(&object);
         let number = self.objects.len() - usize::from(again);
         let number = u32::try_from(number).ok().filter(|number| *number != INLINE);
         let number = number.ok_or_else(|| Error::usage("a stripe list has too many objects"))?;
-        self.add((number, placed.offset), placed.entries, &placed.baskets, statistics)?;
+        self.add(branches, (number, placed.offset), placed.entries, &placed.baskets, statistics)?;
         if !again {
             self.objects.push(object);
         }
         Ok(())
     }
 
-    /// Adds the next stripe, whose baskets are so few bytes that an object is too much for them.
+    /// Adds the next stripe of all branches, whose baskets are so few bytes that an object is too much for them.
     ///
     /// # Errors
     /// As [`StripeList::push`].
@@ -149,29 +180,29 @@ impl StripeList {
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         let baskets = records.iter().map(|record| Basket::of(record)).collect::<Result<Vec<_>>>()?;
-        self.add((INLINE, self.inline.len() as u64), entries, &baskets, statistics)?;
+        self.add(0..self.branches, (INLINE, self.inline.len() as u64), entries, &baskets, statistics)?;
         records.iter().for_each(|record| self.inline.extend_from_slice(record));
         Ok(())
     }
 
     fn add(
         &mut self,
+        branches: Range<usize>,
         place: (u32, u64),
         entries: u64,
         baskets: &[Basket],
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
-        let end = self.entries().checked_add(entries);
-        let Some(end) = end.filter(|_| entries > 0 && baskets.len() == self.branches) else {
-            let (has, wants) = (baskets.len(), self.branches);
-            let message = format!("a stripe of {entries} entries has {has} baskets, the product has {wants}");
+        if baskets.len() != branches.len() {
+            let (has, wants) = (baskets.len(), branches.len());
+            let message = format!("a stripe of {entries} entries has {has} baskets for {wants} branches");
             return Err(Error::usage(message));
-        };
+        }
         let sum: u64 = baskets.iter().map(|basket| u64::from(basket.len)).sum();
         u32::try_from(sum).map_err(|_| too_long(sum))?;
-        self.statistics.push(self.places.len(), statistics)?;
-        self.firsts.push(end);
-        self.places.push(place);
+        let span = self.next(branches.clone(), entries, place)?;
+        self.statistics.push(branches, self.stripes.len(), statistics)?;
+        self.accept(span);
         self.starts.push(0);
         let mut start = 0;
         for basket in baskets {
@@ -182,6 +213,32 @@ impl StripeList {
         Ok(())
     }
 
+    /// A stripe of these branches that follows those that are there.
+    fn next(&self, branches: Range<usize>, entries: u64, (object, offset): (u32, u64)) -> Result<Span> {
+        let sound = branches.end <= self.branches && branches.is_empty() == (self.branches == 0);
+        let ends = self.ends.get(counted(&branches)).filter(|_| sound).unwrap_or_default();
+        let (Some(&first_entry), true) =
+            (ends.first(), ends.windows(2).all(|pair| pair.first() == pair.last()))
+        else {
+            let message = format!("a stripe of the branches {branches:?} does not follow those before");
+            return Err(Error::usage(message));
+        };
+        if entries == 0 || first_entry.checked_add(entries).is_none() {
+            return Err(Error::usage(format!("a stripe cannot have {entries} entries")));
+        }
+        Ok(Span { first_entry, entries, branches, object, offset, first_basket: self.basket_count() })
+    }
+
+    fn accept(&mut self, span: Span) {
+        let ends = self.ends.get_mut(counted(&span.branches)).unwrap_or_default();
+        ends.iter_mut().for_each(|end| *end += span.entries);
+        self.stripes.push(span);
+    }
+
+    fn basket_count(&self) -> usize {
+        self.stripes.last().map_or(0, |last| last.first_basket + last.branches.len())
+    }
+
     /// Number of branches.
     pub fn branches(&self) -> usize {
         self.branches
@@ -189,17 +246,17 @@ impl StripeList {
 
     /// Number of stripes.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.stripes.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.stripes.is_empty()
     }
 
-    /// Number of entries.
+    /// Number of entries of which all branches have stripes.
     pub fn entries(&self) -> u64 {
-        self.firsts.last().copied().unwrap_or_default()
+        self.ends.iter().copied().min().unwrap_or_default()
     }
 
     /// The objects that hold the stripes, in the order of these.
@@ -207,18 +264,21 @@ impl StripeList {
         &self.objects
     }
 
-    /// Which stripe has an entry.
-    pub fn find(&self, entry: u64) -> Option<usize> {
-        let after = self.firsts.partition_point(|first| *first <= entry);
-        after.checked_sub(1).filter(|stripe| *stripe < self.len())
+    /// The stripes that have any of these entries, by number.
+    pub fn within(&self, entries: Range<u64>) -> impl Iterator<Item = usize> + '_ {
+        let touches = move |span: &Span| {
+            span.first_entry < entries.end && span.first_entry + span.entries > entries.start
+        };
+        self.stripes.iter().enumerate().filter(move |(_, span)| touches(span)).map(|(number, _)| number)
     }
 
     /// A stripe, by number.
     pub fn stripe(&self, stripe: usize) -> Option<Stripe> {
-        let (first_entry, entries) = self.span(stripe)?;
-        let (start, end) = (0, self.start(self.branches, stripe)?);
-        let place = self.place(stripe, start, end)?;
-        Some(Stripe { first_entry, entries, place, len: end })
+        let span = self.stripes.get(stripe)?;
+        let len = self.start(span.branches.end, stripe)?;
+        let place = self.place(span, 0, len)?;
+        let Span { first_entry, entries, ref branches, .. } = *span;
+        Some(Stripe { first_entry, entries, branches: branches.clone(), place, len })
     }
 
     /// All of them.
@@ -226,18 +286,15 @@ impl StripeList {
         (0..self.len()).filter_map(|stripe| self.stripe(stripe))
     }
 
-    /// The basket of a branch in a stripe, both by number.
+    /// The basket of a branch in a stripe, both by number; none if the stripe is of other branches.
     pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketPlace> {
-        if branch >= self.branches {
-            return None;
-        }
-        let (first_entry, entries) = self.span(stripe)?;
+        let span = self.stripes.get(stripe).filter(|span| span.branches.contains(&branch))?;
         let (start, end) = (self.start(branch, stripe)?, self.start(branch + 1, stripe)?);
-        let checksum = *self.checksums.get(stripe * self.branches + branch)?;
+        let checksum = *self.checksums.get(span.first_basket + branch - span.branches.start)?;
         Some(BasketPlace {
-            first_entry,
-            entries,
-            place: self.place(stripe, start, end)?,
+            first_entry: span.first_entry,
+            entries: span.entries,
+            place: self.place(span, start, end)?,
             len: end - start,
             checksum,
         })
@@ -253,26 +310,27 @@ impl StripeList {
         self.statistics.get(branch, stripe)
     }
 
-    fn span(&self, stripe: usize) -> Option<(u64, u64)> {
-        let (first, end) = (*self.firsts.get(stripe)?, *self.firsts.get(stripe + 1)?);
-        Some((first, end - first))
-    }
-
     /// Where the basket of a branch begins in its stripe; that of one more than there are: where the stripe ends.
     pub fn start(&self, branch: usize, stripe: usize) -> Option<u32> {
-        self.starts.get(stripe * (self.branches + 1) + branch).copied()
+        let span = self.stripes.get(stripe)?;
+        let place = branch.checked_sub(span.branches.start).filter(|place| *place <= span.branches.len())?;
+        self.starts.get(span.first_basket + stripe + place).copied()
     }
 
-    fn place(&self, stripe: usize, start: u32, end: u32) -> Option<Place> {
-        let (number, offset) = *self.places.get(stripe)?;
-        if number != INLINE {
-            let object = *self.objects.get(number as usize)?;
-            return Some(Place::Object { object, offset: offset + u64::from(start) });
+    fn place(&self, span: &Span, start: u32, end: u32) -> Option<Place> {
+        if span.object != INLINE {
+            let object = *self.objects.get(span.object as usize)?;
+            return Some(Place::Object { object, offset: span.offset + u64::from(start) });
         }
-        let offset = usize::try_from(offset).ok()?;
+        let offset = usize::try_from(span.offset).ok()?;
         let bytes = self.inline.get(offset + start as usize..offset + end as usize)?;
         Some(Place::Inline(Bytes::copy_from_slice(bytes)))
     }
+}
+
+/// The places of branches among the counts of their entries: a product without branches has one, too.
+fn counted(branches: &Range<usize>) -> Range<usize> {
+    branches.start..branches.end.max(branches.start + usize::from(branches.start == 0))
 }
 
 /// Makes an object of the stripe lists of several products.

@@ -1,6 +1,7 @@
 //! What is known of the values in a basket, so that a cut can pass over stripes.
 
 use sapwood_core::{Error, Result};
+use std::ops::Range;
 
 /// The least and the greatest value, exactly.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,17 +54,23 @@ impl Columns {
         Columns { columns: vec![Column::default(); branches] }
     }
 
-    /// Adds those of a stripe, of which there are so many before it.
-    pub(super) fn push(&mut self, stripe: usize, statistics: &[Option<Statistics>]) -> Result<()> {
-        let pairs = || self.columns.iter().zip(statistics);
+    /// Adds those of a stripe of some branches; there are so many stripes before it.
+    pub(super) fn push(
+        &mut self,
+        branches: Range<usize>,
+        stripe: usize,
+        statistics: &[Option<Statistics>],
+    ) -> Result<()> {
+        let columns = self.columns.get_mut(branches).unwrap_or_default();
+        let pairs = || columns.iter().zip(statistics);
         let fits = |(column, new): (&Column, &Option<Statistics>)| {
             let kind = new.as_ref().map_or(NONE, kind);
             kind == column.kind || [kind, column.kind].iter().any(|kind| [NONE, NOT_NUMBERS].contains(kind))
         };
-        if !(statistics.is_empty() || statistics.len() == self.columns.len()) || !pairs().all(fits) {
+        if !(statistics.is_empty() || statistics.len() == columns.len()) || !pairs().all(fits) {
             return Err(Error::usage("statistics of a stripe are not like those of the one before"));
         }
-        for (column, new) in self.columns.iter_mut().zip(statistics) {
+        for (column, new) in columns.iter_mut().zip(statistics) {
             let Some(new) = new.filter(|new| new.count != UNKNOWN) else { continue };
             if [NONE, NOT_NUMBERS].contains(&column.kind) {
                 column.kind = kind(&new);

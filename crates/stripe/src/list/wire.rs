@@ -1,7 +1,7 @@
 //! A stripe list as bytes: a header, then columns, packed; the statistics apart.
 
 use super::statistics::{Column, Columns, NONE, NOT_NUMBERS, UNKNOWN};
-use super::{INLINE, ObjectName, StripeList};
+use super::{INLINE, ObjectName, Span, StripeList};
 use crate::Id;
 use crate::wire::{Reader, put_packed, put_planes, size};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -10,6 +10,8 @@ use sapwood_core::{Error, ErrorKind, Result};
 const MAGIC: [u8; 4] = *b"SPLT";
 /// Of the form of a list.
 const VERSION: u16 = 1;
+/// Feature: stripes may be of some branches only.
+const OF_BRANCHES: u16 = 1;
 /// What the columns of a list may have, in bytes: some 40 million baskets.
 const LIMIT: usize = 512 << 20;
 
@@ -25,17 +27,49 @@ impl StripeList {
             let message = format!("a stripe list of {} stripes is too long", self.len());
             return Err(Error::new(ErrorKind::Limit, message).hint("append in several segments"));
         }
+        if self.ends.iter().any(|end| *end != self.entries()) {
+            return Err(Error::usage("a stripe list has more entries of some branches than of others"));
+        }
         let mut out = MAGIC.to_vec();
         out.extend(VERSION.to_le_bytes());
-        out.extend(0u16.to_le_bytes());
+        out.extend((if self.is_of_branches() { OF_BRANCHES } else { 0 }).to_le_bytes());
         out.extend(self.entries().to_le_bytes());
         out.extend((self.len() as u64).to_le_bytes());
         for count in [self.branches, self.objects.len(), self.inline.len()] {
             out.extend((count as u32).to_le_bytes());
         }
+        if self.is_of_branches() {
+            out.extend((self.basket_count() as u64).to_le_bytes());
+        }
         put_packed(&mut out, &places)?;
         put_packed(&mut out, &statistics)?;
         Ok(out)
+    }
+
+    fn is_of_branches(&self) -> bool {
+        self.stripes.iter().any(|span| span.branches != (0..self.branches))
+    }
+
+    /// The numbers of all baskets, branch by branch.
+    fn by_branch(&self) -> Vec<usize> {
+        let mut next = vec![0; self.branches + 1];
+        for branch in self.stripes.iter().flat_map(|span| span.branches.clone()) {
+            next.get_mut(branch + 1).into_iter().for_each(|count| *count += 1);
+        }
+        let mut sum = 0;
+        for place in &mut next {
+            sum += *place;
+            *place = sum;
+        }
+        let mut order = vec![0; sum];
+        for span in &self.stripes {
+            for (number, branch) in (span.first_basket..).zip(span.branches.clone()) {
+                let Some(place) = next.get_mut(branch) else { continue };
+                order.get_mut(*place).into_iter().for_each(|basket| *basket = number);
+                *place += 1;
+            }
+        }
+        order
     }
 
     fn encode_places(&self) -> Vec<u8> {
@@ -45,24 +79,23 @@ impl StripeList {
         let steps = self.objects.iter().zip(before).map(|(object, before)| object.id.minus(before).halves());
         put_planes(&mut out, 8, steps.clone().map(|(low, _)| low));
         put_planes(&mut out, 4, steps.map(|(_, high)| u64::from(high)));
-        put_planes(
-            &mut out,
-            8,
-            self.firsts.iter().zip(self.firsts.iter().skip(1)).map(|(first, end)| end - first),
-        );
-        let before = std::iter::once(0).chain(self.places.iter().map(|place| place.0));
-        put_planes(
-            &mut out,
-            4,
-            self.places.iter().zip(before).map(|(place, b)| u64::from(place.0.wrapping_sub(b))),
-        );
-        put_planes(&mut out, 8, self.places.iter().map(|place| place.1));
-        let baskets =
-            (0..self.branches).flat_map(|branch| (0..self.len()).map(move |stripe| (branch, stripe)));
+        put_planes(&mut out, 8, self.stripes.iter().map(|span| span.entries));
+        if self.is_of_branches() {
+            put_planes(&mut out, 4, self.stripes.iter().map(|span| span.branches.start as u64));
+            put_planes(&mut out, 4, self.stripes.iter().map(|span| span.branches.len() as u64));
+        }
+        let before = std::iter::once(0).chain(self.stripes.iter().map(|span| span.object));
+        let steps = self.stripes.iter().zip(before).map(|(span, before)| span.object.wrapping_sub(before));
+        put_planes(&mut out, 4, steps.map(u64::from));
+        put_planes(&mut out, 8, self.stripes.iter().map(|span| span.offset));
+        let order = self.by_branch();
         let start = |branch, stripe| self.start(branch, stripe).unwrap_or_default();
-        let lens = baskets.clone().map(|(branch, stripe)| start(branch + 1, stripe) - start(branch, stripe));
-        put_planes(&mut out, 4, lens.map(u64::from));
-        let sums = baskets.filter_map(|(branch, stripe)| self.checksums.get(stripe * self.branches + branch));
+        let of_stripe = |(number, span): (usize, &Span)| {
+            span.branches.clone().map(move |branch| start(branch + 1, number) - start(branch, number))
+        };
+        let lens: Vec<u32> = self.stripes.iter().enumerate().flat_map(of_stripe).collect();
+        put_planes(&mut out, 4, order.iter().filter_map(|basket| lens.get(*basket).copied().map(u64::from)));
+        let sums = order.iter().filter_map(|basket| self.checksums.get(*basket));
         out.extend(sums.flat_map(|sum| sum.to_le_bytes()));
         out.extend(&self.inline);
         out
@@ -79,22 +112,25 @@ impl StripeList {
             return Err(Error::corrupt("this is not a stripe list").at(0));
         }
         let (version, features) = (reader.u16()?, reader.u16()?);
-        if (version, features) != (VERSION, 0) {
+        if version != VERSION || features & !OF_BRANCHES != 0 {
             let message = format!("a stripe list has version {version}, with features {features:#x}");
             return Err(Error::unsupported(message).at(4).hint("a newer sapwood can read it"));
         }
         let (has_entries, stripes) = (reader.u64()?, reader.u64()?);
         let has_branches = reader.u32()? as usize;
         let (objects, inline) = (reader.u32()? as usize, reader.u32()? as usize);
+        let of_branches = features & OF_BRANCHES != 0;
+        let most = if of_branches { entries.saturating_mul(branches as u64) } else { entries };
         reader.rule((has_branches, has_entries) == (branches, entries), || {
             format!(
                 "it is of {has_branches} branches and {has_entries} entries, not {branches} and {entries}"
             )
         })?;
-        reader
-            .rule(stripes <= entries, || format!("{stripes} stripes are too many for {entries} entries"))?;
+        reader.rule(stripes <= most, || format!("{stripes} stripes are too many for {entries} entries"))?;
         let stripes = size(stripes)?;
-        let wanted = places_len(branches, stripes, objects, inline).unwrap_or(usize::MAX);
+        let baskets = if of_branches { Some(size(reader.u64()?)?) } else { branches.checked_mul(stripes) };
+        let counts = Counts { stripes, baskets: baskets.unwrap_or(usize::MAX), objects, of_branches };
+        let wanted = counts.len().and_then(|len| len.checked_add(inline)).unwrap_or(usize::MAX);
         let content = reader.packed(wanted.min(LIMIT))?;
         reader.rule(wanted == content.len(), || {
             format!("{} bytes are not what {stripes} stripes in {objects} objects take", content.len())
@@ -102,16 +138,17 @@ impl StripeList {
         let statistics = reader.packed(LIMIT)?;
         reader.end()?;
         let mut list = StripeList::new(branches);
-        list.decode_places(&mut Reader::new(&content, "the columns of a stripe list"), stripes, objects)?;
-        if list.entries() != entries {
-            let message = format!("the stripes have {} entries, their segment {entries}", list.entries());
+        list.decode_places(&mut Reader::new(&content, "the columns of a stripe list"), &counts)?;
+        if let Some(end) = list.ends.iter().find(|end| **end != entries) {
+            let message = format!("the stripes of a branch have {end} entries, their segment {entries}");
             return Err(Error::corrupt(message));
         }
         list.statistics = Columns::decode(&statistics, branches, stripes)?;
         Ok(list)
     }
 
-    fn decode_places(&mut self, reader: &mut Reader<'_>, stripes: usize, objects: usize) -> Result<()> {
+    fn decode_places(&mut self, reader: &mut Reader<'_>, counts: &Counts) -> Result<()> {
+        let Counts { stripes, objects, .. } = *counts;
         let bases = reader.planes(objects, 4)?;
         let (low, high) = (reader.planes(objects, 8)?, reader.planes(objects, 4)?);
         let mut id = Id::ZERO;
@@ -120,49 +157,65 @@ impl StripeList {
             id = id.plus(Id::from_halves(low, high as u32));
             self.objects.push(ObjectName { base: base as u32, id });
         }
-        for entries in reader.planes(stripes, 8)? {
-            let end = self.entries().checked_add(entries).filter(|_| entries > 0);
-            self.firsts.push(end.ok_or_else(|| Error::corrupt(format!("a stripe has {entries} entries")))?);
-        }
+        let entries = reader.planes(stripes, 8)?;
+        let branches = match counts.of_branches {
+            true => (reader.planes(stripes, 4)?, reader.planes(stripes, 4)?),
+            false => (vec![0; stripes], vec![self.branches as u64; stripes]),
+        };
         let (steps, offsets) = (reader.planes(stripes, 4)?, reader.planes(stripes, 8)?);
         let mut number = 0u32;
-        for (step, offset) in steps.into_iter().zip(offsets) {
+        let branches = branches.0.into_iter().zip(branches.1);
+        for ((entries, (first, count)), (step, offset)) in
+            entries.into_iter().zip(branches).zip(steps.into_iter().zip(offsets))
+        {
             number = number.wrapping_add(step as u32);
-            self.places.push((number, offset));
+            // Both are of 4 bytes.
+            let branches = size(first)?..size(first + count)?;
+            self.accept(self.next(branches, entries, (number, offset)).map_err(|error| {
+                Error::corrupt(format!("the stripes of a list do not follow each other: {error}"))
+            })?);
         }
-        self.decode_baskets(reader, stripes)?;
+        if self.basket_count() != counts.baskets {
+            let message = format!("{} baskets are not those of the stripes", counts.baskets);
+            return Err(Error::corrupt(message));
+        }
+        self.decode_baskets(reader)?;
         self.inline = reader.take(reader.left())?.to_vec();
         self.check_places()
     }
 
-    fn decode_baskets(&mut self, reader: &mut Reader<'_>, stripes: usize) -> Result<()> {
-        let branches = self.branches;
-        let lens = reader.planes(branches * stripes, 4)?;
-        self.starts.reserve_exact((branches + 1) * stripes);
-        self.checksums = vec![0; branches * stripes];
-        for stripe in 0..stripes {
+    fn decode_baskets(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let order = self.by_branch();
+        let lens_in_order = reader.planes(order.len(), 4)?;
+        let mut lens = vec![0u32; order.len()];
+        self.checksums = vec![0; order.len()];
+        for (basket, len) in order.iter().zip(lens_in_order) {
+            lens.get_mut(*basket).into_iter().for_each(|place| *place = len as u32);
+        }
+        for basket in &order {
+            let sum = reader.u64()?;
+            self.checksums.get_mut(*basket).into_iter().for_each(|place| *place = sum);
+        }
+        self.starts.reserve_exact(order.len() + self.stripes.len());
+        let mut lens = lens.into_iter();
+        for (number, span) in self.stripes.iter().enumerate() {
             let mut start = 0u32;
             self.starts.push(start);
-            for len in lens.iter().skip(stripe).step_by(stripes) {
-                let end = start.checked_add(*len as u32);
-                start = end.ok_or_else(|| Error::corrupt(format!("stripe {stripe} has 4 GiB or more")))?;
+            for len in lens.by_ref().take(span.branches.len()) {
+                let end = start.checked_add(len);
+                start = end.ok_or_else(|| Error::corrupt(format!("stripe {number} has 4 GiB or more")))?;
                 self.starts.push(start);
             }
-        }
-        for place in 0..branches * stripes {
-            let (branch, stripe) = (place / stripes, place % stripes);
-            let sum = reader.u64()?;
-            self.checksums.get_mut(stripe * branches + branch).into_iter().for_each(|place| *place = sum);
         }
         Ok(())
     }
 
     /// That all stripes lie in objects that there are, or in what is here.
     fn check_places(&self) -> Result<()> {
-        for (stripe, (number, offset)) in self.places.iter().enumerate() {
-            let len = u64::from(self.start(self.branches, stripe).unwrap_or_default());
-            let end = offset.checked_add(len);
-            let holds = match *number {
+        for (stripe, span) in self.stripes.iter().enumerate() {
+            let len = u64::from(self.start(span.branches.end, stripe).unwrap_or_default());
+            let end = span.offset.checked_add(len);
+            let holds = match span.object {
                 INLINE => end.is_some_and(|end| end <= self.inline.len() as u64),
                 number => end.is_some() && (number as usize) < self.objects.len(),
             };
@@ -174,11 +227,21 @@ impl StripeList {
     }
 }
 
-/// Length of the columns.
-fn places_len(branches: usize, stripes: usize, objects: usize, inline: usize) -> Option<usize> {
-    let baskets = branches.checked_mul(stripes)?.checked_mul(4 + 8)?;
-    let (stripes, objects) = (stripes.checked_mul(8 + 4 + 8)?, objects.checked_mul(4 + Id::LEN)?);
-    baskets.checked_add(stripes)?.checked_add(objects)?.checked_add(inline)
+/// What a list says of its length.
+struct Counts {
+    stripes: usize,
+    baskets: usize,
+    objects: usize,
+    of_branches: bool,
+}
+
+impl Counts {
+    /// Length of the columns, without what is inline.
+    fn len(&self) -> Option<usize> {
+        let baskets = self.baskets.checked_mul(4 + 8)?;
+        let stripes = self.stripes.checked_mul(8 + 4 + 8 + if self.of_branches { 8 } else { 0 })?;
+        baskets.checked_add(stripes)?.checked_add(self.objects.checked_mul(4 + Id::LEN)?)
+    }
 }
 
 impl Columns {

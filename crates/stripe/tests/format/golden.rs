@@ -14,6 +14,12 @@ fn golden(name: &str) -> Bytes {
 }
 
 #[test]
+fn a_list_of_some_branches_is_read() {
+    let list = StripeList::decode(&golden("list-of-branches"), 3, 2500).unwrap();
+    assert_eq!(list, samples::list_of_branches());
+}
+
+#[test]
 fn version_1_is_read() {
     let place = samples::snapshot().segments[0].lists[&1].clone();
     let list = golden("list");
@@ -29,6 +35,14 @@ fn version_1_is_read() {
         let place = samples::group(stripe).1[0].offset as usize;
         assert_eq!(object[place..place + basket.len as usize], samples::record("Muon", 1, stripe));
     }
+}
+
+/// Run once, when the feature was finished; never again.
+#[test]
+#[ignore = "writes what other tests read"]
+fn write_a_list_of_some_branches() {
+    let list = samples::list_of_branches().encode().unwrap();
+    std::fs::write(folder().join("list-of-branches"), list).unwrap();
 }
 
 /// Run once, when a version of the format is finished; never again.

@@ -7,6 +7,7 @@ use sapwood_stripe::{
     Directory, EventHead, EventId, EventIndex, Extremes, Id, LumiMask, ObjectBuilder, ObjectName, Place,
     Snapshot, Statistics, StripeList, checksum,
 };
+use std::ops::Range;
 
 #[test]
 fn a_snapshot_is_read_as_it_was_written() {
@@ -68,15 +69,48 @@ fn statistics_of_another_type_are_refused() {
     assert_eq!(StripeList::decode(&list.encode().unwrap(), 1, 3).unwrap(), list);
 }
 
-/// A stripe as the tests make it: entries, the lengths of the baskets (a fifth of them none), whether it is inline.
-type Made = (u64, Vec<u16>, bool);
+#[test]
+fn stripes_of_some_branches_follow_those_before() {
+    let mut builder = ObjectBuilder::default();
+    for (entries, count) in [(10, 1), (10, 2), (5, 3)] {
+        builder.add("x", 0, entries, vec![Bytes::from("record"); count]).unwrap();
+    }
+    let (_, placed) = builder.finish().unwrap();
+    let (object, mut list) = (ObjectName { base: 0, id: Id::random() }, StripeList::new(3));
+    let none =
+        |list: &mut StripeList, range, place: usize| list.push_some(range, object, &placed[place], &[]);
+    none(&mut list, 0..1, 0).unwrap();
+    assert_eq!(list.entries(), 0);
+    list.encode().unwrap_err();
+    // Of all branches, of no branches, of some that there are not, and of others than there are baskets.
+    for (range, place) in [(0..3, 2), (1..1, 0), (2..4, 1), (1..2, 1)] {
+        none(&mut list, range, place).unwrap_err();
+    }
+    none(&mut list, 1..3, 1).unwrap();
+    none(&mut list, 0..3, 2).unwrap();
+    assert_eq!((list.entries(), list.len()), (15, 3));
+    assert_eq!(StripeList::decode(&list.encode().unwrap(), 3, 15).unwrap(), list);
+}
 
-fn stripes() -> impl Strategy<Value = (usize, Vec<Made>)> {
+/// Entries as the tests make them: their number, the lengths of the baskets (a fifth of them none), whether they are inline, and else
+/// before which branches another stripe begins.
+type Made = (u64, Vec<u16>, bool, Vec<bool>);
+
+fn entries() -> impl Strategy<Value = (usize, Vec<Made>)> {
     (0usize..6).prop_flat_map(|branches| {
         let len = prop_oneof![1 => Just(0u16), 4 => 1u16..300];
-        let stripe = (1u64..1_000_000, prop::collection::vec(len, branches), any::<bool>());
-        (Just(branches), prop::collection::vec(stripe, 0..40))
+        let lens = prop::collection::vec(len, branches);
+        let made = (1u64..1_000_000, lens, any::<bool>(), prop::collection::vec(any::<bool>(), branches));
+        (Just(branches), prop::collection::vec(made, 0..40))
     })
+}
+
+/// The branches of each stripe.
+fn apart(borders: &[bool]) -> Vec<Range<usize>> {
+    let mut starts: Vec<usize> = (1..borders.len()).filter(|branch| borders[*branch]).collect();
+    starts.insert(0, 0);
+    let ends = starts.iter().skip(1).copied().chain([borders.len()]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
 fn extremes(kind: usize, bits: u64) -> Option<Extremes> {
@@ -89,10 +123,11 @@ fn extremes(kind: usize, bits: u64) -> Option<Extremes> {
 
 proptest! {
     #[test]
-    fn lists_are_read_as_they_were_written((branches, stripes) in stripes(), step in 0u64..3) {
+    fn lists_are_read_as_they_were_written((branches, made) in entries(), step in 0u64..3) {
         let mut list = StripeList::new(branches);
         let mut wanted = Vec::new();
-        for (number, (entries, lens, inline)) in stripes.iter().enumerate() {
+        let mut first = 0;
+        for (number, (entries, lens, inline, borders)) in made.iter().enumerate() {
             let records: Vec<Bytes> =
                 lens.iter().map(|len| vec![number as u8; usize::from(*len)].into()).collect();
             let statistics: Vec<_> = (0..branches)
@@ -104,25 +139,32 @@ proptest! {
                 .collect();
             if *inline {
                 list.push_inline(*entries, &records, &statistics).unwrap();
+                wanted.push((first, *entries, 0..branches, records, statistics, true));
             } else {
-                let mut builder = ObjectBuilder::default();
-                builder.add("x", 0, *entries, records.clone()).unwrap();
-                let (_, placed) = builder.finish().unwrap();
-                list.push(ObjectName { base: 1, id: Id::random() }, &placed[0], &statistics).unwrap();
+                for range in apart(borders) {
+                    let (records, statistics) = (records[range.clone()].to_vec(), statistics[range.clone()].to_vec());
+                    let mut builder = ObjectBuilder::default();
+                    builder.add("x", 0, *entries, records.clone()).unwrap();
+                    let (_, placed) = builder.finish().unwrap();
+                    let object = ObjectName { base: 1, id: Id::random() };
+                    list.push_some(range.clone(), object, &placed[0], &statistics).unwrap();
+                    wanted.push((first, *entries, range, records, statistics, false));
+                }
             }
-            wanted.push((records, statistics, *inline));
+            first += entries;
         }
-        let again = StripeList::decode(&list.encode().unwrap(), branches, list.entries()).unwrap();
+        prop_assert_eq!(list.entries(), first);
+        let again = StripeList::decode(&list.encode().unwrap(), branches, first).unwrap();
         prop_assert_eq!(&again, &list);
-        let mut first = 0;
-        for (number, (records, statistics, inline)) in wanted.iter().enumerate() {
+        prop_assert_eq!(again.len(), wanted.len());
+        for (number, (first, entries, range, records, statistics, inline)) in wanted.iter().enumerate() {
             let stripe = again.stripe(number).unwrap();
-            prop_assert_eq!((stripe.first_entry, stripe.entries), (first, stripes[number].0));
-            prop_assert_eq!(again.find(first), Some(number));
-            first += stripe.entries;
-            prop_assert_eq!(again.find(first - 1), Some(number));
+            prop_assert_eq!((stripe.first_entry, stripe.entries, &stripe.branches), (*first, *entries, range));
+            prop_assert!(again.within(*first..first + 1).any(|found| found == number));
+            prop_assert!(again.within(first + entries - 1..u64::MAX).any(|found| found == number));
+            prop_assert!(again.within(0..*first).all(|found| found != number));
             let mut before = 0;
-            for (branch, record) in records.iter().enumerate() {
+            for ((branch, record), statistics) in range.clone().zip(records).zip(statistics) {
                 let basket = again.basket(branch, number).unwrap();
                 prop_assert_eq!((basket.len as usize, basket.checksum), (record.len(), checksum(record)));
                 match (&basket.place, &stripe.place) {
@@ -132,12 +174,17 @@ proptest! {
                     }
                     _ => prop_assert!(false),
                 }
-                prop_assert_eq!(&again.statistics(branch, number), &statistics[branch]);
+                prop_assert_eq!(&again.statistics(branch, number), statistics);
                 before += u64::from(basket.len);
             }
             prop_assert_eq!(before, u64::from(stripe.len));
+            prop_assert!((0..branches + 1).all(|branch| again.basket(branch, number).is_some() == range.contains(&branch)));
         }
-        prop_assert_eq!(again.find(first), None);
+        for branch in 0..branches {
+            let spans = again.branch(branch).map(|basket| (basket.first_entry, basket.entries));
+            let wanted = wanted.iter().filter(|wanted| wanted.2.contains(&branch)).map(|wanted| (wanted.0, wanted.1));
+            prop_assert_eq!(spans.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -7,7 +7,10 @@ use sapwood_stripe::{
     Schema, Segment, Snapshot, StripeList, plan,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Instant;
+
+const ENTRIES: u64 = 10_000_000;
 
 /// What a dataset is like: bytes per event and branches of each product.
 struct Like {
@@ -29,43 +32,45 @@ fn resident() -> u64 {
     pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// The list of a product: lengths differ by 3 %, checksums cannot be packed.
-fn list(bytes: f64, branches: usize, stripe: u64, entries: u64, ids: &Ids, first: u64) -> StripeList {
-    let mut list = StripeList::new(branches);
+/// Adds stripes of some branches to the list of a product: lengths differ by 3 %, checksums cannot be packed.
+fn fill(list: &mut StripeList, bytes: f64, branches: &Range<usize>, stripe: u64, ids: &Ids, first: u64) {
     let mut start = 0;
-    while start < entries {
-        let here = stripe.min(entries - start);
+    while start < ENTRIES {
+        let here = stripe.min(ENTRIES - start);
         let basket = |_| {
-            let len = here as f64 * bytes / branches as f64 * (1.0 + 0.03 * (fastrand::f64() - 0.5)) + 80.0;
+            let len = here as f64 * bytes * (1.0 + 0.03 * (fastrand::f64() - 0.5)) + 80.0;
             Basket { len: len as u32, checksum: fastrand::u64(..) }
         };
-        let baskets = (0..branches).map(basket).collect();
+        let baskets = branches.clone().map(basket).collect();
         let object = ObjectName { base: 0, id: ids.next() };
-        list.push(object, &Placed { offset: 200 + first, entries: here, baskets }, &[]).unwrap();
+        let placed = Placed { offset: 200 + first, entries: here, baskets };
+        list.push_some(branches.clone(), object, &placed, &[]).unwrap();
         start += here;
     }
-    list
 }
 
 #[test]
 #[ignore = "takes seconds, and only prints"]
 fn scale() {
-    const ENTRIES: u64 = 10_000_000;
     for like in [like("NanoAOD", 4e3, 8), like("MiniAOD", 45e3, 4)] {
-        let sizes: Vec<f64> = like.products.iter().map(|(bytes, _)| *bytes).collect();
+        let of_branches = |(bytes, branches): &(f64, usize)| vec![bytes / *branches as f64; *branches];
+        let sizes: Vec<_> = like.products.iter().map(of_branches).collect();
         let layout = plan(&sizes, &LayoutOptions::default());
         let (ids, mut builder, mut lists) = (Ids::new(), ListBuilder::new(Id::random()), BTreeMap::new());
         let (mut objects, mut baskets, mut longest) = (0, 0, (0, 0));
+        let mut filled: Vec<_> = sizes.iter().map(|branches| StripeList::new(branches.len())).collect();
         for planned in &layout.objects {
             objects += ENTRIES.div_ceil(planned.entries);
-            for (place, product) in planned.products.iter().enumerate() {
-                let (bytes, branches) = like.products[*product];
-                let list = list(bytes, branches, planned.entries, ENTRIES, &ids, place as u64 * 10_000);
-                baskets += list.len() * branches;
-                let place = builder.add(&list).unwrap();
-                longest = longest.max((place.len, *product));
-                lists.insert(*product as u32, place);
+            for (place, (product, branches)) in planned.products.iter().enumerate() {
+                let (bytes, first) = (sizes[*product][0], place as u64 * 10_000);
+                fill(&mut filled[*product], bytes, branches, planned.entries, &ids, first);
+                baskets += ENTRIES.div_ceil(planned.entries) * branches.len() as u64;
             }
+        }
+        for (product, list) in filled.iter().enumerate() {
+            let place = builder.add(list).unwrap();
+            longest = longest.max((place.len, product));
+            lists.insert(product as u32, place);
         }
         let object = builder.finish();
         let events = EventIndex::new(
