@@ -175,17 +175,18 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Writes small pieces again as larger ones.
+    /// Writes small pieces again as larger ones: all products, or some.
     fn consolidate<'py>(
         &self,
         py: Python<'py>,
+        products: Option<Vec<String>>,
         dry_run: bool,
         writing: Writing,
     ) -> PyResult<Bound<'py, PyDict>> {
         let done = self.run(py, |place, deadline, interrupt| {
             let options = writing.options(deadline)?;
             let dataset = place.open("latest", deadline, interrupt)?;
-            sapwood::dataset::consolidate(&dataset, &options, dry_run, interrupt)
+            sapwood::dataset::consolidate(&dataset, products.as_deref(), &options, dry_run, interrupt)
         })?;
         let result = PyDict::new(py);
         result.set_item("version", done.version)?;

@@ -1,6 +1,6 @@
 //! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
 
-use crate::consolidate::{Consolidated, consolidate};
+use crate::consolidate::{Consolidated, consolidate, restripe};
 use crate::receipt::{Receipt, receive};
 use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
@@ -78,6 +78,11 @@ pub enum Change {
         /// Which become which.
         segments: Vec<Consolidated>,
     },
+    /// Some products have the same entries in other stripes; segments and all other products stay as they are.
+    Restripe {
+        /// Their stripe lists, by [`Segment::id`] and name of the product.
+        lists: BTreeMap<u32, BTreeMap<String, StripeListRef>>,
+    },
     /// Another place where objects may lie.
     AddBase {
         /// Its URL, without secrets.
@@ -94,7 +99,7 @@ impl Change {
             Change::Put { replace: true, .. } => "replace",
             Change::Drop { .. } => "drop",
             Change::Restore { .. } => "restore",
-            Change::Consolidate { .. } => "consolidate",
+            Change::Consolidate { .. } | Change::Restripe { .. } => "consolidate",
             Change::AddBase { .. } => "base",
         }
     }
@@ -117,6 +122,12 @@ impl Change {
             Change::Consolidate { segments } => {
                 let old: usize = segments.iter().map(|one| one.segments.len()).sum();
                 format!("{old} segments into {}", segments.len())
+            }
+            Change::Restripe { lists } => {
+                let names: BTreeSet<&str> =
+                    lists.values().flat_map(BTreeMap::keys).map(String::as_str).collect();
+                let names: Vec<&str> = names.into_iter().collect();
+                format!("{} in {} segments", names.join(", "), lists.len())
             }
             Change::AddBase { url } => url.clone(),
         }
@@ -153,6 +164,7 @@ impl Change {
             }
             Change::Restore { version } => restore(base, &mut next, old, *version)?,
             Change::Consolidate { segments } => consolidate(base, &mut next, segments)?,
+            Change::Restripe { lists } => restripe(base, &mut next, lists)?,
             Change::AddBase { url } if next.bases.contains(url) => {
                 return Err(Error::usage(format!("{url} is a base of the dataset already")));
             }
@@ -168,7 +180,7 @@ pub(crate) fn conflict(what: &str) -> Error {
         .hint("nothing was changed; open the dataset again, and make the change for what is there now")
 }
 
-fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
+pub(crate) fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
     snapshot.products.iter().find(|product| product.name == name)
 }
 
@@ -259,7 +271,7 @@ fn append(
 }
 
 /// The segment of that number, in both versions.
-fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
+pub(crate) fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
     let known = base.segments.iter().any(|segment| segment.id == id);
     match next.segments.iter_mut().find(|segment| segment.id == id) {
         Some(segment) => Ok(segment),

@@ -1,7 +1,7 @@
-//! Segments that follow each other as one: what is read stays the same, and the stripes are fewer.
+//! Fewer stripes with the same entries: of segments that follow each other, which become one; or of some products.
 
-use crate::change::{NewSegment, conflict, fresh, same_lists, shape};
-use crate::{Segment, Snapshot};
+use crate::change::{NewSegment, conflict, fresh, product, same_lists, segment, shape};
+use crate::{Segment, Snapshot, StripeListRef};
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +61,37 @@ fn replace(base: &Snapshot, next: &mut Snapshot, one: &Consolidated) -> Result<(
     next.used.segments = id;
     let NewSegment { entries, batch, events, auxiliary, .. } = one.new.clone();
     next.segments.splice(is, [Segment { id, entries, batch, lists, events, auxiliary }]);
+    Ok(())
+}
+
+/// Gives products other stripes.
+pub(crate) fn restripe(
+    base: &Snapshot,
+    next: &mut Snapshot,
+    lists: &BTreeMap<u32, BTreeMap<String, StripeListRef>>,
+) -> Result<()> {
+    let mut of_product: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (id, name) in lists.iter().flat_map(|(id, lists)| lists.keys().map(move |name| (*id, name))) {
+        of_product.entry(name).or_default().insert(id);
+    }
+    if of_product.is_empty() {
+        return Err(Error::usage("there is nothing to consolidate"));
+    }
+    for (name, segments) in of_product {
+        let was = product(base, name);
+        let was = was.ok_or_else(|| Error::usage(format!("the dataset has no product '{name}'")))?;
+        if product(next, name).map(shape) != Some(shape(was)) {
+            return Err(conflict(&format!("the product '{name}' was dropped, or is another one now")));
+        }
+        same_lists(base, next, was, segments.clone())?;
+        for id in segments {
+            let list = lists.get(&id).and_then(|lists| lists.get(name));
+            let lists = &mut segment(base, next, id)?.lists;
+            if lists.get_mut(&was.id).zip(list).map(|(place, list)| *place = list.clone()).is_none() {
+                return Err(Error::usage(format!("segment {id} has no product '{name}'")));
+            }
+        }
+    }
     Ok(())
 }
 

@@ -140,6 +140,10 @@ def consolidate(
     target: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Bytes of an object; by default 512 KiB.")
     ] = None,
+    product: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this product; all else stays as it is. May be repeated."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say only what would be done.")] = False,
     compression: Compression = None,
     who: Who = None,
@@ -150,7 +154,10 @@ def consolidate(
 ) -> None:
     """Write entries that lie in many small objects again, in fewer larger ones."""
     opened = _open(dataset, log, deadline, threads)
-    done = asdict(opened.consolidate(target, dry_run=dry_run, compression=compression, who=who))
+    told = opened.consolidate(
+        target, products=product or None, dry_run=dry_run, compression=compression, who=who
+    )
+    done = asdict(told)
     if not as_json:
         for name in ("segments", "objects"):
             done[name] = f"{done[name][0]} to {done[name][1]}"

@@ -213,27 +213,36 @@ class Dataset:
             return _written(self._core.commit_receipts(texts, _writing(self._options, who=who)))
 
     def consolidate(
-        self, target: int | str | None = None, *, dry_run: bool = False, **writing: Any
+        self,
+        target: int | str | None = None,
+        *,
+        products: str | Sequence[str] | None = None,
+        dry_run: bool = False,
+        **writing: Any,
     ) -> Consolidated:
         """Writes entries that lie in many small objects again, in fewer larger ones: a new version.
 
         Those of segments are taken whose objects have less than half of the wanted size, on average, where
         that halves the number of objects; segments that follow each other become one. Nothing is lost:
         values, order, and what came with the entries stay, and earlier versions read what they did. If
-        there is nothing to gain, there is no new version. The entries pass through files in the temporary
-        folder, of at most 4 GiB each.
+        there is nothing to gain, there is no new version.
+
+        Of chosen products, only their stripes become fewer: in each segment by itself, as far as its batches
+        reach. Segments and all other products stay as they are.
 
         Args:
             target: bytes of an object; by default 512 KiB.
+            products: names of those that are written again; by default all, and what is beside them.
             dry_run: say only what would be done, as far as it is known before.
             writing: as in :func:`create`.
 
         Raises:
+            KeyInFileError: if there is no such product.
             ConflictError: if others changed the same segments meanwhile.
         """
         made = _writing(self._options, stripe_size=target, **writing)
         with core_errors():
-            told = self._core.consolidate(dry_run, made)
+            told = self._core.consolidate(_names(products), dry_run, made)
         return Consolidated(**{**told, "notes": tuple(told["notes"])})
 
     def add(
@@ -259,14 +268,13 @@ class Dataset:
             UsageError: if events are missing, there twice, or too many; the numbers are told.
             ConflictError: if others changed the same product meanwhile.
         """
-        names = [products] if isinstance(products, str) else products
         inputs, tree = _inputs(source, self._options)
         if len(inputs) != 1:
             raise UsageError(f"{len(inputs)} files were given: products are added from one")
         made = _writing(self._options, **writing)
         with core_errors():
             tree = tree or str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
-            told = self._core.add(inputs[0], tree, None if names is None else list(names), by_position, made)
+            told = self._core.add(inputs[0], tree, _names(products), by_position, made)
         return _written(told)
 
     def add_product(
@@ -597,6 +605,11 @@ def _writing(
 
 def _written(told: dict[str, Any]) -> Written:
     return Written(**{**told, "notes": tuple(told["notes"])})
+
+
+def _names(products: str | Sequence[str] | None) -> list[str] | None:
+    """Names of products, as the core is told."""
+    return [products] if isinstance(products, str) else None if products is None else list(products)
 
 
 def _named(version: int | str | None) -> str:

@@ -1,14 +1,15 @@
 //! What lanes take their batches from: the baskets of a tree, the blocks of a flat file, or nothing.
 
+use super::events::EventColumns;
 use super::flat::{Block, FlatFeed, FlatFile};
 use super::{ChainOptions, ChainSource};
-use crate::dataset::{Template, open_tree};
+use crate::dataset::{BasketForm, Template, open_tree};
 use crate::pool::runtime;
 use crate::{File, Interrupt, Tree};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_tfile::write::{NewKey, Origin, pid_offset};
+use sapwood_tfile::write::{Origin, pid_offset};
 use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, inflated};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,8 @@ pub(super) struct Opened {
     /// Compressed bytes of each per entry, as far as they are known.
     pub(super) sizes: Vec<f64>,
     pub(super) entries: u64,
+    /// Which of the columns say what events they are.
+    pub(super) events: Option<EventColumns>,
     /// Of a dataset; 1 of a file.
     pub(super) segments: usize,
 }
@@ -38,10 +41,8 @@ pub(super) struct Column {
     pub(super) has_data: bool,
     /// How its bytes become values, if that is known.
     pub(super) interpretation: Option<Interpretation>,
-    /// Of the baskets that are made of it.
-    pub(super) key: NewKey,
-    pub(super) offset_len: i32,
-    pub(super) has_references: bool,
+    /// What the baskets are like that are made of it.
+    pub(super) form: BasketForm,
 }
 
 /// Batches, in order.
@@ -125,17 +126,18 @@ impl Opened {
             ChainSource::Flat(url, open) => {
                 let flat = FlatFile::open(url, open, options.deadline, interrupt)?;
                 let template = flat.template(options.deadline, interrupt)?;
-                let mut columns = columns(&template, options.deadline, interrupt)?;
+                let (mut columns, events) = columns(&template, options.deadline, interrupt)?;
                 flat.describe(&mut columns)?;
                 let (sizes, entries) = (flat.sizes(), taken(flat.entries(), options));
                 let source = Source::Flat(Box::new(FlatFeed::new(flat, &columns, entries)?));
-                let opened = Opened { template: Some(template), columns, sizes, entries, segments: 1 };
+                let template = Some(template);
+                let opened = Opened { template, columns, sizes, entries, events, segments: 1 };
                 Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
             }
             ChainSource::Empty(entries) => {
                 let entries = taken(*entries, options);
-                let (columns, sizes) = (Vec::new(), Vec::new());
-                let opened = Opened { template: None, columns, sizes, entries, segments: 1 };
+                let (template, events, columns, sizes) = (None, None, Vec::new(), Vec::new());
+                let opened = Opened { template, columns, sizes, entries, events, segments: 1 };
                 Ok((opened, Feed { source: Source::Empty, entries, batch: options.batch, next: 0 }))
             }
         }
@@ -162,7 +164,7 @@ impl Opened {
             }
         };
         tree.open_elsewhere(places.iter().copied(), deadline, interrupt)?;
-        let mut columns = columns(&template, deadline, interrupt)?;
+        let (mut columns, events) = columns(&template, deadline, interrupt)?;
         if columns.len() != places.len() {
             return Err(Error::corrupt("the products have other branches than the tree").url(file.url()));
         }
@@ -177,7 +179,7 @@ impl Opened {
         let plan = Plan { slots, entries, batch: options.batch };
         let source = Source::Tree(TreeFeed::new(&tree, plan, &columns)?);
         let segments = file.0.dataset.as_ref().map_or(1, |dataset| dataset.snapshot.segments.len());
-        let opened = Opened { template: Some(template), columns, sizes, entries, segments };
+        let opened = Opened { template: Some(template), columns, sizes, entries, events, segments };
         Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
     }
 }
@@ -186,9 +188,13 @@ fn taken(entries: u64, options: &ChainOptions) -> u64 {
     options.entries.map_or(entries, |most| most.min(entries))
 }
 
-/// The branches of all products, one after the other, as their schemas describe them.
-fn columns(template: &Template, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Vec<Column>> {
-    let datime = Some(Origin::now().time);
+/// The branches of all products, one after the other, as their schemas describe them; and those that name the events.
+fn columns(
+    template: &Template,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> Result<(Vec<Column>, Option<EventColumns>)> {
+    let made = Origin::now().time;
     let mut trees: Vec<Tree> = Vec::with_capacity(template.schemas.len());
     for schema in &template.schemas {
         trees.push(schema.tree.file.tree(&template.tree, None, deadline, interrupt)?);
@@ -199,25 +205,19 @@ fn columns(template: &Template, deadline: Deadline, interrupt: Interrupt<'_>) ->
         let (schema, tree) =
             template.schemas.get(product.schema).zip(trees.get(product.schema)).ok_or_else(lost)?;
         for &branch in &product.branches {
-            let outline = schema.tree.outline.branches.get(branch).ok_or_else(lost)?;
             let outcome = tree.outcomes().get(branch).ok_or_else(lost)?;
             let interpretation = match &outcome.meaning {
                 // Those that another column counts object by object would need it at hand.
                 Meaning::Column(column) if !column.counts_objects() => Some(column.clone()),
                 _ => None,
             };
-            let key = NewKey::new("TBasket", &outline.name, &schema.tree.meta.name, true);
-            columns.push(Column {
-                path: schema.tree.path(branch).to_owned(),
-                has_data: true,
-                interpretation,
-                key: NewKey { datime, ..key },
-                offset_len: outline.entry_offset_len,
-                has_references: schema.tree.has_references(branch),
-            });
+            let form = BasketForm::of(&schema.tree, branch, made)?;
+            let path = schema.tree.path(branch).to_owned();
+            columns.push(Column { path, has_data: true, interpretation, form });
         }
     }
-    Ok(columns)
+    let events = EventColumns::of(template, &trees, &columns);
+    Ok((columns, events))
 }
 
 fn stored_len(basket: &BasketRef) -> u64 {
@@ -318,7 +318,7 @@ impl TreeFeed {
         Ok(TreeFeed {
             url: tree.file().url().to_owned(),
             readers: readers.collect(),
-            references: columns.iter().map(|column| column.has_references).collect(),
+            references: columns.iter().map(|column| column.form.has_references).collect(),
             kept: columns.iter().map(|_| None).collect(),
             plan,
         })
@@ -432,12 +432,10 @@ impl Stored {
 
 /// Entries as the record of a basket that is not compressed.
 pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<Plain> {
-    let count = entries.len();
-    let references = column.has_references;
-    let mut cutter = sapwood_ttree::Cutter::new(usize::MAX, column.key.len(), column.offset_len, references);
+    let (count, mut cutter) = (entries.len(), column.form.cutter());
     cutter.add(&entries, 0..count, &mut Vec::new())?;
     let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
-    let record: Bytes = column.key.record(&cut.fields, &cut.content, cut.content.len())?.into();
+    let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();
     BasketHeader::parse(&record)?.check_record(&record)?;
     let (len, entries_len) = (record.len() as u64, count as u64);
     let basket = BasketRef { first_entry, entries: entries_len, offset: 0, len, embedded: None };

@@ -9,6 +9,7 @@
 //! nobody knows how they are written, are passed on as they were, and counted.
 
 mod discard;
+mod events;
 mod feed;
 mod flat;
 mod lanes;

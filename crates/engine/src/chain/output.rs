@@ -1,27 +1,30 @@
 //! Where batches go: nowhere, to stripes, to a ROOT file, to a flat file.
 
 use super::discard::DiscardStore;
+use super::events::EventColumns;
 use super::feed::Opened;
 use super::flat::{FlatOutput, Packed};
 use super::{ChainOptions, ChainOutput};
 use crate::Interrupt;
 use crate::dataset::{
-    Batch, CutBasket, ExportedBasket, Grafted, Part, Place, Placing, Template, Uploads, stripes,
+    Batch, CutBasket, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads,
+    put_whole, stripes,
 };
 use crate::pool::runtime;
 use crate::repack::RepackReport;
 use crate::repack::writing::Output as RootFile;
 use sapwood_codec::Compression;
-use sapwood_core::{Deadline, Error, Result};
+use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::wait;
+use sapwood_source::Store;
 use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;
 
 /// What the stages are to make of a batch.
 pub(super) enum Pack {
-    /// Baskets, of stripes of so many entries for each column.
-    Baskets(Vec<u64>),
+    /// Baskets: of stripes of so many entries for each column; and which events they are, if it is known what says it.
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns> },
     /// A block of events.
     Flat,
 }
@@ -29,9 +32,16 @@ pub(super) enum Pack {
 /// What they made.
 pub(super) enum Made {
     Nothing,
-    /// For each column, the basket of each stripe.
-    Baskets(Vec<Vec<CutBasket>>),
+    Baskets(Baskets),
     Block(Packed),
+}
+
+/// The baskets of a batch.
+pub(super) struct Baskets {
+    /// For each column, the basket of each stripe.
+    pub(super) columns: Vec<Vec<CutBasket>>,
+    /// The numbers that say which events they are.
+    pub(super) events: Option<Vec<Column>>,
 }
 
 /// An output that is open. Batches come in their order.
@@ -60,7 +70,7 @@ impl Stripes {
     pub(super) fn new(opened: &Opened, options: &ChainOptions) -> Stripes {
         let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
         for product in opened.template.iter().flat_map(|template| &template.products) {
-            bytes.push(sizes.by_ref().take(product.branches.len()).sum::<f64>());
+            bytes.push(sizes.by_ref().take(product.branches.len()).copied().collect::<Vec<_>>());
             parts.push(Part { name: product.name.clone(), branches: product.branches.clone() });
         }
         let (batch, entries) = (Some(options.batch), Some(opened.entries.max(1)));
@@ -70,8 +80,7 @@ impl Stripes {
 
     /// The entries of a stripe of each column.
     fn of_columns(&self) -> Vec<u64> {
-        let of_parts = self.parts.iter().zip(stripes(&self.layout, self.parts.len()));
-        of_parts.flat_map(|(part, entries)| part.branches.iter().map(move |_| entries)).collect()
+        stripes(&self.layout, &self.parts)
     }
 }
 
@@ -84,27 +93,20 @@ pub(super) fn open_output<'o>(
 ) -> Result<(Box<dyn Output + 'o>, Pack)> {
     let Target { opened, options, compression } = *target;
     let deadline = options.deadline;
-    let whole = || Pack::Baskets(vec![options.batch; opened.columns.len()]);
+    let whole = || Pack::Baskets { stripes: vec![options.batch; opened.columns.len()], events: None };
     let template = || {
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
     };
     Ok(match output {
         ChainOutput::Nothing => (Box::new(Nothing), whole()),
-        ChainOutput::Discard => {
-            let uploads = Uploads::new(Arc::new(DiscardStore), deadline)?;
-            let placing = Placing::new(&stripes.parts, &stripes.layout);
-            let made = StripeOutput { uploads, placing, entries: 0, commit: None, stripes, deadline };
-            (Box::new(made), Pack::Baskets(stripes.of_columns()))
-        }
+        ChainOutput::Discard => stripe_output(Arc::new(DiscardStore), None, target, stripes)?,
         ChainOutput::Stripes(place) => {
             let template = template()?;
             storable(opened)?;
             let dataset = new_dataset(&place, template, deadline, interrupt)?;
-            let uploads = Uploads::new(Arc::clone(dataset.store()), deadline)?;
-            let placing = Placing::new(&stripes.parts, &stripes.layout);
-            let commit = Some((dataset, template));
-            let made = StripeOutput { uploads, placing, entries: 0, commit, stripes, deadline };
-            (Box::new(made), Pack::Baskets(stripes.of_columns()))
+            let held = Held::begin(&dataset, deadline, interrupt)?;
+            let store = Arc::clone(dataset.store());
+            stripe_output(store, Some(Commit { dataset, template, held }), target, stripes)?
         }
         ChainOutput::Root(sink, name) => {
             let template = template()?;
@@ -129,6 +131,21 @@ pub(super) fn open_output<'o>(
             (Box::new(FlatOutput::new(sink, template()?, &opened.columns, options.batch)?), Pack::Flat)
         }
     })
+}
+
+/// One that writes stripes.
+fn stripe_output<'o>(
+    store: Arc<dyn Store>,
+    commit: Option<Commit<'o>>,
+    target: &Target<'o>,
+    stripes: &'o Stripes,
+) -> Result<(Box<dyn Output + 'o>, Pack)> {
+    let deadline = target.options.deadline;
+    let (uploads, placing) = (Uploads::new(store, deadline)?, Placing::new(&stripes.parts, &stripes.layout));
+    let columns = target.opened.events.clone();
+    let events = columns.as_ref().map(|_| Events::default());
+    let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
+    Ok((Box::new(made), Pack::Baskets { stripes: stripes.of_columns(), events: columns }))
 }
 
 /// The longest lists that a schema announces are those of the file that it came from.
@@ -183,34 +200,47 @@ struct StripeOutput<'o> {
     uploads: Uploads,
     placing: Placing<'o>,
     entries: u64,
+    /// None if it is not known which they are.
+    events: Option<Events>,
     /// None where nothing is kept.
-    commit: Option<(Dataset, &'o Template)>,
+    commit: Option<Commit<'o>>,
     stripes: &'o Stripes,
-    deadline: Deadline,
+}
+
+/// A dataset that is written to, and under which lease.
+struct Commit<'o> {
+    dataset: Dataset,
+    template: &'o Template,
+    held: Held,
 }
 
 impl Output for StripeOutput<'_> {
     fn put(&mut self, first: u64, entries: u64, made: Made, interrupt: Interrupt<'_>) -> Result<()> {
-        let baskets = baskets_of(made)?;
+        let Baskets { columns: baskets, events } = baskets_of(made)?;
         self.entries += entries;
+        if !self.events.as_mut().zip(events).is_some_and(|(known, new)| known.add(&new)) {
+            self.events = None;
+        }
         self.placing.place(Batch { first, entries, baskets }, &mut self.uploads, interrupt)
     }
 
     fn finish(self: Box<Self>, interrupt: Interrupt<'_>) -> Result<(u64, u64)> {
-        let StripeOutput { mut uploads, placing, entries, commit, stripes, deadline } = *self;
+        let StripeOutput { mut uploads, placing, entries, events, commit, stripes } = *self;
         let lists = placing.finish(&mut uploads, interrupt)?;
+        let events = events.map(|events| put_whole(events.index()?.encode()?, &mut uploads, interrupt));
+        let events = events.transpose()?;
         uploads.finish(interrupt)?;
-        if let Some((dataset, template)) = commit {
+        if let Some(Commit { dataset, template, held }) = commit {
             let segment = NewSegment {
                 entries,
                 batch: stripes.layout.batch,
                 lists: stripes.parts.iter().map(|part| part.name.clone()).zip(lists).collect(),
-                events: None,
+                events,
                 auxiliary: None,
             };
             let change = Change::Append { products: template.new_products(), segments: vec![segment] };
-            let committed = dataset.commit(&change, provenance(), deadline);
-            wait(&runtime()?, committed, deadline, interrupt)?;
+            let committed = held.commit(&dataset, &change, provenance(), interrupt);
+            held.end_after(committed)?;
         }
         Ok((uploads.sent, uploads.objects))
     }
@@ -228,11 +258,11 @@ struct RootOutput<'o> {
 
 impl Output for RootOutput<'_> {
     fn put(&mut self, first: u64, entries: u64, made: Made, _: Interrupt<'_>) -> Result<()> {
-        let mut columns = baskets_of(made)?.into_iter();
+        let mut columns = baskets_of(made)?.columns.into_iter();
         let mut baskets = Vec::new();
         for (number, product) in self.template.products.iter().enumerate() {
             for (branch, column) in columns.by_ref().take(product.branches.len()).enumerate() {
-                baskets.extend(column.into_iter().map(|basket| ExportedBasket {
+                baskets.extend(column.into_iter().map(|basket| ProductBasket {
                     product: number,
                     branch,
                     first_entry: first,
@@ -253,7 +283,7 @@ impl Output for RootOutput<'_> {
     }
 }
 
-fn baskets_of(made: Made) -> Result<Vec<Vec<CutBasket>>> {
+fn baskets_of(made: Made) -> Result<Baskets> {
     match made {
         Made::Baskets(baskets) => Ok(baskets),
         Made::Nothing | Made::Block(_) => Err(Error::corrupt("the baskets of a batch were not made")),

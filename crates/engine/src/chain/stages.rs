@@ -2,14 +2,14 @@
 
 use super::feed::{Claim, Column, Piece};
 use super::flat;
-use super::output::{Made, Pack};
-use crate::dataset::CutBasket;
+use super::output::{Baskets, Made, Pack};
+use crate::dataset::{CutBasket, StripeCut, StripeCutter};
 use crate::pool::interrupted;
-use crate::repack::baskets::{Body, Times, made, timed};
+use crate::repack::baskets::{Times, timed};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{Counters, Error, ErrorKind, Result};
-use sapwood_ttree::{BasketBytes, Cut, Cutter, Entries, decode, serialised};
+use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -96,13 +96,16 @@ impl<'a> Stages<'a> {
                 places.try_for_each(|place| one(place).map(drop))?;
                 Ok(Made::Nothing)
             }
-            (Pack::Baskets(stripes), true) => {
+            (Pack::Baskets { stripes, events }, true) => {
                 let baskets = places.map(|place| {
                     let (column, runs) = one(place)?;
                     let stripe = stripes.get(place).copied().unwrap_or(u64::MAX);
                     self.baskets(column, &runs, stripe).map_err(|error| error.branch(&column.path))
                 });
-                Ok(Made::Baskets(baskets.collect::<Result<_>>()?))
+                let columns = baskets.collect::<Result<_>>()?;
+                let values = || events.as_ref().map(|events| events.values(claim, &self.counters));
+                let events = timed(&self.deserialise, || values().transpose())?;
+                Ok(Made::Baskets(Baskets { columns, events }))
             }
             (Pack::Flat, true) => {
                 let runs =
@@ -164,35 +167,16 @@ impl<'a> Stages<'a> {
 
     /// The baskets of a column: one for each stripe of so many entries.
     fn baskets(&self, column: &Column, runs: &[Run], stripe: u64) -> Result<Vec<CutBasket>> {
-        let cuts = timed(&self.serialise, || cut(column, runs, stripe))?;
-        let baskets = cuts.into_iter().map(|cut| {
-            let ready = made(cut, 0, self.compression, &self.times)?;
-            let Body::Made(fields) = ready.body else {
-                return Err(Error::corrupt("a basket was not made anew"));
-            };
-            let record = column.key.record(&fields, &ready.payload, ready.object_len)?.into();
-            Ok(CutBasket { record, ..CutBasket::default() })
-        });
-        baskets.collect()
+        let stripes = timed(&self.serialise, || cut(column, runs, stripe))?.into_iter();
+        stripes.map(|stripe| column.form.basket(stripe, self.compression, &self.times)).collect()
     }
 }
 
-fn cut(column: &Column, runs: &[Run], stripe: u64) -> Result<Vec<Cut>> {
-    let stripe = usize::try_from(stripe.max(1)).unwrap_or(usize::MAX);
-    let mut cutter = Cutter::new(usize::MAX, column.key.len(), column.offset_len, column.has_references);
-    let (mut cuts, mut none, mut open) = (Vec::new(), Vec::new(), 0);
+fn cut(column: &Column, runs: &[Run], stripe: u64) -> Result<Vec<StripeCut>> {
+    let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe), Vec::new());
     for (entries, range) in runs.iter().map(Run::entries) {
-        let mut from = range.start;
-        while from < range.end {
-            let step = (range.end - from).min(stripe - open);
-            cutter.add(entries, from..from + step, &mut none)?;
-            (from, open) = (from + step, open + step);
-            if open == stripe {
-                cuts.extend(cutter.close()?);
-                open = 0;
-            }
-        }
+        stripes.extend(cutter.add(entries, range)?);
     }
-    cuts.extend(cutter.close()?);
-    Ok(cuts)
+    stripes.extend(cutter.finish()?);
+    Ok(stripes)
 }

@@ -1,30 +1,30 @@
-//! Small pieces become larger ones: segments that follow each other are written again as one, in a layout for all of it.
+//! Small pieces become larger ones: segments that follow each other are written again as one, in a layout for all of it; or
+//! some products of a segment, which keeps its batches and all else.
 //!
-//! Their entries take the ways that there are: out as a file, and in again. Nobody else sees anything of it until the
-//! commit, which fails if somebody changed the same entries.
+//! Entries are read as those of any tree. Nobody else sees anything of it until the commit, which fails if somebody changed
+//! the same entries.
 
-use super::cutting::{CutBasket, Cutting, Order};
-use super::export::export;
+use super::basket::CutBasket;
+use super::cutting::{Cutting, Order};
 use super::held::{Held, while_held};
+use super::references;
 use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
 use super::writing::{WriteOptions, events_of};
 use crate::pool::{computing, runtime};
 use crate::repack::input::InputTree;
-use crate::write::create_sink;
 use crate::{File, Interrupt};
 use rayon::ThreadPool;
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_fetch::blocks::make_private;
 use sapwood_fetch::wait;
 use sapwood_source::OpenOptions;
 use sapwood_stripe::{
-    Change, Consolidated, Dataset, Fragments, Id, LayoutOptions, NewSegment, Product, Segment, plan,
+    Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, Product, Segment, plan,
 };
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
-/// Compressed bytes of the entries that become one segment: the file that they pass through is on the local disk.
+/// Compressed bytes of the entries that become one segment: so much is lost at most if that fails.
 const LARGEST: u64 = 4 << 30;
 /// Bytes of what came beside them, which is in memory.
 const LARGEST_BESIDE: u64 = 128 << 20;
@@ -48,15 +48,43 @@ pub struct Consolidation {
     pub notes: Vec<String>,
 }
 
+/// Which products are written again.
+#[derive(Debug)]
+struct Chosen<'a> {
+    ids: BTreeSet<u32>,
+    names: Vec<&'a str>,
+    /// All that there are, and what is beside them: segments become one.
+    all: bool,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(dataset: &'a Dataset, products: Option<&[String]>) -> Result<Chosen<'a>> {
+        let known = &dataset.snapshot().products;
+        let unknown = |name: &&String| !known.iter().any(|product| product.name == **name);
+        if let Some(name) = products.unwrap_or_default().iter().find(unknown) {
+            let names: Vec<&str> = known.iter().map(|product| product.name.as_str()).collect();
+            return Err(Error::new(ErrorKind::Missing, format!("the dataset has no product '{name}'"))
+                .url(dataset.store().url())
+                .hint(format!("it has {}", names.join(", "))));
+        }
+        let wanted = |one: &&Product| products.is_none_or(|products| products.contains(&one.name));
+        let (ids, names) = known.iter().filter(wanted).map(|one| (one.id, one.name.as_str())).unzip();
+        Ok(Chosen { ids, names, all: products.is_none() })
+    }
+}
+
 /// Segments that follow each other.
 #[derive(Debug, Default)]
 struct Run {
     segments: Vec<u32>,
     entries: u64,
+    /// Entries of a batch, if that does not change.
+    batch: Option<u64>,
     /// Bytes by the places of products; of all of them; of what is beside them.
     by_product: Vec<f64>,
     bytes: u64,
     beside: u64,
+    /// Objects that are needed no longer, and those that there will be.
     objects: u64,
     planned: u64,
 }
@@ -64,33 +92,39 @@ struct Run {
 /// Writes entries that lie in many small objects again, in fewer: those of segments whose objects have less than half of
 /// the wanted size, on average, where that halves the number of objects. With `dry_run`, nothing is written.
 ///
+/// Segments that follow each other become one. Of chosen `products`, each segment is looked at alone, and keeps its batches:
+/// their stripes reach over as many entries as they can, and small ones share objects; all else stays as it is.
+///
 /// Earlier versions keep what they have.
 ///
 /// # Errors
-/// `Conflict` if others changed the same entries meanwhile; those of reading, of the store, and of
+/// `Missing` for a product that is not there; `Conflict` if others changed the same entries meanwhile; those of reading, of the store, and of
 /// [`Dataset::commit`]. The dataset is then as it was.
 pub fn consolidate(
     dataset: &Dataset,
+    products: Option<&[String]>,
     options: &WriteOptions,
     dry_run: bool,
     interrupt: Interrupt<'_>,
 ) -> Result<Consolidation> {
-    let fragments = dataset.fragments(options.deadline);
+    let chosen = Chosen::new(dataset, products)?;
+    let fragments = dataset.fragments(&chosen.ids, options.deadline);
     let fragments = wait(&runtime()?, fragments, options.deadline, interrupt)?;
-    let runs = runs(dataset, &fragments, &options.layout);
+    let runs = runs(dataset, &fragments, &chosen, &options.layout);
     let mut told = Consolidation { version: dataset.version(), ..Consolidation::default() };
     if dry_run || runs.is_empty() {
         runs.iter().for_each(|run| told.count(run, run.planned));
         return Ok(told);
     }
     while_held(dataset, options.deadline, interrupt, |held, interrupt| {
-        write(dataset, &runs, options, held, told, interrupt)
+        write(dataset, &runs, &chosen, options, held, told, interrupt)
     })
 }
 
 fn write(
     dataset: &Dataset,
     runs: &[Run],
+    chosen: &Chosen<'_>,
     options: &WriteOptions,
     held: &Held,
     mut told: Consolidation,
@@ -100,7 +134,7 @@ fn write(
     let mut segments = Vec::new();
     for run in runs {
         let before = uploads.objects;
-        match again(dataset, run, options, &mut uploads, interrupt) {
+        match again(dataset, run, chosen, options, &mut uploads, interrupt) {
             Ok(new) => {
                 told.count(run, uploads.objects - before);
                 segments.push(Consolidated { segments: run.segments.clone(), new });
@@ -116,7 +150,11 @@ fn write(
     uploads.finish(interrupt)?;
     told.written = uploads.sent;
     if !segments.is_empty() {
-        let change = Change::Consolidate { segments };
+        let lists = |one: Consolidated| one.segments.into_iter().map(move |id| (id, one.new.lists.clone()));
+        let change = match chosen.all {
+            true => Change::Consolidate { segments },
+            false => Change::Restripe { lists: segments.into_iter().flat_map(lists).collect() },
+        };
         let committed = held.commit(dataset, &change, options.made(&[]), interrupt)?;
         told.version = committed.version;
     }
@@ -132,7 +170,7 @@ impl Consolidation {
 }
 
 /// The segments that are to be written again.
-fn runs(dataset: &Dataset, fragments: &[Fragments], layout: &LayoutOptions) -> Vec<Run> {
+fn runs(dataset: &Dataset, fragments: &[Fragments], chosen: &Chosen<'_>, layout: &LayoutOptions) -> Vec<Run> {
     let snapshot = dataset.snapshot();
     let mut runs: Vec<Run> = Vec::new();
     let mut last: Option<&Segment> = None;
@@ -143,12 +181,14 @@ fn runs(dataset: &Dataset, fragments: &[Fragments], layout: &LayoutOptions) -> V
             continue;
         }
         let beside = segment.auxiliary.as_ref().map_or(0, |object| object.len);
-        let open = last.is_some_and(|last| alike(last, segment));
+        let open = chosen.all && last.is_some_and(|last| alike(last, segment));
         let room = |run: &&mut Run| run.bytes + bytes <= LARGEST && run.beside + beside <= LARGEST_BESIDE;
         match runs.last_mut().filter(|_| open).filter(room) {
             Some(run) => run.add(segment, fragments, beside, &snapshot.products),
             None => {
-                let mut run = Run { by_product: vec![0.0; snapshot.products.len()], ..Run::default() };
+                let batch = Some(segment.batch).filter(|_| !chosen.all);
+                let by_product = vec![0.0; snapshot.products.len()];
+                let mut run = Run { by_product, batch, ..Run::default() };
                 run.add(segment, fragments, beside, &snapshot.products);
                 runs.push(run);
             }
@@ -157,6 +197,13 @@ fn runs(dataset: &Dataset, fragments: &[Fragments], layout: &LayoutOptions) -> V
     }
     for run in &mut runs {
         run.plan(layout);
+        if chosen.all {
+            run.objects += OTHER_OBJECTS * run.segments.len() as u64;
+            run.planned += OTHER_OBJECTS;
+        } else {
+            // Lists that are needed no longer stand in objects with others.
+            run.planned += 1;
+        }
     }
     runs.retain(|run| 2 * run.planned <= run.objects);
     runs
@@ -173,7 +220,7 @@ impl Run {
     fn add(&mut self, segment: &Segment, fragments: &Fragments, beside: u64, products: &[Product]) {
         self.segments.push(segment.id);
         self.entries += segment.entries;
-        self.objects += fragments.objects + OTHER_OBJECTS;
+        self.objects += fragments.objects;
         self.beside += beside;
         for (sum, product) in self.by_product.iter_mut().zip(products) {
             let bytes = fragments.bytes.get(&product.id).copied().unwrap_or(0);
@@ -182,44 +229,60 @@ impl Run {
         }
     }
 
+    /// What is asked of its layout.
+    fn layout(&self, layout: &LayoutOptions) -> LayoutOptions {
+        LayoutOptions {
+            entries: Some(self.entries.max(1)),
+            batch: self.batch.or(layout.batch),
+            ..layout.clone()
+        }
+    }
+
     /// How many objects there would be.
     fn plan(&mut self, layout: &LayoutOptions) {
         let entries = self.entries.max(1);
-        let sizes: Vec<f64> = self.by_product.iter().map(|bytes| bytes / entries as f64).collect();
-        let planned = plan(&sizes, &LayoutOptions { entries: Some(entries), ..layout.clone() });
+        // How bytes are shared between the branches of a product is not known; it hardly changes the number.
+        let stored = self.by_product.iter().filter(|bytes| **bytes > 0.0);
+        let sizes: Vec<_> = stored.map(|bytes| vec![bytes / entries as f64]).collect();
+        let planned = plan(&sizes, &self.layout(layout));
         let (full, rest) = (entries / planned.batch, entries % planned.batch);
         let objects = planned.objects.iter().map(|object| {
             full * (planned.batch / object.entries.max(1)) + rest.div_ceil(object.entries.max(1))
         });
-        self.planned = objects.sum::<u64>() + OTHER_OBJECTS;
+        self.planned = objects.sum::<u64>();
     }
 }
 
-/// The entries of a run, written again.
+/// The entries of a run, written again: all products, or some.
 fn again(
     dataset: &Dataset,
     run: &Run,
+    chosen: &Chosen<'_>,
     options: &WriteOptions,
     uploads: &mut Uploads,
     interrupt: Interrupt<'_>,
 ) -> Result<NewSegment> {
     let deadline = options.deadline;
     let part = dataset.part(&run.segments)?;
-    let scratch = Scratch::new()?;
-    let (path, read) = (scratch.file(), OpenOptions { deadline, ..OpenOptions::default() });
-    export(&part, create_sink(&path)?, "entries.root", options.threads, deadline, interrupt)?;
-    let file = File::open(&path, read, interrupt)?;
+    let file = File::of_dataset(&part, &OpenOptions { deadline, ..OpenOptions::default() }, interrupt)?;
     let template = Template::of_snapshot(part.snapshot(), deadline, interrupt)?;
-    let tree = open_tree(&file, &template.tree, deadline, interrupt)?;
+    let mut tree = open_tree(&file, &template.tree, deadline, interrupt)?;
     if tree.meta.entries != run.entries {
         return Err(Error::corrupt("a segment has not as many entries as the dataset says"));
     }
     let places = template.places(&tree, true)?;
     let parts = template.products.iter().zip(places);
-    let parts: Vec<Part> =
-        parts.map(|(product, branches)| Part { name: product.name.clone(), branches }).collect();
+    let parts: Vec<Part> = parts
+        .filter(|(product, _)| chosen.names.contains(&product.name.as_str()))
+        .map(|(product, branches)| Part { name: product.name.clone(), branches })
+        .collect();
+    let branches = || parts.iter().flat_map(|part| part.branches.iter().copied());
+    tree.find_baskets(branches(), deadline, interrupt)?;
+    if branches().any(|branch| tree.has_references(branch)) {
+        references::check(&file, deadline, interrupt)?;
+    }
     let pool = computing(options.threads)?;
-    let layout = LayoutOptions { entries: Some(run.entries), ..options.layout.clone() };
+    let layout = run.layout(&options.layout);
     // Small baskets are mostly their headers: what larger ones have is tried out.
     let few = plan(&sizes(&tree, &parts), &layout).batch.min(run.entries);
     let sizes = tried(&tree, &parts, few, options, &pool, interrupt)?;
@@ -235,21 +298,21 @@ fn again(
         deadline,
     };
     let lists = writing.run(uploads, interrupt)?;
-    let known = part.snapshot().segments.iter().all(|segment| segment.events.is_some());
-    let events = if known { events_of(&part, deadline, interrupt)? } else { None };
-    let events = events.map(|events| put_whole(events.encode()?, uploads, interrupt)).transpose()?;
-    let auxiliary = match run.beside {
-        0 => None,
-        _ => {
-            let file = auxiliary(&file, &template.tree, options.threads, deadline, interrupt)?;
-            Some(put_whole(file, uploads, interrupt)?)
-        }
-    };
     let lists = parts.into_iter().map(|part| part.name).zip(lists).collect();
-    Ok(NewSegment { entries: run.entries, batch: layout.batch, lists, events, auxiliary })
+    let (mut events, mut beside) = (None, None);
+    if chosen.all {
+        let known = part.snapshot().segments.iter().all(|segment| segment.events.is_some());
+        let index = if known { events_of(&part, deadline, interrupt)? } else { None };
+        events = index.map(|index| put_whole(index.encode()?, uploads, interrupt)).transpose()?;
+        if run.beside > 0 {
+            let file = auxiliary(&file, &template.tree, options.threads, deadline, interrupt)?;
+            beside = Some(put_whole(file, uploads, interrupt)?);
+        }
+    }
+    Ok(NewSegment { entries: run.entries, batch: layout.batch, lists, events, auxiliary: beside })
 }
 
-/// Bytes of each product per entry, if so many entries have one basket.
+/// Bytes of each branch of each product per entry, if so many entries have one basket.
 fn tried(
     tree: &InputTree,
     parts: &[Part],
@@ -257,7 +320,7 @@ fn tried(
     options: &WriteOptions,
     pool: &ThreadPool,
     interrupt: Interrupt<'_>,
-) -> Result<Vec<f64>> {
+) -> Result<Vec<Vec<f64>>> {
     let branches = parts.iter().flat_map(|part| part.branches.iter().map(|&branch| (branch, entries)));
     let branches: Vec<_> = branches.collect();
     let (order, compression) = (Order::From(0), options.compression()?);
@@ -268,33 +331,6 @@ fn tried(
         bytes = batch.baskets.iter().map(len).collect();
         Ok(())
     })?;
-    let mut bytes = bytes.into_iter();
-    let of_part = |part: &Part| bytes.by_ref().take(part.branches.len()).sum::<usize>();
-    Ok(parts.iter().map(of_part).map(|bytes| bytes as f64 / entries.max(1) as f64).collect())
-}
-
-/// A folder that nobody else may look into, and is removed when it is not needed.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Scratch> {
-        let folder = std::env::temp_dir().join(format!("sapwood-{}", Id::random()));
-        make_private(&folder).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("no temporary folder can be made at {}", folder.display()))
-                .caused_by(error)
-        })?;
-        Ok(Scratch(folder))
-    }
-
-    fn file(&self) -> String {
-        self.0.join("entries.root").to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            log::warn!("{} was not removed: {error}", self.0.display());
-        }
-    }
+    let mut bytes = bytes.into_iter().map(|bytes| bytes as f64 / entries.max(1) as f64);
+    Ok(parts.iter().map(|part| bytes.by_ref().take(part.branches.len()).collect()).collect())
 }

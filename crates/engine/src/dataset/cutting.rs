@@ -1,9 +1,9 @@
 //! The entries of a tree, cut into the baskets of stripes: batch by batch, on all threads.
 
-use super::statistics::{Summary, Values};
+use super::basket::{BasketForm, CutBasket, StripeCutter};
 use crate::Interrupt;
 use crate::pool::{compute, interrupted, runtime};
-use crate::repack::baskets::{Body, Times, entries, made};
+use crate::repack::baskets::{Times, entries};
 use crate::repack::input::InputTree;
 use bytes::Bytes;
 use rayon::ThreadPool;
@@ -11,9 +11,8 @@ use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_stripe::Statistics;
-use sapwood_tfile::write::{NewKey, Origin, pid_offset};
-use sapwood_ttree::{BasketRef, Cutter, Entries};
+use sapwood_tfile::write::{Origin, pid_offset};
+use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,11 +61,7 @@ struct Slot {
     file: usize,
     /// Entries of a stripe.
     stripe: u64,
-    key: NewKey,
-    offset_len: i32,
-    has_references: bool,
-    /// Where its values are, if they are numbers.
-    values: Option<Values>,
+    form: BasketForm,
 }
 
 /// What is to be cut.
@@ -86,14 +81,6 @@ pub(crate) struct Batch {
     pub(crate) entries: u64,
     /// For each branch that was asked for, the basket of each stripe; none for branches without baskets.
     pub(crate) baskets: Vec<Vec<CutBasket>>,
-}
-
-/// The basket of a branch in a stripe.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CutBasket {
-    pub(crate) record: Bytes,
-    /// What is known of its values.
-    pub(crate) statistics: Option<Statistics>,
 }
 
 /// Cuts some branches of a tree.
@@ -139,17 +126,8 @@ impl<'a> Cutting<'a> {
                 files.push(outline.file_name.clone());
                 files.len() - 1
             });
-            let key = NewKey::new("TBasket", &outline.name, &input.meta.name, true);
-            slots.push(Slot {
-                branch,
-                baskets: outline.baskets.clone(),
-                file,
-                stripe: stripe.max(1),
-                key: NewKey { datime: Some(datime), ..key },
-                offset_len: outline.entry_offset_len,
-                has_references: input.has_references(branch),
-                values: input.layout(branch).as_ref().and_then(Values::of),
-            });
+            let form = BasketForm::of(input, branch, datime)?;
+            slots.push(Slot { branch, baskets: outline.baskets.clone(), file, stripe, form });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
         Ok(Cutting { input, plan, files, compression, pool, times: Times::default() })
@@ -211,9 +189,7 @@ impl<'a> Cutting<'a> {
             return Ok(Vec::new());
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
-        let mut cutter = Cutter::new(usize::MAX, slot.key.len(), slot.offset_len, slot.has_references);
-        let mut summary = Summary::new(slot.values);
-        let (mut baskets, mut next, mut none) = (Vec::new(), range.start, Vec::new());
+        let (mut cutter, mut baskets) = (StripeCutter::new(&slot.form, slot.stripe), Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -229,20 +205,16 @@ impl<'a> Cutting<'a> {
                         found
                     }
                 };
-                let border = (next / slot.stripe + 1) * slot.stripe;
-                let most = (reference.first_entry + reference.entries).min(run.end) - entry;
-                let step = most.min(border - next);
-                let from = place(entry - reference.first_entry);
-                let places = from..from + place(step);
-                summary.add(&found, places.clone());
-                cutter.add(&found, places, &mut none)?;
-                entry += step;
-                next += step;
-                if next == border || next == range.end {
-                    let record = self.record(slot, &mut cutter)?;
-                    baskets.push(CutBasket { record, statistics: summary.take() });
+                let end = (reference.first_entry + reference.entries).min(run.end);
+                let places = place(entry - reference.first_entry)..place(end - reference.first_entry);
+                for stripe in cutter.add(&found, places)? {
+                    baskets.push(slot.form.basket(stripe, self.compression, &self.times)?);
                 }
+                entry = end;
             }
+        }
+        for stripe in cutter.finish()? {
+            baskets.push(slot.form.basket(stripe, self.compression, &self.times)?);
         }
         let last = self.plan.needed(slot, range).last().copied();
         *kept = last.and_then(|last| parsed.remove(&last).map(|entries| (last, entries)));
@@ -250,7 +222,7 @@ impl<'a> Cutting<'a> {
     }
 
     fn parse(&self, slot: &Slot, reference: &BasketRef, record: &Bytes) -> Result<Entries> {
-        if slot.has_references && pid_offset(record) != 0 {
+        if slot.form.has_references && pid_offset(record) != 0 {
             return Err(Error::unsupported(
                 "the objects of a branch may refer to others by the process ids of a merged file",
             )
@@ -260,16 +232,6 @@ impl<'a> Cutting<'a> {
             None => error.inside(reference.offset),
             Some(_) => error,
         })
-    }
-
-    fn record(&self, slot: &Slot, cutter: &mut Cutter) -> Result<Bytes> {
-        let cut = cutter.close()?.ok_or_else(missing)?;
-        let ready = made(cut, 0, self.compression, &self.times)?;
-        let fields = match ready.body {
-            Body::Made(fields) => fields,
-            Body::Copied(..) => return Err(missing()),
-        };
-        slot.key.record(&fields, &ready.payload, ready.object_len).map(Bytes::from)
     }
 }
 

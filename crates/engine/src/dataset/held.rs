@@ -32,17 +32,19 @@ pub(crate) fn while_held<T>(
     interrupt: Interrupt<'_>,
     work: impl FnOnce(&Held, Interrupt<'_>) -> Result<T>,
 ) -> Result<T> {
-    let held = Held::begin(dataset, LASTS, deadline, interrupt)?;
+    let held = Held::begin(dataset, deadline, interrupt)?;
     let done = work(&held, interrupt);
-    if done.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::CommitUnknown) {
-        held.end();
-    }
-    done
+    held.end_after(done)
 }
 
 impl Held {
+    /// Begins one for as long as somebody writes.
+    pub(crate) fn begin(dataset: &Dataset, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Held> {
+        Held::lasting(dataset, LASTS, deadline, interrupt)
+    }
+
     /// Begins one that lasts so long after it was renewed last.
-    pub(crate) fn begin(
+    pub(crate) fn lasting(
         dataset: &Dataset,
         lasts: Duration,
         deadline: Deadline,
@@ -94,6 +96,14 @@ impl Held {
             Ok(lease.key())
         };
         wait(&runtime()?, kept, self.deadline, interrupt)
+    }
+
+    /// Ends it with what it was for; unless nobody can say whether a commit was made.
+    pub(crate) fn end_after<T>(self, done: Result<T>) -> Result<T> {
+        if done.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::CommitUnknown) {
+            self.end();
+        }
+        done
     }
 
     /// Ends it. If that fails, it lapses by itself.

@@ -22,6 +22,34 @@ const NAMES: [[(&str, &str); 3]; 4] = [
 /// Entries that are read at once.
 const TOGETHER: u64 = 1 << 20;
 
+/// The events of entries that follow each other.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    runs: Vec<u32>,
+    blocks: Vec<u32>,
+    events: Vec<u64>,
+}
+
+impl Events {
+    /// Adds those of some entries, by the values of what [`requests`] asks for; false if these are no such numbers.
+    pub(crate) fn add(&mut self, columns: &[Column]) -> bool {
+        let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
+        let Some([run, block, event]) = numbers.as_deref() else { return false };
+        let short = |numbers: &[u64]| numbers.iter().map(|&number| u32::try_from(number).ok()).collect();
+        let short: (Option<Vec<u32>>, Option<Vec<u32>>) = (short(run), short(block));
+        let (Some(run), Some(block)) = short else { return false };
+        self.runs.extend(run);
+        self.blocks.extend(block);
+        self.events.extend(event);
+        true
+    }
+
+    /// All of them.
+    pub(crate) fn index(self) -> Result<EventIndex> {
+        EventIndex::new(self.runs, self.blocks, self.events)
+    }
+}
+
 /// The events of all entries of a tree; none if it does not say, in whole numbers, which they are.
 ///
 /// # Errors
@@ -31,27 +59,25 @@ pub(crate) fn events(
     options: &ReadOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<Option<EventIndex>> {
-    let Some(requests) = NAMES.iter().find_map(|names| requests(tree, names)) else { return Ok(None) };
-    let (mut runs, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
-    let mut from = 0;
+    let Some(requests) = requests(tree) else { return Ok(None) };
+    let (mut events, mut from) = (Events::default(), 0);
     while from < tree.entries() {
         let to = (from + TOGETHER).min(tree.entries());
-        let columns = tree.read(&requests, from..to, options, interrupt)?;
-        let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
-        let Some([run, block, event]) = numbers.as_deref() else { return Ok(None) };
-        let short = |numbers: &[u64]| numbers.iter().map(|&number| u32::try_from(number).ok()).collect();
-        let short: (Option<Vec<u32>>, Option<Vec<u32>>) = (short(run), short(block));
-        let (Some(run), Some(block)) = short else { return Ok(None) };
-        runs.extend(run);
-        blocks.extend(block);
-        events.extend(event);
+        if !events.add(&tree.read(&requests, from..to, options, interrupt)?) {
+            return Ok(None);
+        }
         from = to;
     }
-    EventIndex::new(runs, blocks, events).map(Some)
+    events.index().map(Some)
+}
+
+/// Run, luminosity block and event number, if the tree says what they are.
+pub(crate) fn requests(tree: &Tree) -> Option<Vec<Request>> {
+    NAMES.iter().find_map(|names| named(tree, names))
 }
 
 /// What to read, if the tree has it.
-fn requests(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Request>> {
+fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Request>> {
     let request = |(branch, member): &(&str, &str)| {
         let inside = |path: &str| {
             path.strip_prefix(branch)

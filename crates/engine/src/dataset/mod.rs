@@ -7,16 +7,18 @@
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
-//!   `cutting` cuts their entries (`statistics` says what is in them), `segment` stores them (`uploads`), `identity` says which
-//!   events they are.
+//!   `cutting` cuts their entries into baskets (`basket`; `statistics` says what is in them), `segment` stores them (`uploads`),
+//!   `identity` says which events they are.
 //! - `held`: the lease of who writes. `receipts`: many write, one commits. `consolidate`: small pieces become larger ones.
-//! - `export`: a file again; `stripes` reads the baskets for it.
+//! - `grafted`: the tree of all products as one record, by which it is an input of what writes files; `export`: a file again.
 
+mod basket;
 mod beside;
 mod consolidate;
 mod cutting;
 mod describe;
 mod export;
+mod grafted;
 mod held;
 mod identity;
 mod known;
@@ -25,12 +27,12 @@ mod objects;
 mod open;
 mod products;
 mod receipts;
+mod references;
 mod scattered;
 mod schema;
 mod segment;
 mod source;
 mod statistics;
-mod stripes;
 mod template;
 mod uploads;
 mod view;
@@ -44,12 +46,15 @@ pub use receipts::{commit as commit_receipts, write as write_receipt};
 pub use sapwood_stripe::{Extremes, Statistics};
 pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
 
-pub(crate) use cutting::{Batch, CutBasket};
-pub(crate) use export::Grafted;
+pub(crate) use basket::{BasketForm, CutBasket, StripeCut, StripeCutter};
+pub(crate) use cutting::Batch;
+pub(crate) use grafted::{Grafted, ProductBasket, TreeRecord};
+pub(crate) use held::Held;
+pub(crate) use identity::{Events, requests as event_requests};
 pub(crate) use open::Named;
 pub(crate) use schema::Origin;
-pub(crate) use segment::{Part, Placing, stripes};
-pub(crate) use stripes::Basket as ExportedBasket;
+pub(crate) use segment::{Part, Placing, put_whole, stripes};
 pub(crate) use template::{Template, open_schema, open_tree};
 pub(crate) use uploads::Uploads;
 pub(crate) use view::View;
+pub(crate) use writing::stored;

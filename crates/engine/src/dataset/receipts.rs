@@ -25,7 +25,7 @@ pub fn write(
     // A dataset that takes no receipts is told of before anything is written.
     let known = dataset.receipt(job, Vec::new(), String::new(), made.inputs, deadline);
     let known = wait(&runtime()?, known, deadline, interrupt)?;
-    let held = Held::begin(dataset, RECEIPTS_LAST, deadline, interrupt)?;
+    let held = Held::lasting(dataset, RECEIPTS_LAST, deadline, interrupt)?;
     let appended = match appended(dataset, inputs, options, interrupt) {
         Ok(appended) => appended,
         Err(error) => {

@@ -3,9 +3,9 @@
 use crate::inputs::{MIXED, never, open, readable};
 use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, append, consolidate};
 use sapwood::repack::Input;
-use sapwood::{Column, Deadline, File, OpenOptions, ReadOptions, Result};
+use sapwood::{Column, Deadline, ErrorKind, File, OpenOptions, ReadOptions, Result};
 use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
-use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Made, Version, keys};
+use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Made, Segment, Version, keys};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -32,11 +32,14 @@ fn in_pieces(pieces: usize) -> Arc<MemoryStore> {
 }
 
 fn in_batches(pieces: usize, batch: Option<u64>) -> Arc<MemoryStore> {
+    in_layout(pieces, &LayoutOptions { batch, ..LayoutOptions::default() })
+}
+
+fn in_layout(pieces: usize, layout: &LayoutOptions) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new("memory:care"));
     let handle = Arc::clone(&store) as Arc<dyn Store>;
     let mut dataset = now(Dataset::create(handle, None, "tree", Made::default(), Deadline::default()));
-    let layout = LayoutOptions { batch, ..LayoutOptions::default() };
-    let options = WriteOptions { layout, ..WriteOptions::default() };
+    let options = WriteOptions { layout: layout.clone(), ..WriteOptions::default() };
     for _ in 0..pieces {
         dataset = append(&dataset, &[input()], &options, &mut never()).unwrap().dataset;
     }
@@ -65,7 +68,7 @@ fn values(dataset: &Dataset) -> BTreeMap<String, Column> {
 }
 
 fn larger(dataset: &Dataset) -> Result<Consolidation> {
-    consolidate(dataset, &WriteOptions::default(), false, &mut never())
+    consolidate(dataset, None, &WriteOptions::default(), false, &mut never())
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn pieces_become_one_segment_with_the_same_values() {
     let store = in_batches(6, Some(7));
     let before = latest(&store);
     let wanted = values(&before);
-    let would = consolidate(&before, &WriteOptions::default(), true, &mut never()).unwrap();
+    let would = consolidate(&before, None, &WriteOptions::default(), true, &mut never()).unwrap();
     assert_eq!((would.segments, would.version, latest(&store).version()), ((6, 1), 7, 7));
     let done = larger(&before).unwrap();
     assert_eq!((done.segments, done.version, done.notes), ((6, 1), 8, vec![]));
@@ -90,6 +93,43 @@ fn pieces_become_one_segment_with_the_same_values() {
     append(&after, &[input()], &WriteOptions::default(), &mut never()).unwrap();
     assert_eq!(larger(&latest(&store)).unwrap().segments, (2, 1));
     assert_eq!(latest(&store).snapshot().segments.len(), 1);
+}
+
+#[test]
+fn chosen_products_lie_in_fewer_objects_and_all_else_where_it_was() {
+    let layout = LayoutOptions { target: 64, batch: Some(14), group: false, ..LayoutOptions::default() };
+    let store = in_layout(2, &layout);
+    let before = latest(&store);
+    let (wanted, old) = (values(&before), before.snapshot());
+    let chosen: Vec<_> = old.products.iter().take(3).map(|one| one.name.clone()).collect();
+    let ids: Vec<u32> = old.products.iter().take(3).map(|one| one.id).collect();
+    let restripe = |dataset: &Dataset, dry_run| {
+        consolidate(dataset, Some(&chosen), &WriteOptions::default(), dry_run, &mut never()).unwrap()
+    };
+    let objects = || now(store.list(keys::DATA, Deadline::default())).len() as u64;
+    let (would, stored) = (restripe(&before, true), objects());
+    let done = restripe(&before, false);
+    assert_eq!((done.segments, would.segments, done.version), ((2, 2), (2, 2), before.version() + 1));
+    assert!(2 * done.objects.1 <= done.objects.0 && done.objects.0 == would.objects.0, "{:?}", done.objects);
+    // Each segment has a new list, which is no data.
+    assert_eq!(objects() - stored, done.objects.1 - 2);
+    let after = latest(&store);
+    assert_eq!(values(&after), wanted);
+    assert_eq!(values(&before), wanted, "earlier versions are read as before");
+    assert_eq!(after.snapshot().products, old.products);
+    for (new, old) in after.snapshot().segments.iter().zip(&old.segments) {
+        for (id, list) in &old.lists {
+            assert_eq!(new.lists[id] != *list, ids.contains(id), "product {id}");
+        }
+        let lists = old.lists.clone();
+        assert_eq!(Segment { lists, ..new.clone() }, *old);
+    }
+    assert!(now(after.verify(Default::default(), Deadline::default())).wrong.is_empty());
+    assert_eq!(restripe(&after, false).version, after.version(), "there is no more to be done");
+    let unknown = ["Nothing".to_owned()];
+    let error =
+        consolidate(&after, Some(&unknown), &WriteOptions::default(), false, &mut never()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Missing);
 }
 
 #[test]
@@ -184,6 +224,6 @@ fn what_is_written_is_not_collected_before_it_is_committed() {
         version(add(dataset, &input(), "tree", &by_position, &options, interrupt))
     });
     while_others_collect(&in_pieces(3), |dataset, interrupt| {
-        consolidate(dataset, &options, false, interrupt).unwrap().version
+        consolidate(dataset, None, &options, false, interrupt).unwrap().version
     });
 }

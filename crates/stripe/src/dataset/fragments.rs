@@ -11,24 +11,25 @@ use std::sync::Arc;
 /// Stripe lists that are read at once.
 const TOGETHER: usize = 16;
 
-/// The objects of a segment.
+/// The objects of some products in a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Number of different objects with stripes.
+    /// Number of different objects with stripes of these products, and of no other.
     pub objects: u64,
     /// Bytes of stripes, by [`crate::Product::id`].
     pub bytes: BTreeMap<u32, u64>,
 }
 
 impl Dataset {
-    /// The objects of each segment, in their order. All stripe lists are read.
+    /// The objects of some products in each segment, in their order. All stripe lists are read.
     ///
     /// # Errors
     /// Those of the store, and of objects that are damaged.
-    pub async fn fragments(&self, deadline: Deadline) -> Result<Vec<Fragments>> {
+    pub async fn fragments(&self, products: &BTreeSet<u32>, deadline: Deadline) -> Result<Vec<Fragments>> {
         let snapshot = self.snapshot();
         let mut all = vec![Fragments::default(); snapshot.segments.len()];
-        let mut objects: BTreeMap<usize, BTreeSet<(u32, Id)>> = BTreeMap::new();
+        // Of each segment, the objects with stripes of these products, and those with any other.
+        let mut objects: BTreeMap<usize, [BTreeSet<(u32, Id)>; 2]> = BTreeMap::new();
         let read = sections(snapshot, |_, _| true)
             .into_iter()
             .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
@@ -37,14 +38,20 @@ impl Dataset {
             for ((product, place), list) in lists {
                 let (list, product) = (list?, snapshot.products.get(product));
                 let (Some(product), Some(fragments)) = (product, all.get_mut(place)) else { continue };
-                let bytes = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
-                fragments.bytes.insert(product.id, bytes);
+                let [wanted, other] = objects.entry(place).or_default();
                 let own = list.objects().iter().map(|object| (object.base, object.id));
-                objects.entry(place).or_default().extend(own);
+                if products.contains(&product.id) {
+                    let bytes = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
+                    fragments.bytes.insert(product.id, bytes);
+                    wanted.extend(own);
+                } else {
+                    other.extend(own);
+                }
             }
         }
-        for (place, objects) in objects {
-            all.get_mut(place).into_iter().for_each(|one| one.objects = objects.len() as u64);
+        for (place, [wanted, other]) in objects {
+            let alone = wanted.difference(&other).count() as u64;
+            all.get_mut(place).into_iter().for_each(|one| one.objects = alone);
         }
         Ok(all)
     }

@@ -18,8 +18,10 @@ enum Op {
     Base,
     /// Both segments become one.
     Consolidate,
+    /// A product has other stripes.
+    Restripe(&'static str, &'static [u32]),
 }
-use Op::{Add, Append, Base, Consolidate, Drop, Replace, Reshape, Restore};
+use Op::{Add, Append, Base, Consolidate, Drop, Replace, Reshape, Restore, Restripe};
 
 async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
     let all: Vec<u32> = dataset.snapshot().segments.iter().map(|segment| segment.id).collect();
@@ -39,6 +41,13 @@ async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
         Consolidate => {
             let new = segment(&**dataset.store(), &["A", "B"], seed, 35).await.unwrap();
             Change::Consolidate { segments: vec![Consolidated { segments: all, new }] }
+        }
+        Restripe(name, segments) => {
+            let Change::Put { lists, .. } = put(dataset, name, seed, segments, true).await.unwrap() else {
+                panic!("a product was put")
+            };
+            let lists = lists.into_iter().map(|(id, list)| (id, [(name.to_owned(), list)].into()));
+            Change::Restripe { lists: lists.collect() }
         }
         Base => Change::AddBase { url: "memory:other".into() },
     }
@@ -62,6 +71,21 @@ fn which_changes_can_follow_which() {
         (Consolidate, Restore, false),
         (Restore, Consolidate, false),
         (Consolidate, Base, true),
+        (Restripe("A", &[1]), Append, true),
+        (Append, Restripe("A", &[1]), true),
+        (Restripe("A", &[1]), Restripe("B", &[1]), true),
+        (Restripe("A", &[1]), Restripe("A", &[2]), true),
+        (Restripe("A", &[1]), Restripe("A", &[1]), false),
+        (Restripe("A", &[1]), Replace("A", &[2]), true),
+        (Replace("A", &[1]), Restripe("A", &[1]), false),
+        (Restripe("A", &[1]), Replace("A", &[1]), false),
+        (Restripe("A", &[1]), Drop("A"), false),
+        (Drop("A"), Restripe("A", &[1]), false),
+        (Reshape("A"), Restripe("A", &[1]), false),
+        (Restripe("A", &[1]), Consolidate, false),
+        (Consolidate, Restripe("A", &[1]), false),
+        (Restripe("A", &[1]), Restore, false),
+        (Add("C"), Restripe("A", &[1]), true),
         (Append, Add("C"), true),
         (Append, Replace("A", &[1, 2]), true),
         (Append, Drop("A"), true),

@@ -1,0 +1,60 @@
+//! Which events the entries of a batch are: three numbers of each, found among its columns.
+
+use super::feed::{Claim, Column};
+use crate::Tree;
+use crate::dataset::{Template, event_requests};
+use crate::member::member;
+use crate::request::names;
+use sapwood_core::{Column as Values, Counters, Result};
+use sapwood_ttree::{BasketBytes, Interpretation, Meaning, decode};
+
+/// Run, luminosity block and event number, and where they are.
+#[derive(Debug, Clone)]
+pub(super) struct EventColumns(Vec<EventColumn>);
+
+#[derive(Debug, Clone)]
+struct EventColumn {
+    /// Its place among the columns of the chain.
+    column: usize,
+    interpretation: Interpretation,
+    /// What of the objects in it is the number.
+    member: Vec<String>,
+}
+
+impl EventColumns {
+    /// None if the events of a source do not say which they are. `trees` are those of the schemas.
+    pub(super) fn of(template: &Template, trees: &[Tree], columns: &[Column]) -> Option<EventColumns> {
+        let places = template.products.iter();
+        let places = places.flat_map(|one| one.branches.iter().map(|&branch| (one.schema, branch)));
+        let places: Vec<(usize, usize)> = places.collect();
+        let found = trees.iter().enumerate().find_map(|(schema, tree)| {
+            let requests = event_requests(tree)?.into_iter();
+            let columns = requests.map(|request| {
+                let column = places.iter().position(|place| *place == (schema, request.branch))?;
+                let member = names(&request.member);
+                let selected = tree.selected(request.branch, std::slice::from_ref(&member));
+                let interpretation = match selected.as_deref().map(|outcome| &outcome.meaning) {
+                    Some(Meaning::Column(interpretation)) => interpretation.clone(),
+                    _ => columns.get(column)?.interpretation.clone()?,
+                };
+                Some(EventColumn { column, interpretation, member })
+            });
+            columns.collect::<Option<Vec<_>>>()
+        });
+        found.map(EventColumns)
+    }
+
+    /// The numbers of a batch.
+    pub(super) fn values(&self, claim: &Claim, counters: &Counters) -> Result<Vec<Values>> {
+        let values = self.0.iter().map(|one| {
+            let pieces = claim.pieces(one.column)?;
+            let baskets: Vec<_> = (pieces.iter())
+                .map(|piece| BasketBytes { basket: &piece.plain.basket, bytes: piece.plain.record.clone() })
+                .collect();
+            let entries = claim.first..claim.first + claim.entries;
+            let whole = decode(&one.interpretation, &baskets, entries, None, None, counters)?;
+            member(&whole, &one.member)
+        });
+        values.collect()
+    }
+}
