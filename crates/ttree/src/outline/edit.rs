@@ -186,12 +186,15 @@ impl Slots {
         }
     }
 
-    /// Takes all pointers out.
-    fn empty(&self, edits: &mut Edits) {
-        if let (Some(first), Some(last)) = (self.slots.first(), self.slots.last()) {
-            edits.replace(self.count_at..self.count_at + 4, [0; 4]);
-            edits.remove(first.at..last.end);
-        }
+    /// Takes all pointers out, and writes so many that point at nothing.
+    fn empty(&self, count: usize, edits: &mut Edits) -> Result<()> {
+        let behind = self.count_at + 4;
+        let end = self.slots.last().map_or(behind + 4, |last| last.end);
+        let number = i32::try_from(count).map_err(|_| too_many("baskets"))?;
+        edits.replace(self.count_at..behind, number.to_be_bytes());
+        // The lower bound, which is 0, stands between.
+        edits.replace(behind..end, vec![0; 4 + 4 * count]);
+        Ok(())
     }
 }
 
@@ -225,11 +228,13 @@ impl BranchOutline {
         if !self.holds_baskets() {
             return Ok(());
         }
-        places.baskets.empty(edits);
         if !places.file_name.is_empty() {
             edits.replace(places.file_name.clone(), [0]);
         }
         let count = change.baskets.len();
+        // Where a record is of a version below 10, ROOT takes the last basket out of this array and does not ask how many
+        // it holds: beyond 16 that ends in memory of others.
+        places.baskets.empty(if places.tables_form == Tables::Long { 0 } else { count + 1 }, edits)?;
         let room = FEWEST_BASKETS.max(count + 1);
         let word = |value: usize| i32::try_from(value).map(i32::to_be_bytes).map_err(|_| too_many("baskets"));
         edits.replace(places.write_basket..places.write_basket + 4, word(count)?);
