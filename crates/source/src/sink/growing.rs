@@ -93,6 +93,16 @@ impl Growing {
         }
     }
 
+    /// Offset behind what is written and collected.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The same open file once more.
+    pub(super) fn again(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Waits until what was written is on the disk.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.tried(|file| file.sync_all())

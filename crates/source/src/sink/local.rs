@@ -1,8 +1,9 @@
 //! A new local file: written under another name beside its place, and moved there when it is complete.
 
-use super::Sink;
 use super::growing::{Growing, io_error};
+use super::journal::Journal;
 use super::lock::{Lock, lock};
+use super::{Left, Sink};
 use sapwood_core::{Error, ErrorKind, Piece, Result, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,28 +16,38 @@ const UNLOCKED: Duration = Duration::from_secs(1);
 /// A local file that is written.
 ///
 /// It grows under a temporary name that ends with `.part`, in the directory of its place, since only there a move is one
-/// step. A process that is killed leaves that file and nothing else; who writes to the same place next removes it.
+/// step. A process that is killed leaves that file and, if something was kept, a journal whose name ends with `.journal`;
+/// who writes to the same place next takes them up, or removes them.
 #[derive(Debug)]
 pub struct LocalSink {
     target: PathBuf,
     part: Part,
     file: Growing,
+    journal: Option<Journal>,
+    /// True once a piece came, and once one could not be written.
+    begun: bool,
+    failed: bool,
 }
 
-/// The temporary file; it is removed when this is dropped, unless it was moved.
+/// The temporary file; it is removed when this is dropped, with its journal, unless it stays.
 #[derive(Debug)]
 struct Part {
     path: PathBuf,
-    moved: bool,
+    stays: bool,
     /// The process that made it: what a fork of it drops is still written.
     process: u32,
 }
 
+impl Part {
+    fn new(path: PathBuf) -> Part {
+        Part { path, stays: false, process: std::process::id() }
+    }
+}
+
 impl Drop for Part {
     fn drop(&mut self) {
-        if !self.moved && self.process == std::process::id() {
-            // There is nobody to tell, and nothing depends on it.
-            let _ = fs::remove_file(&self.path);
+        if !self.stays && self.process == std::process::id() {
+            remove(&self.path);
         }
     }
 }
@@ -69,7 +80,6 @@ impl LocalSink {
         };
         // A link stays a link: what it names is replaced.
         let target = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
-        remove_abandoned(&target);
         let mut part_name = file_name.to_owned();
         part_name.push(format!(".{:08x}.part", u32::from_ne_bytes(random_bytes())));
         let path = target.with_file_name(part_name);
@@ -78,9 +88,27 @@ impl LocalSink {
             .create_new(true)
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
-        let part = Part { path, moved: false, process: std::process::id() };
         lock(&file);
-        Ok(LocalSink { target, part, file: Growing::new(name, file, 0) })
+        let (part, file) = (Part::new(path), Growing::new(name, file, 0));
+        Ok(LocalSink { target, part, file, journal: None, begun: false, failed: false })
+    }
+
+    /// Goes on with a part that somebody left, if it is of this job.
+    fn adopt(&mut self, path: PathBuf, job: u64) -> io::Result<Left> {
+        let file = File::options().write(true).open(&path)?;
+        if lock(&file) != Lock::Ours || !is_at(&file, &path) {
+            return Ok(Left::Nothing);
+        }
+        let Some((journal, noted)) = Journal::take_up(journal_of(&path), job)? else {
+            return Ok(Left::Useless("it was of other files, of other options, or of another version"));
+        };
+        if file.metadata()?.len() < noted.bytes {
+            return Ok(Left::Useless("a part of it is lost"));
+        }
+        file.set_len(noted.bytes)?;
+        self.file = Growing::new(self.file.name().to_owned(), file, noted.bytes);
+        (self.part, self.journal) = (Part::new(path), Some(journal));
+        Ok(Left::Kept { bytes: noted.bytes, notes: noted.notes })
     }
 }
 
@@ -90,7 +118,12 @@ impl Sink for LocalSink {
     }
 
     fn write(&mut self, piece: Piece) -> Result<()> {
-        self.file.write(piece)
+        if !std::mem::replace(&mut self.begun, true) {
+            remove_abandoned(&self.target);
+        }
+        let written = self.file.write(piece);
+        self.failed |= written.is_err();
+        written
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -102,35 +135,112 @@ impl Sink for LocalSink {
             self.file.sync()?;
         }
         self.file.tried(|_| fs::rename(&self.part.path, &self.target))?;
-        self.part.moved = true;
+        self.part.stays = true;
+        remove(&journal_of(&self.part.path));
         Ok(())
+    }
+
+    fn take_up(&mut self, job: u64) -> Result<Left> {
+        let mut found = Left::Nothing;
+        for path in beside(&self.target, ".part") {
+            if !journal_of(&path).exists() {
+                continue;
+            }
+            // What cannot be opened is somebody else's, or gone.
+            match self.adopt(path, job) {
+                Ok(Left::Nothing) | Err(_) => {}
+                Ok(left @ Left::Kept { .. }) => return Ok(left),
+                Ok(left) => found = left,
+            }
+        }
+        self.journal = Some(Journal::new(journal_of(&self.part.path), job));
+        Ok(found)
+    }
+
+    fn keep(&mut self, bytes: u64, note: &mut Vec<u8>) {
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_busy()) else { return };
+        if self.failed || self.file.end() < bytes || self.file.flush().is_err() {
+            self.failed = true;
+            return;
+        }
+        journal.keep(self.file.again(), bytes, std::mem::take(note));
+    }
+
+    fn leave(mut self: Box<Self>, bytes: u64, mut note: Vec<u8>) -> Option<String> {
+        self.journal.as_mut()?.wait();
+        self.keep(bytes, &mut note);
+        let journal = self.journal.as_mut()?;
+        journal.wait();
+        self.part.stays = journal.is_kept();
+        // Where there is no room left, others wait for what was set aside.
+        let _ = self.file.finish();
+        self.part.stays.then(|| self.part.path.display().to_string())
     }
 }
 
 /// Removes what others began to write in this place and left: the temporary files that nobody has locked.
 fn remove_abandoned(target: &Path) {
-    let (Some(directory), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str()))
-    else {
-        return;
-    };
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let found = fs::read_dir(directory).into_iter().flatten().flatten();
-    for entry in found.filter(|entry| entry.file_name().to_str().is_some_and(|part| is_part(part, name))) {
-        // One that was made just now may not be locked yet.
-        let age =
-            entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
-        if age.is_some_and(|age| age > UNLOCKED)
-            && File::options().write(true).open(entry.path()).is_ok_and(|file| lock(&file) == Lock::Ours)
-        {
-            // Who may not remove it can write beside it all the same.
-            let _ = fs::remove_file(entry.path());
+    for part in beside(target, ".part").filter(|part| is_old(part)) {
+        if File::options().write(true).open(&part).is_ok_and(|file| lock(&file) == Lock::Ours) {
+            remove(&part);
+        }
+    }
+    // A journal is made after its part, and goes after it.
+    for journal in beside(target, ".journal").filter(|journal| is_old(journal)) {
+        if !journal.with_extension("part").exists() {
+            remove(&journal);
         }
     }
 }
 
+/// Removes a temporary file, and its journal. Who may not remove them can write beside them all the same; there is nobody
+/// to tell, and nothing depends on it.
+fn remove(part: &Path) {
+    let _ = fs::remove_file(part);
+    let _ = fs::remove_file(journal_of(part));
+}
+
+/// The journal of a temporary file.
+fn journal_of(part: &Path) -> PathBuf {
+    part.with_extension("journal")
+}
+
+/// True if a file was made long enough ago to be locked by who writes it.
+fn is_old(path: &Path) -> bool {
+    let age = fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age > UNLOCKED)
+}
+
+/// True if a file is still what a path names: who had it may have moved it to its place.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    let both = file.metadata().map(place).ok().zip(fs::metadata(path).map(place).ok());
+    both.is_some_and(|(file, path)| file == path)
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    false
+}
+
+/// The temporary files of a target that end so.
+fn beside(target: &Path, end: &str) -> impl Iterator<Item = PathBuf> + use<> {
+    let directory = match target.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    let name = target.file_name().and_then(|name| name.to_str());
+    let found = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = found.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|one| name.is_some_and(|name| is_temporary(one, name, end)));
+    names.map(|name| directory.join(name)).collect::<Vec<_>>().into_iter()
+}
+
 /// True for the temporary names of a file.
-fn is_part(part: &str, name: &str) -> bool {
-    let random = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(".part"));
+fn is_temporary(one: &str, name: &str, end: &str) -> bool {
+    let random = one.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(end));
     random.is_some_and(|random| random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
@@ -218,6 +328,7 @@ mod tests {
         let directory = directory("abandoned");
         let target = directory.join("a.root");
         let old = std::time::SystemTime::now() - 2 * UNLOCKED;
+        let begin = || LocalSink::create(&target).unwrap().write(piece(0, &b"new"[..])).unwrap();
         let left = |name: &str| {
             let file = File::create(directory.join(name)).unwrap();
             file.set_modified(old).unwrap();
@@ -226,12 +337,17 @@ mod tests {
         for name in ["a.root.0123abcd.part", "b.root.0123abcd.part", "a.root.backup.part"] {
             drop(left(name));
         }
+        for name in ["a.root.0123abcd.journal", "a.root.89abcdef.journal", "a.root.00000000.journal"] {
+            drop(left(name));
+        }
         let written = left("a.root.00000000.part");
         assert_eq!(lock(&written), Lock::Ours);
-        drop(LocalSink::create(&target).unwrap());
-        assert_eq!(names(&directory), ["a.root.00000000.part", "a.root.backup.part", "b.root.0123abcd.part"]);
+        begin();
+        let theirs = ["a.root.00000000.journal", "a.root.00000000.part"];
+        let not_ours = ["a.root.backup.part", "b.root.0123abcd.part"];
+        assert_eq!(names(&directory), [theirs, not_ours].concat());
         drop(written);
-        drop(LocalSink::create(&target).unwrap());
+        begin();
         assert_eq!(names(&directory), ["a.root.backup.part", "b.root.0123abcd.part"]);
         fs::remove_dir_all(directory).unwrap();
     }

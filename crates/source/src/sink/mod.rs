@@ -4,6 +4,7 @@
 //! [`commit`](Sink::commit); one that is dropped before that leaves what was there as it was.
 
 mod growing;
+mod journal;
 mod local;
 mod lock;
 mod parts;
@@ -41,6 +42,43 @@ pub trait Sink: fmt::Debug + Send {
     /// # Errors
     /// As [`write`](Sink::write).
     fn commit(self: Box<Self>) -> Result<()>;
+
+    /// Takes up what an earlier writer of the same job left, before the first piece. Pieces of what is there may come
+    /// again; those that follow go behind it. By default, nothing is ever left.
+    ///
+    /// # Errors
+    /// As [`write`](Sink::write).
+    fn take_up(&mut self, _job: u64) -> Result<Left> {
+        Ok(Left::Never)
+    }
+
+    /// Takes what a later writer of the job has to know to go on behind the first `bytes` bytes, and keeps it with these,
+    /// while other pieces are taken. `note` is empty then, or as it was if this is not the time for it.
+    fn keep(&mut self, _bytes: u64, _note: &mut Vec<u8>) {}
+
+    /// Ends without the file, but leaves what was kept to a later writer: where it is. None if nothing was kept;
+    /// the sink is then abandoned. `bytes` and `note` are as in [`keep`](Sink::keep).
+    fn leave(self: Box<Self>, _bytes: u64, _note: Vec<u8>) -> Option<String> {
+        None
+    }
+}
+
+/// What an earlier writer of a job left.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: here, nothing is kept.
+    Never,
+    /// Nothing.
+    Nothing,
+    /// Something that cannot be taken up, and why.
+    Useless(&'static str),
+    /// The file's first bytes.
+    Kept {
+        /// How many they are.
+        bytes: u64,
+        /// What was noted, one behind the other.
+        notes: Vec<u8>,
+    },
 }
 
 /// Makes a sink for a path or URL. That nothing can be written there is told now, not at the end. What goes over a
