@@ -183,7 +183,7 @@ impl Borders {
 #[derive(Debug)]
 pub(crate) struct Branchwise {
     pub(crate) cutter: Cutter,
-    /// First entry of the branch in the new tree, and the next one that is added.
+    /// First entry in the new tree that it cuts, and the next one that is added: one before the first is passed over.
     pub(crate) base: u64,
     pub(crate) next: u64,
 }
@@ -198,7 +198,9 @@ impl Branchwise {
         out: &mut Vec<Cut>,
     ) -> Result<()> {
         for range in places {
-            let mut from = range.start;
+            let passed = self.base.saturating_sub(self.next).min(range.len() as u64);
+            self.next += passed;
+            let mut from = range.start + usize::try_from(passed).unwrap_or(usize::MAX);
             while from < range.end {
                 let end = borders.end(self.next);
                 let room = usize::try_from(end - self.next).unwrap_or(usize::MAX);

@@ -12,6 +12,7 @@ pub(crate) mod input;
 pub(crate) mod inputs;
 pub(crate) mod objects;
 mod options;
+mod progress;
 mod sets;
 mod stream;
 pub(crate) mod survey;
@@ -23,14 +24,14 @@ pub use options::{Choice, Drift, Input, RepackOptions, RepackReport};
 use crate::Interrupt;
 use crate::pool::computing;
 use baskets::Times;
-use chosen::Chosen;
 use input::InputTree;
 use inputs::Inputs;
 use objects::{copy_objects, copy_process_ids};
+use progress::Progress;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::Result;
 use sapwood_source::sink::Sink;
-use sapwood_tfile::write::{FileWriter, Origin};
+use sapwood_tfile::write::FileWriter;
 use sets::Sets;
 use std::sync::atomic::Ordering;
 use stream::{Stream, flush};
@@ -45,10 +46,11 @@ use writing::Output;
 /// # Errors
 /// Those of opening and reading the inputs, and of the sink; `Unsupported` for what cannot be carried, and if trees
 /// that are to be joined differ; `Missing` if a tree or branch that was chosen is not there; `Corrupt` if baskets do not
-/// hold the entries that the tree says. There is nothing at the target then, or what was there before.
+/// hold the entries that the tree says. There is nothing at the target then, or what was there before; where the sink
+/// keeps what was done so far, the same call goes on from there.
 pub fn repack(
     inputs: &[Input],
-    sink: Box<dyn Sink>,
+    mut sink: Box<dyn Sink>,
     name: &str,
     options: &RepackOptions,
     interrupt: Interrupt<'_>,
@@ -59,17 +61,36 @@ pub fn repack(
     let first = inputs.get(0, interrupt)?;
     let own = Compression::from_number(first.header().compression);
     let own = own.or_else(|_| Compression::new(Algorithm::Zlib, 1)).unwrap_or_default();
-    let file = FileWriter::new(name, "", options.compression.unwrap_or(own), Origin::now())?;
-    let mut output = Output::new(file, sink);
+    let progress = match survey.job(name, options) {
+        Some(job) => Progress::begin(&mut *sink, job, options.keep_every, &mut report.notes)?,
+        None => Progress::none(),
+    };
+    let compression = options.compression.unwrap_or(own);
+    let file = FileWriter::new(name, "", compression, progress.origin())?;
+    let mut output = Output::going_on(file, sink, progress);
+    match write(&mut survey, &mut inputs, &mut output, options, &mut report, interrupt) {
+        Ok(()) => report.bytes = output.commit()?,
+        Err(error) => return Err(output.leave(error)),
+    }
+    Ok(report)
+}
+
+/// Writes all there is but the end of the file.
+fn write(
+    survey: &mut Survey,
+    inputs: &mut Inputs<'_>,
+    output: &mut Output,
+    options: &RepackOptions,
+    report: &mut RepackReport,
+    interrupt: Interrupt<'_>,
+) -> Result<()> {
     output.file.descriptions().unite(&survey.descriptions);
     for (path, title) in &survey.directories {
         output.directory(path, Some(title))?;
     }
-    copy_process_ids(&survey.process_ids, &mut inputs, &mut output, options, interrupt)?;
-    copy_objects(&survey.objects, &mut inputs, &mut output, options, &mut report, interrupt)?;
-    copy_trees(&mut survey, &mut inputs, &mut output, options, &mut report, interrupt)?;
-    report.bytes = output.commit()?;
-    Ok(report)
+    copy_process_ids(&survey.process_ids, inputs, output, options, interrupt)?;
+    copy_objects(&survey.objects, inputs, output, options, report, interrupt)?;
+    copy_trees(survey, inputs, output, options, report, interrupt)
 }
 
 /// Writes the trees: input by input, so that each is open once.
@@ -84,18 +105,17 @@ pub(crate) fn copy_trees(
     let (pool, times) = (computing(options.threads)?, Times::default());
     let mut targets: Vec<Option<Target>> = survey.trees.iter().map(|_| None).collect();
     let mut sets = Sets::default();
+    output.hand_on()?;
+    output.progress.begin_baskets(output.file.end())?;
     for index in 0..inputs.len() {
         inputs.ahead(index);
-        for (tree, slot) in survey.trees.iter_mut().zip(&mut targets) {
-            let Some((position, &(_, cycle))) =
-                tree.inputs.iter().enumerate().find(|(_, (input, _))| *input == index)
-            else {
-                continue;
-            };
+        for (number, (tree, slot)) in survey.trees.iter_mut().zip(&mut targets).enumerate() {
+            let Some(position) = tree.inputs.iter().position(|input| input.index == index) else { continue };
             let mut input = match tree.first.take() {
                 Some(input) => input,
                 None => {
                     let file = inputs.get(index, interrupt)?;
+                    let cycle = tree.inputs.get(position).map_or(0, |input| input.cycle);
                     InputTree::open(&file, &tree.path, cycle, options.step(), interrupt)?
                 }
             };
@@ -105,20 +125,24 @@ pub(crate) fn copy_trees(
                 let apart = tree.cut || ranges.is_some() || tree.inputs.len() > 1;
                 let parent = tree.path.strip_suffix(&input.name).unwrap_or("");
                 let directory = output.directory(parent, None)?;
-                *slot = Some(Target::new(&input, directory, &tree.wanted, apart, options));
+                let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+                input.find_baskets(wanted.map(|(branch, _)| branch), options.step(), interrupt)?;
+                let mut target = Target::new(&input, directory, &tree.wanted, apart, options);
+                target.go_on(number, &output.progress);
+                *slot = Some(target);
             }
             let Some(target) = slot else { continue };
             let set = tree.inputs.len() > 1 && options.sets.contains(&tree.path);
             if set && !sets.insert(&tree.path, &input, options.step(), interrupt)? {
                 continue;
             }
-            let ranges = ranges.and_then(|inputs| inputs.get(position));
-            let chosen = Chosen::new(ranges.map(Vec::as_slice), input.meta.entries);
+            let chosen = tree.chosen(position, ranges);
             let places = target.places(&input);
             let used =
                 places.iter().enumerate().filter(|(_, place)| place.is_some()).map(|(branch, _)| branch);
-            input.open_elsewhere(used, options.step(), interrupt)?;
+            input.find_baskets(used, options.step(), interrupt)?;
             target.begin(&input, &places, &chosen, tree.cut)?;
+            output.stage((index, number), target, report)?;
             let stream = Stream {
                 input: &input,
                 chosen: &chosen,
@@ -134,8 +158,9 @@ pub(crate) fn copy_trees(
             target.end(&input, &chosen)?;
         }
     }
-    for (tree, target) in survey.trees.iter().zip(&mut targets) {
+    for (number, (tree, target)) in survey.trees.iter().zip(&mut targets).enumerate() {
         let Some(target) = target else { continue };
+        output.stage((inputs.len(), number), target, report)?;
         flush(target, output, report, &pool, &times, interrupt)?;
         target.finish(tree.cut, &mut output.file)?;
         output.hand_on()?;

@@ -81,7 +81,7 @@ pub(crate) fn copy_objects(
         })?;
     }
     let mut sums: Vec<Sum<'_>> = sums.into_values().collect();
-    sums.sort_by_key(|sum| sum.entry.key.offset);
+    sums.sort_by_key(|sum| (sum.entry.key.offset, &sum.entry.path));
     for sum in sums {
         if let Some(why) = &sum.refused {
             let path = &sum.entry.path;
@@ -161,6 +161,7 @@ fn each_record<'e>(
     interrupt: Interrupt<'_>,
     mut work: impl FnMut(&'e KeyEntry, Bytes) -> Result<()>,
 ) -> Result<()> {
+    let file = file.records(options.step(), interrupt)?;
     let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
     let mut bytes = u64::MAX;
     for (index, entry) in entries.iter().enumerate() {

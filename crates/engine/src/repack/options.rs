@@ -5,6 +5,7 @@ use sapwood_codec::Compression;
 use sapwood_core::Deadline;
 use sapwood_ttree::write::ClusterSize;
 use std::ops::Range;
+use std::time::Duration;
 
 /// A file that is read.
 #[derive(Debug, Clone)]
@@ -47,6 +48,9 @@ pub struct RepackOptions {
     pub threads: Option<usize>,
     /// Paths of trees that are sets: of inputs that have the same entries in one, those of the first are written.
     pub sets: Vec<String>,
+    /// How often the place of the new file is to keep what was done, where it can, so that a later run goes on from
+    /// there. Default: every 10 seconds.
+    pub keep_every: Option<Duration>,
     /// When to give up. A single step, such as fetching the next baskets, may take an hour at most.
     pub deadline: Deadline,
 }

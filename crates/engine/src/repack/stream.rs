@@ -1,7 +1,7 @@
 //! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
 //! threads, and placed cluster by cluster.
 
-use super::baskets::{Body, Borders, Branchwise, Ready, Times, entries, made, places, whole};
+use super::baskets::{Borders, Branchwise, Ready, Times, entries, made, places, whole};
 use super::chosen::Chosen;
 use super::input::InputTree;
 use super::options::{RepackOptions, RepackReport};
@@ -41,6 +41,9 @@ struct Part {
     basket: usize,
     /// The cluster that its first entry becomes part of.
     cluster: u64,
+    /// One past its last entry in the new tree, and true if an earlier run placed all up to there.
+    end: u64,
+    placed: bool,
 }
 
 /// What is done with the baskets of one tree of one input.
@@ -69,7 +72,8 @@ impl Stream<'_> {
         options: &RepackOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
-        let parts = self.parts();
+        let parts = self.parts(target);
+        self.pass(&parts, target);
         let mut waiting = Waiting::default();
         let mut from = 0;
         while let Some(first) = parts.get(from) {
@@ -97,6 +101,7 @@ impl Stream<'_> {
                 let ready = ready.map_err(|error| error.url(self.input.file.url()))?;
                 waiting.add(ready, &self.borders, self.cut);
                 waiting.place(next, target, output, self.pid_shift, report)?;
+                output.keep();
             }
             from = to;
         }
@@ -104,7 +109,7 @@ impl Stream<'_> {
     }
 
     /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self, tree: &Target) -> Vec<Part> {
         let mut names: Vec<&str> =
             self.input.outline.branches.iter().map(|branch| branch.file_name.as_str()).collect();
         names.sort_unstable();
@@ -115,19 +120,32 @@ impl Stream<'_> {
                 continue;
             };
             let file = names.partition_point(|name| **name < *outline.file_name);
+            let done = tree.branches.get(target).and_then(Option::as_ref).map_or(0, |branch| branch.placed);
             let mut last = 0;
             for (basket, reference) in outline.baskets.iter().enumerate() {
                 let entries = reference.first_entry..reference.first_entry + reference.entries;
+                let end = self.base + self.chosen.rank(entries.end);
                 let Some(first) = self.chosen.within(entries).next() else { continue };
                 let cluster = self.borders.cluster(self.base + self.chosen.rank(first.start));
                 // Baskets of a branch stay in the order of their entries.
                 last = last.max(if reference.embedded.is_some() { u64::MAX } else { reference.offset });
-                let order = if self.cut { cluster } else { 0 };
-                keyed.push(((order, file, last), Part { target, branch, basket, cluster }));
+                let order = if self.cut || self.input.is_of_dataset() { cluster } else { 0 };
+                let placed = end <= done;
+                keyed.push(((order, file, last), Part { target, branch, basket, cluster, end, placed }));
             }
         }
         keyed.sort_by_key(|(order, _)| *order);
         keyed.into_iter().map(|(_, part)| part).collect()
+    }
+
+    /// Lets cutters pass over what an earlier run placed.
+    fn pass(&self, parts: &[Part], target: &mut Target) {
+        for part in parts.iter().filter(|part| part.placed) {
+            let branch = target.branches.get_mut(part.target).and_then(Option::as_mut);
+            if let Some(cutting) = branch.and_then(|branch| branch.cutting.as_mut()) {
+                cutting.next = cutting.next.max(part.end);
+            }
+        }
     }
 
     fn basket(&self, part: &Part) -> Option<&BasketRef> {
@@ -150,10 +168,11 @@ impl Stream<'_> {
         bytes >= end.saturating_sub(start) / 2
     }
 
-    /// Batches of consecutive parts, and what is to be fetched for each.
+    /// Batches of consecutive parts, and what is to be fetched for each; without those of which all is placed.
     fn jobs(&self, parts: &[Part], range: Range<usize>, most: u64) -> Vec<Job<Range<usize>>> {
         let mut jobs: Vec<Job<Range<usize>>> = Vec::new();
         let mut bytes = u64::MAX;
+        let is_placed = |index: &usize| parts.get(*index).is_some_and(|part| part.placed);
         for index in range {
             let Some(basket) = parts.get(index).and_then(|part| self.basket(part)) else { continue };
             let embedded = basket.embedded.as_ref().map(|embedded| embedded.len() as u64);
@@ -165,10 +184,11 @@ impl Stream<'_> {
             bytes += len;
             let Some(job) = jobs.last_mut() else { continue };
             job.tag.end = index + 1;
-            if embedded.is_none() {
+            if embedded.is_none() && !is_placed(&index) {
                 job.wanted.push(ByteRange { start: basket.offset, len: basket.len });
             }
         }
+        jobs.retain(|job| !job.tag.clone().all(|index| is_placed(&index)));
         jobs
     }
 
@@ -183,7 +203,7 @@ impl Stream<'_> {
     ) -> Result<Vec<(usize, Ready)>> {
         let mut fetched = bytes.into_iter();
         let mut work = Vec::with_capacity(parts.len());
-        for part in parts {
+        for part in parts.iter().filter(|part| !part.placed) {
             let basket = self.basket(part).ok_or_else(|| Error::corrupt("a basket is missing"))?;
             let bytes = basket.embedded.clone().or_else(|| fetched.next());
             work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
@@ -386,13 +406,8 @@ impl Waiting {
         let end = self.ready.partition_point(|(cluster, ..)| *cluster <= next);
         for (_, place, ready) in self.ready.drain(..end) {
             self.bytes -= ready.payload.len();
-            match &ready.body {
-                Body::Copied(_, true) => report.copied_baskets += 1,
-                Body::Copied(_, false) => report.recompressed_baskets += 1,
-                Body::Made(_) => report.cut_baskets += 1,
-            }
-            target.place(place, ready, pid_shift, &mut output.file)?;
-            output.hand_on()?;
+            let placement = target.place(place, ready, pid_shift, &mut output.file)?;
+            output.placed(&placement, report)?;
         }
         Ok(())
     }
@@ -419,9 +434,8 @@ pub(crate) fn flush(
     })?;
     for (place, ready) in ready.into_iter().enumerate() {
         if let Some(ready) = ready {
-            report.cut_baskets += 1;
-            target.place(place, ready, 0, &mut output.file)?;
-            output.hand_on()?;
+            let placement = target.place(place, ready, 0, &mut output.file)?;
+            output.placed(&placement, report)?;
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What is in the inputs, before anything is written.
 
+use super::chosen::Chosen;
 use super::input::InputTree;
 use super::inputs::Inputs;
 use super::options::{Drift, RepackOptions};
@@ -8,6 +9,9 @@ use crate::{File, Interrupt, KeyEntry};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::Descriptions;
 use std::collections::{HashMap, HashSet};
+use std::fmt::{Result as Written, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 /// What is to be written.
 #[derive(Debug, Default)]
@@ -24,20 +28,35 @@ pub(crate) struct Survey {
     of_path: HashMap<String, Vec<usize>>,
     pub(crate) trees: Vec<SurveyedTree>,
     pub(crate) descriptions: Descriptions,
+    /// Which files the inputs are, and in which state.
+    identities: DefaultHasher,
+    /// True if baskets lie in other files.
+    elsewhere: bool,
 }
 
 /// A tree that is to be written.
 #[derive(Debug)]
 pub(crate) struct SurveyedTree {
     pub(crate) path: String,
-    /// The inputs that have it, with the cycle of their newest one.
-    pub(crate) inputs: Vec<(usize, u16)>,
+    /// The inputs that have it.
+    pub(crate) inputs: Vec<TreeInput>,
     /// Branches of the first that are written, by their places.
     pub(crate) wanted: Vec<bool>,
     /// True if baskets are cut anew.
     pub(crate) cut: bool,
     /// That of the first input which has it.
     pub(crate) first: Option<InputTree>,
+}
+
+/// An input that has a tree.
+#[derive(Debug)]
+pub(crate) struct TreeInput {
+    pub(crate) index: usize,
+    /// Of those that were given and have the tree, which one it is or is a part of, and its first entry in that.
+    given: (usize, u64),
+    /// The cycle of the newest one.
+    pub(crate) cycle: u16,
+    entries: u64,
 }
 
 impl Survey {
@@ -48,14 +67,18 @@ impl Survey {
         interrupt: Interrupt<'_>,
     ) -> Result<Survey> {
         let mut survey = Survey::default();
-        for index in 0..inputs.len() {
+        let mut index = 0;
+        while index < inputs.len() {
             inputs.ahead(index);
-            let file = inputs.get(index, interrupt)?;
+            let file = inputs.meet(index, interrupt)?;
+            let identity = file.0.fetcher.source().identity();
+            write!(Hashed(&mut survey.identities), "{identity:?} {:?}", file.header()).ok();
             let process_ids = survey.add(index, &file, options, interrupt)?;
             survey.add_process_ids(index, process_ids).map_err(|error| error.url(file.url()))?;
             for tree in &mut survey.trees {
-                tree.join(index, &file, options, notes, interrupt)?;
+                survey.elsewhere |= tree.join(index, inputs, &file, options, notes, interrupt)?;
             }
+            index += 1;
         }
         let missing = |path: &String| !survey.trees.iter().any(|tree| tree.path == *path);
         let chosen = options.choices.iter().map(|choice| &choice.tree);
@@ -72,6 +95,18 @@ impl Survey {
         Ok(survey)
     }
 
+    /// A number for all that decides what the file becomes; none if that is not known.
+    pub(crate) fn job(&self, name: &str, options: &RepackOptions) -> Option<u64> {
+        let RepackOptions {
+            compression, basket_size, cluster, trees, only_trees, choices, drift, sets, ..
+        } = options;
+        let asked = (compression, basket_size, cluster, trees, only_trees, choices, drift, sets);
+        let mut hasher = self.identities.clone();
+        (env!("CARGO_PKG_VERSION"), name).hash(&mut hasher);
+        write!(Hashed(&mut hasher), "{asked:?}").ok()?;
+        (!self.elsewhere).then(|| hasher.finish())
+    }
+
     fn add(
         &mut self,
         index: usize,
@@ -80,9 +115,8 @@ impl Survey {
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<KeyEntry>> {
         let streamers = file.streamers(options.step(), interrupt)?;
-        let record = file.0.parse(options.step(), interrupt, |tfile, known| tfile.streamers_record(known))?;
-        if let Some(record) = record {
-            self.descriptions.add_record(&record, file.header().version)?;
+        for (record, version) in file.descriptions(options.step(), interrupt)? {
+            self.descriptions.add_record(&record, version)?;
         }
         let (mut seen, mut process_ids) = (HashSet::new(), Vec::new());
         for entry in file.keys(options.step(), interrupt)? {
@@ -140,16 +174,15 @@ impl Survey {
             // Of the cycles of one tree, the highest is that which was written last.
             Some(tree) if !seen.insert(entry.path.clone()) => {
                 if let Some(last) = tree.inputs.last_mut() {
-                    last.1 = last.1.max(cycle);
+                    last.cycle = last.cycle.max(cycle);
                 }
             }
-            Some(tree) => tree.inputs.push((index, cycle)),
+            Some(tree) => tree.inputs.push(TreeInput::new(index, cycle)),
             None => {
                 seen.insert(entry.path.clone());
-                let inputs = vec![(index, cycle)];
                 self.trees.push(SurveyedTree {
                     path: entry.path,
-                    inputs,
+                    inputs: vec![TreeInput::new(index, cycle)],
                     wanted: Vec::new(),
                     cut: false,
                     first: None,
@@ -177,18 +210,50 @@ impl Survey {
     }
 }
 
+impl TreeInput {
+    fn new(index: usize, cycle: u16) -> TreeInput {
+        TreeInput { index, given: (0, 0), cycle, entries: 0 }
+    }
+}
+
 impl SurveyedTree {
-    /// Finds out which branches are written, from the first input; of another, that its tree can be joined.
+    /// The entries of its input at a place that are written, of those that were chosen.
+    pub(crate) fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> Chosen {
+        let Some(input) = self.inputs.get(place) else { return Chosen::new(None, 0) };
+        let (given, first) = input.given;
+        let ranges = ranges.and_then(|given_ranges| given_ranges.get(given)).map(|ranges| {
+            let own = ranges.iter().filter(|range| range.end > first);
+            let own = own.map(|range| range.start.saturating_sub(first)..range.end - first);
+            own.take_while(|range| range.start < input.entries).collect::<Vec<_>>()
+        });
+        Chosen::new(ranges.as_deref(), input.entries)
+    }
+
+    /// Finds out which branches are written, from the first input; of another, that its tree can be joined. True if
+    /// some of its baskets lie in other files.
     fn join(
         &mut self,
         index: usize,
+        inputs: &Inputs<'_>,
         file: &File,
         options: &RepackOptions,
         notes: &mut Vec<String>,
         interrupt: Interrupt<'_>,
-    ) -> Result<()> {
-        let Some(&(_, cycle)) = self.inputs.last().filter(|(last, _)| *last == index) else { return Ok(()) };
-        let tree = InputTree::open(file, &self.path, cycle, options.step(), interrupt)?;
+    ) -> Result<bool> {
+        let Some((last, before)) = self.inputs.split_last_mut().filter(|(last, _)| last.index == index)
+        else {
+            return Ok(false);
+        };
+        let tree = InputTree::open(file, &self.path, last.cycle, options.step(), interrupt)?;
+        let elsewhere = tree.outline.branches.iter().any(|branch| !branch.file_name.is_empty());
+        last.entries = tree.meta.entries;
+        last.given = match before.last() {
+            None => (0, 0),
+            Some(before) if inputs.given(before.index) == inputs.given(index) => {
+                (before.given.0, before.given.1 + before.entries)
+            }
+            Some(before) => (before.given.0 + 1, 0),
+        };
         let Some(first) = self.first.take() else {
             let choice = options.choices.iter().find(|choice| choice.tree == self.path);
             let scattered = choice.and_then(|choice| choice.entries.as_ref());
@@ -196,11 +261,11 @@ impl SurveyedTree {
             self.cut = options.basket_size.is_some() || options.cluster.is_some() || scattered;
             self.wanted = wanted(&tree, choice.and_then(|choice| choice.branches.as_deref()))?;
             self.first = Some(tree);
-            return Ok(());
+            return Ok(elsewhere);
         };
         let compared = self.compare(&first, &tree, options.drift, notes);
         self.first = Some(first);
-        compared
+        compared.map(|()| elsewhere)
     }
 
     /// Leaves out what differs in another tree, or refuses it.
@@ -307,4 +372,14 @@ fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
         }
     }
     Ok(wanted)
+}
+
+/// Hashes what is written to it.
+struct Hashed<'a>(&'a mut DefaultHasher);
+
+impl Write for Hashed<'_> {
+    fn write_str(&mut self, text: &str) -> Written {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
 }

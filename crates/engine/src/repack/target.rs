@@ -4,6 +4,7 @@ use super::baskets::{Body, Borders, Branchwise, Ready};
 use super::chosen::Chosen;
 use super::input::InputTree;
 use super::options::RepackOptions;
+use super::progress::{How, Placement, Progress};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
@@ -51,6 +52,8 @@ pub(crate) struct TargetBranch {
     /// One past the last entry whose basket was placed, and what it is to be after this input.
     next_entry: u64,
     end: u64,
+    /// One past the last entry whose basket an earlier run placed.
+    pub(crate) placed: u64,
     total_bytes: u64,
     zip_bytes: u64,
     baskets: Vec<(u64, u64, u32)>,
@@ -91,6 +94,13 @@ impl Target {
             sizes: Vec::new(),
             complete: false,
             inputs: 0,
+        }
+    }
+
+    /// Learns which of its entries an earlier run placed.
+    pub(crate) fn go_on(&mut self, tree: usize, progress: &Progress) {
+        for (place, branch) in self.branches.iter_mut().enumerate() {
+            branch.iter_mut().for_each(|branch| branch.placed = progress.placed(tree, place));
         }
     }
 
@@ -167,7 +177,7 @@ impl Target {
         ready: Ready,
         pid_shift: u16,
         file: &mut FileWriter,
-    ) -> Result<()> {
+    ) -> Result<Placement> {
         let Some(Some(branch)) = self.branches.get_mut(place) else {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
@@ -178,14 +188,35 @@ impl Target {
             )));
         }
         let (payload, object_len) = (ready.payload, ready.object_len);
-        let placed = match &ready.body {
-            Body::Copied(key, _) => file.copied(self.directory, key, payload, pid_shift)?,
-            Body::Made(fields) => file.unlisted(self.directory, &branch.key, fields, payload, object_len)?,
+        let (placed, how) = match &ready.body {
+            Body::Copied(key, true) => (file.copied(self.directory, key, payload, pid_shift)?, How::Copied),
+            Body::Copied(key, false) => {
+                (file.copied(self.directory, key, payload, pid_shift)?, How::Recompressed)
+            }
+            Body::Made(fields) => {
+                (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, How::Cut)
+            }
         };
-        branch.next_entry += ready.entries;
-        branch.total_bytes += u64::from(placed.key_len) + object_len as u64;
-        branch.zip_bytes += u64::from(placed.bytes);
-        branch.baskets.push((ready.first_entry, placed.offset, placed.bytes));
+        let placement = Placement {
+            branch: place,
+            end: branch.next_entry + ready.entries,
+            bytes: placed.bytes,
+            total: u64::from(placed.key_len) + object_len as u64,
+            how,
+        };
+        self.placed(&placement, placed.offset)?;
+        Ok(placement)
+    }
+
+    /// Notes where a basket was placed.
+    pub(crate) fn placed(&mut self, placement: &Placement, offset: u64) -> Result<()> {
+        let Some(Some(branch)) = self.branches.get_mut(placement.branch) else {
+            return Err(Error::corrupt("a basket belongs to no branch"));
+        };
+        branch.baskets.push((branch.next_entry, offset, placement.bytes));
+        branch.next_entry = placement.end;
+        branch.total_bytes += placement.total;
+        branch.zip_bytes += u64::from(placement.bytes);
         Ok(())
     }
 
@@ -239,6 +270,7 @@ impl TargetBranch {
             first_entry: 0,
             next_entry: 0,
             end: 0,
+            placed: 0,
             total_bytes: 0,
             zip_bytes: 0,
             baskets: Vec::new(),
@@ -254,7 +286,10 @@ impl TargetBranch {
         let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
         let fresh = self.baskets.is_empty() && self.cutting.is_none();
         if fresh && self.first_entry == reached {
-            (self.first_entry, self.next_entry) = (first, first);
+            // A branch without entries here begins where it has some.
+            if first < end {
+                (self.first_entry, self.next_entry) = (first, first);
+            }
         } else if first != reached && first < end {
             return Err(Error::unsupported(format!(
                 "the branch has its entry {first} where {reached} comes next: some input has fewer entries of it"
@@ -268,8 +303,8 @@ impl TargetBranch {
             }
             self.next_entry = end;
         } else if cut && self.cutting.is_none() && first < end {
-            self.cutting =
-                Some(Branchwise { cutter: self.cutter(self.basket_size), base: first, next: first });
+            let base = first.max(self.placed);
+            self.cutting = Some(Branchwise { cutter: self.cutter(self.basket_size), base, next: first });
         }
         Ok(())
     }

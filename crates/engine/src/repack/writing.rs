@@ -1,6 +1,9 @@
 //! The file that is written.
 
-use sapwood_core::Result;
+use super::options::RepackReport;
+use super::progress::{How, Placement, Progress, Stage};
+use super::target::Target;
+use sapwood_core::{Error, Result};
 use sapwood_source::sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
@@ -9,16 +12,55 @@ use sapwood_tfile::write::{DirectoryId, FileWriter};
 pub(crate) struct Output {
     pub(crate) file: FileWriter,
     sink: Box<dyn Sink>,
+    pub(crate) progress: Progress,
 }
 
 impl Output {
+    /// A file that is begun anew.
     pub(crate) fn new(file: FileWriter, sink: Box<dyn Sink>) -> Output {
-        Output { file, sink }
+        Output::going_on(file, sink, Progress::none())
+    }
+
+    /// A file of which an earlier run may have written a part.
+    pub(crate) fn going_on(file: FileWriter, sink: Box<dyn Sink>, progress: Progress) -> Output {
+        Output { file, sink, progress }
     }
 
     /// Gives the sink what is to be written.
     pub(crate) fn hand_on(&mut self) -> Result<()> {
         self.file.take().into_iter().try_for_each(|piece| self.sink.write(piece))
+    }
+
+    /// Hands a basket on that was placed.
+    pub(crate) fn placed(&mut self, placement: &Placement, report: &mut RepackReport) -> Result<()> {
+        self.hand_on()?;
+        self.progress.add(placement, self.file.end());
+        report.count(placement.how);
+        Ok(())
+    }
+
+    /// Begins with a stage of a tree: what an earlier run placed in it is there.
+    pub(crate) fn stage(
+        &mut self,
+        stage: Stage,
+        target: &mut Target,
+        report: &mut RepackReport,
+    ) -> Result<()> {
+        for placement in self.progress.stage(stage, self.file.end())? {
+            target.placed(&placement, self.file.pass(placement.bytes))?;
+            report.count(placement.how);
+        }
+        Ok(())
+    }
+
+    /// Keeps what there is for a later run, from time to time.
+    pub(crate) fn keep(&mut self) {
+        self.progress.keep(&mut *self.sink);
+    }
+
+    /// Gives the file up; what was done may be of use to a later run.
+    pub(crate) fn leave(self, error: Error) -> Error {
+        self.progress.leave(self.sink, error)
     }
 
     /// The directory of a path, made with this title if it is not there.
@@ -36,13 +78,26 @@ impl Output {
     }
 
     /// Ends the file and puts it in its place; the number of its bytes.
-    pub(crate) fn commit(mut self) -> Result<u64> {
-        let mut bytes = self.file.end();
-        for piece in self.file.finish()? {
+    pub(crate) fn commit(self) -> Result<u64> {
+        let Output { file, mut sink, progress } = self;
+        let mut bytes = file.end();
+        for piece in file.finish()? {
             bytes = bytes.max(piece.end());
-            self.sink.write(piece)?;
+            if let Err(error) = sink.write(piece) {
+                return Err(progress.leave(sink, error));
+            }
         }
-        self.sink.commit()?;
+        sink.commit()?;
         Ok(bytes)
+    }
+}
+
+impl RepackReport {
+    fn count(&mut self, how: How) {
+        match how {
+            How::Copied => self.copied_baskets += 1,
+            How::Recompressed => self.recompressed_baskets += 1,
+            How::Cut => self.cut_baskets += 1,
+        }
     }
 }

@@ -7,6 +7,7 @@ mod counted;
 mod damage;
 mod datasets;
 mod entries;
+mod going_on;
 mod inputs;
 mod lazy;
 mod members;
