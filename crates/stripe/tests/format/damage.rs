@@ -37,12 +37,12 @@ fn read_list(section: &[u8]) -> Result<(), Error> {
     let list = StripeList::decode(section, 3, 2500)?;
     assert_eq!(list.stripes().count(), list.len());
     for branch in 0..3 {
-        assert_eq!(list.branch(branch).count(), list.len());
+        assert_eq!(list.branch(branch).map(|basket| basket.entries).sum::<u64>(), 2500);
         (0..list.len()).for_each(|stripe| {
             assert!(list.statistics(branch, stripe).is_none_or(|s| s.count >= s.nans || s.extremes.is_none()))
         });
     }
-    assert!(list.find(2499).is_some() && list.find(2500).is_none());
+    assert!(list.within(2499..2500).count() > 0 && list.within(2500..u64::MAX).count() == 0);
     Ok(())
 }
 
@@ -172,24 +172,45 @@ fn nonsense_under_right_checksums_is_told_or_harmless() {
 /// Numbers of a list's header, in their places, as somebody may claim them.
 #[test]
 fn claims_of_a_list_take_no_memory() {
-    let (object, place) = samples::list_object();
-    let good = &object[place.offset as usize..(place.offset + place.len) as usize];
-    // Entries, stripes, branches, objects, bytes here, bytes packed, bytes.
-    for (at, len) in [(8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4)] {
-        for claim in [u64::MAX, u64::MAX / 16, 1 << 31, 1 << 20] {
-            let mut bad = good.to_vec();
-            bad[at..at + len].copy_from_slice(&claim.to_le_bytes()[..len]);
-            allocation::largest();
-            assert_damage(read_list(&bad), &format!("{claim} at {at}"));
-            assert!(allocation::largest() < MEMORY, "{claim} at {at}");
+    // Bytes packed, bytes: behind the number of baskets, where there is one.
+    for (list, behind) in [
+        (samples::list(), [(36, 4), (40, 4)].as_slice()),
+        (samples::list_of_branches(), &[(36, 8), (44, 4), (48, 4)]),
+    ] {
+        let good = list.encode().unwrap();
+        read_list(&good).unwrap();
+        // Features, entries, stripes, branches, objects, bytes here.
+        for (at, len) in [(6, 2), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4)].iter().chain(behind).copied() {
+            for claim in [u64::MAX, u64::MAX / 16, 1 << 31 | 2, 1 << 20 | 4] {
+                let mut bad = good.clone();
+                bad[at..at + len].copy_from_slice(&claim.to_le_bytes()[..len]);
+                allocation::largest();
+                assert_damage(read_list(&bad), &format!("{claim} at {at}"));
+                assert!(allocation::largest() < MEMORY, "{claim} at {at}");
+            }
         }
+        // A caller that has no idea, either.
+        let mut bad = good.clone();
+        bad[8..24].copy_from_slice(&[0xff; 16]);
+        let error = StripeList::decode(&bad, 3, u64::MAX).unwrap_err();
+        assert!(allocation::largest() < MEMORY);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
-    // A caller that has no idea, either.
-    let mut bad = good.to_vec();
-    bad[8..24].copy_from_slice(&[0xff; 16]);
-    let error = StripeList::decode(&bad, 3, u64::MAX).unwrap_err();
-    assert!(allocation::largest() < MEMORY);
-    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn changed_bytes_of_a_list_of_some_branches_are_told_or_harmless() {
+    let good = samples::list_of_branches().encode().unwrap();
+    for place in 0..good.len() {
+        for change in [1, 0x80, 0xff] {
+            let mut changed = good.clone();
+            changed[place] ^= change;
+            if let Err(error) = read_list(&changed) {
+                assert_damage(Err(error), &format!("changed at {place}"));
+            }
+        }
+        assert_damage(read_list(&good[..place]), &format!("cut to {place}"));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use sapwood_stripe::{
     Schema, Segment, Snapshot, Statistics, StripeList,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub(crate) fn id(name: &str) -> Id {
     format!("0000{name:0>16}").parse().unwrap()
@@ -36,6 +37,23 @@ pub(crate) fn list() -> StripeList {
     for stripe in 0..2 {
         let object = ObjectName { base: stripe as u32, id: id(&format!("a{stripe}")) };
         list.push(object, &group(stripe).1[0], &statistics(stripe)).unwrap();
+    }
+    list.push_inline(500, &records("Muon", 3, 2), &[]).unwrap();
+    list
+}
+
+/// The same, with the first branch of the first 2,000 entries in an object of its own.
+pub(crate) fn list_of_branches() -> StripeList {
+    let (mut list, statistics) = (StripeList::new(3), statistics(1));
+    let object = |name| ObjectName { base: 0, id: id(name) };
+    let placed = |branches: Range<usize>, entries| {
+        let mut builder = ObjectBuilder::default();
+        builder.add("Muon", 0, entries, records("Muon", 3, 0)[branches].to_vec()).unwrap();
+        builder.finish().unwrap().1.remove(0)
+    };
+    list.push_some(0..1, object("e0"), &placed(0..1, 2000), &statistics[..1]).unwrap();
+    for part in ["e1", "e2"] {
+        list.push_some(1..3, object(part), &placed(1..3, 1000), &statistics[1..]).unwrap();
     }
     list.push_inline(500, &records("Muon", 3, 2), &[]).unwrap();
     list
