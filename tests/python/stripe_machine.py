@@ -267,18 +267,22 @@ class Machine:
         operation.work(self.home.open(), 1)
         self._is_done(operation, self.see(operation))
 
-    def fail(self, operation: Operation, fail: Callable[[FaultyDatabase], None]) -> None:
-        """Does it while the database fails; what was cut off is taken up, or left."""
+    def fail(self, operation: Operation, call: int, *, after: bool, ever: bool) -> None:
+        """Does it while a call of the database fails, or all from one on."""
         database = FaultyDatabase(self.home.database, self.home.name)
-        fail(database)
-        self.story.append(f"{operation.words} with {database}")
+        database.fail(call, after=after, ever=ever)
+        self.through(database.log, operation, str(database))
+
+    def through(self, log: Any, operation: Operation, words: str) -> None:
+        """Does it with a log that may fail; what was cut off is taken up, or left."""
+        self.story.append(f"{operation.words} with {words}")
         error = None
         try:
-            operation.work(self.home.open(database.log), 1)
+            operation.work(self.home.open(log), 1)
         except errors.SapwoodError as raised:
             error = raised
         finally:
-            database.log.close()
+            log.close()
         seen = self.see(operation)
         if error is None:
             self._is_done(operation, seen)
@@ -388,8 +392,8 @@ class Machine:
         if way == 0:
             self.kill(operation, self.lottery.randrange(1, 12))
         elif way == 1 and self.home.database:
-            call, after, ever = self.lottery.randrange(30), self.lottery.random() < 0.5, self.lottery.random()
-            self.fail(operation, lambda database: database.fail(call, after=after, ever=ever < 0.5))
+            after, ever = self.lottery.random() < 0.5, self.lottery.random() < 0.5
+            self.fail(operation, self.lottery.randrange(30), after=after, ever=ever)
         else:
             self.do(operation)
         self.check()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ import sapwood
 from sapwood import errors, stripe
 
 sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import s3_server
 import stripe_faults_work as work
 
 ak = pytest.importorskip("awkward")
@@ -30,7 +34,13 @@ TYPED = (
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Versions of 50 and 100 events; then other jets; then no met, and a tag."""
     folder = tmp_path_factory.mktemp("damage")
-    dataset = stripe.create(folder / "ttbar", work.write(folder, 0), batch=20, stripe_size="1 kB")
+    history(folder / "ttbar", folder)
+    return folder / "ttbar"
+
+
+def history(place: Path, folder: Path, log: Any = None) -> None:
+    """Makes it."""
+    dataset = stripe.create(place, work.write(folder, 0), batch=20, stripe_size="1 kB", log=log)
     dataset.append(work.write(folder, 1), batch=20, stripe_size="1 kB")
     with sapwood.recreate(folder / "jets.root") as file:
         columns = work.columns(work.events_of([0, 1])[::-1])
@@ -38,7 +48,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dataset.add(f"{folder}/jets.root:Events", "Jet", batch=20)
     dataset.drop("met")
     dataset.tag("golden")
-    return folder / "ttbar"
 
 
 def flip(content: bytes, lottery: random.Random) -> bytes:
@@ -79,9 +88,9 @@ def put(path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
 
 
-def exact(place: Path, version: int | str | None) -> None:
+def exact(place: Path | str, version: int | str | None, log: Any = None) -> None:
     """What a version has is as it was written."""
-    tree = stripe.open(place).tree(version)
+    tree = stripe.open(place, log=log, deadline=60).tree(version)
     arrays = tree.arrays()
     events = np.arange(50 if version == 2 else 100)
     expected = work.columns(events)
@@ -118,6 +127,73 @@ def test_what_is_damaged_is_exact_or_a_typed_error(
             put(path, content)
         exact(place, "golden")
     assert refused > 20
+
+
+@pytest.mark.skipif(s3_server.missing() is not None, reason="no S3 server")
+def test_what_is_damaged_in_a_bucket_is_exact_or_a_typed_error(
+    whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lottery, refused = random.Random(10), 0
+    with s3_server.s3_server() as server:
+        for name, value in server.variables.items():
+            monkeypatch.setenv(name, value)
+        place = Path(server.command[-1], server.bucket, "ttbar")
+        shutil.copytree(whole, place)
+        paths = sorted(path for path in place.rglob("*") if path.is_file())
+        for number, path in enumerate(paths):
+            key, content = str(path.relative_to(place)), path.read_bytes()
+            for damage in DAMAGES[number % 3 :: 3]:
+                put(path, damage(content, lottery))
+                for version in (3, None):
+                    try:
+                        exact("s3://data/ttbar", version)
+                    except TYPED as error:
+                        refused += 1
+                        said = f"{error} {error.url}"
+                        assert key != "hint" and "s3://data/ttbar" in said, f"{key}: {said}"
+            put(path, content)
+        exact("s3://data/ttbar", "golden")
+    assert refused > len(paths) // 2
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_what_is_damaged_in_a_log_in_a_database_is_exact_or_a_typed_error(
+    database: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    from sapwood.catalog import DatabaseLog, _schema
+
+    with contextlib.ExitStack() as stack:
+        url = str(tmp_path / "log.sqlite")
+        if database == "postgresql":
+            url = stack.enter_context(request.getfixturevalue("postgres").database())
+        place, table = tmp_path / "ttbar", _schema.commits
+        log = stack.enter_context(DatabaseLog(url, "damage"))
+        history(place, tmp_path, log)
+        lottery, refused = random.Random(11), 0
+        for number in range(1, 6):
+            content = log.read(number)
+            assert content is not None
+            row = (table.c.dataset == log.dataset) & (table.c.number == number)
+            for damage in DAMAGES:
+                damaged = damage(content, lottery)
+                with log._database.writing() as connection:
+                    if damaged is None:
+                        connection.execute(sqlalchemy.delete(table).where(row))
+                    else:
+                        connection.execute(sqlalchemy.update(table).where(row).values(entry=damaged))
+                for version in (2, 3, 4, "golden", None):
+                    try:
+                        exact(place, version, log)
+                    except TYPED as error:
+                        refused += 1
+                        assert error.url in (log.url, str(place)), error
+                with log._database.writing() as connection:
+                    connection.execute(sqlalchemy.delete(table).where(row))
+                assert log.create(number, content)
+        for version in (2, 3, 4, "golden", None):
+            exact(place, version, log)
+        assert refused > 30
 
 
 def test_an_error_names_product_events_and_object(whole: Path, tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import http.server
-import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,8 +22,6 @@ import s3_server
 import stripe_faults_work as work
 
 pytest.importorskip("awkward")
-REPOSITORY = Path(__file__).resolve().parents[2]
-TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
 RADOSGW = "SAPWOOD_RADOSGW" in os.environ and radosgw_server.missing() is None
 
 
@@ -185,19 +181,7 @@ class TestTwoGateways:
         work.check(place, [0, *jobs])
 
 
-@contextlib.contextmanager
-def proxy(server: s3_server.Server, *options: str) -> Iterator[str]:
-    """A link to a server that does what it should not; its address."""
-    command = [str(TESTKIT), "proxy", "--server", server.address, *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin and process.stdout
-        try:
-            yield json.loads(process.stdout.readline())["address"]
-        finally:
-            process.stdin.close()
-
-
-@pytest.mark.skipif(not TESTKIT.exists(), reason=f"no {TESTKIT}")
+@pytest.mark.skipif(not work.TESTKIT.exists(), reason=f"no {work.TESTKIT}")
 class TestCutAnswers:
     """Connections end after so many bytes to the client, in the midst of headers and of bodies."""
 
@@ -208,7 +192,7 @@ class TestCutAnswers:
         place = "s3://data/sets/ttbar"
         stripe.create(place, work.write(tmp_path, 0), batch=20)
         made = [0]
-        with proxy(gateways[0], "--close-after", str(limit)) as address:
+        with work.proxy(gateways[0].address, "--close-after", str(limit)) as address:
             monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
             for job in (1, 2):
                 try:

@@ -9,7 +9,6 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ pytest.importorskip("awkward")
 sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import s3_server
-from stripe_database_faults import FaultyDatabase
+import stripe_faults_work as work
 from stripe_machine import Home, Machine
 
 STEPS = 15
@@ -76,8 +75,23 @@ def test_every_call_of_the_database_may_fail(machine: Machine) -> None:
         for call in range(len(calls)) if EVERYTHING else [decisive]:
             for after, ever in ((False, False), (True, False), (True, True))[0 if EVERYTHING else 1 :]:
                 twin = machine.twin(next(numbers))
-                twin.fail(make(twin), partial(FaultyDatabase.fail, call=call, after=after, ever=ever))
+                twin.fail(make(twin), call, after=after, ever=ever)
                 twin.check()
+
+
+@pytest.mark.skipif(not work.TESTKIT.exists(), reason=f"no {work.TESTKIT}")
+@pytest.mark.parametrize("home", ["postgresql"], indirect=True)
+def test_connections_to_the_database_may_end_in_the_midst_of_answers(machine: Machine) -> None:
+    from sapwood.catalog import DatabaseLog
+
+    server = machine.home.database.rpartition("@")[2].partition("/")[0]
+    for number, limit in enumerate(range(300, 6000, 30 if EVERYTHING else 900)):
+        with work.proxy(server, "--close-after", str(limit)) as address:
+            twin = machine.twin(number)
+            operation = twin.lottery.choice(Machine.OPERATIONS)(twin)
+            log = DatabaseLog(twin.home.database.replace(server, address), twin.home.name)
+            twin.through(log, operation, f"answers of {limit} bytes")
+            twin.check()
 
 
 # With the log in a database, all of this is done by the machine, too, by lot.
