@@ -33,7 +33,6 @@ from xml.etree import ElementTree
 from xrootd_server import free_port
 
 READY_SECONDS = 60.0
-STOP_SECONDS = 5.0
 REGION = "us-east-1"
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -106,15 +105,8 @@ class Server:
             self.process.wait()
 
     def stop(self) -> None:
-        """Ends the server."""
-        if self.process is None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        """Ends the server. Asked to end, it would wait for clients to close connections that they keep."""
+        self.kill()
 
     @property
     def runs(self) -> bool:

@@ -1,4 +1,9 @@
-"""Compares trees of two files by ROOT, and prints JSON: run by a Python that has ROOT, see `root_peer.py`.
+"""Compares trees of two files by ROOT: run by a Python that has ROOT, see `root_peer.py`.
+
+It answers lines of JSON, with one for each two files; `times` is how often the other one has the entries:
+
+    [file, other file, [tree, …], times]
+    {tree: {"branches": …, "entries": …, "bytes": …, "read": …, "differences": […]}, …}
 
 All branches, entry by entry: the bytes that ROOT finds in their baskets once these are decompressed; where
 their classes are known, also how many `TTree::GetEntry` reads. Other classes need no dictionary.
@@ -7,11 +12,15 @@ their classes are known, also how many `TTree::GetEntry` reads. Other classes ne
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 import ROOT
 
+SECONDS = 120
+
 CODE = r"""
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <sstream>
@@ -55,7 +64,29 @@ private:
    int fNumber = -1;
 };
 
-void Compare(TObjArray *one, TObjArray *other, Long64_t entries, Result &result)
+// Whether it has baskets, in the file or in the record of the tree.
+bool Filled(TBranch *branch)
+{
+   auto held = (TBasket *)branch->GetListOfBaskets()->First();
+   return branch->GetTotBytes() > 0 || (held && held->GetNevBuf() > 0);
+}
+
+bool Same(Entries first, Entries &second, Long64_t entries, Long64_t behind, const std::string &name,
+          Result &result)
+{
+   for (Long64_t entry = 0; entry < entries; ++entry) {
+      auto left = first.Get(entry), right = second.Get(behind + entry);
+      if (!left.first || !right.first || left.second != right.second ||
+          std::memcmp(left.first, right.first, left.second)) {
+         result.differences.push_back(name + ", entry " + std::to_string(behind + entry));
+         return false;
+      }
+      result.bytes += left.second;
+   }
+   return true;
+}
+
+void Compare(TObjArray *one, TObjArray *other, Long64_t entries, int times, Result &result)
 {
    if (one->GetEntriesFast() != other->GetEntriesFast()) {
       result.differences.push_back("another number of branches");
@@ -63,11 +94,13 @@ void Compare(TObjArray *one, TObjArray *other, Long64_t entries, Result &result)
    }
    for (int i = 0; i < one->GetEntriesFast(); ++i) {
       auto mine = (TBranch *)one->UncheckedAt(i);
-      auto theirs = (TBranch *)other->FindObject(mine->GetName());
+      auto theirs = (TBranch *)other->UncheckedAt(i);
       std::string name = mine->GetFullName().Data();
+      if (std::strcmp(mine->GetName(), theirs->GetName()))
+         theirs = (TBranch *)other->FindObject(mine->GetName());
       if (!theirs || std::strcmp(mine->GetTitle(), theirs->GetTitle()) ||
           std::strcmp(mine->GetClassName(), theirs->GetClassName()) ||
-          mine->GetEntries() != theirs->GetEntries()) {
+          times * std::min(mine->GetEntries(), entries) != std::min(theirs->GetEntries(), times * entries)) {
          result.differences.push_back(name + " is missing, or another");
          continue;
       }
@@ -76,33 +109,25 @@ void Compare(TObjArray *one, TObjArray *other, Long64_t entries, Result &result)
          auto described = TClass::GetClass(mine->GetClassName());
          result.known = result.known && described && described->HasInterpreterInfo();
       }
-      const bool filled = mine->GetTotBytes() > 0;
-      if (filled != (theirs->GetTotBytes() > 0)) result.differences.push_back(name + ": bytes");
-      Entries first(mine), second(theirs);
-      for (Long64_t entry = 0; filled && entry < entries; ++entry) {
-         auto left = first.Get(entry), right = second.Get(entry);
-         if (!left.first || !right.first || left.second != right.second ||
-             std::memcmp(left.first, right.first, left.second)) {
-            result.differences.push_back(name + ", entry " + std::to_string(entry));
-            break;
-         }
-         result.bytes += left.second;
+      const bool filled = Filled(mine);
+      if (filled != Filled(theirs)) result.differences.push_back(name + ": bytes");
+      Entries second(theirs);
+      for (int time = 0; filled && time < times; ++time) {
+         if (!Same(Entries(mine), second, entries, time * entries, name, result)) break;
       }
-      mine->DropBaskets("all");
-      theirs->DropBaskets("all");
-      Compare(mine->GetListOfBranches(), theirs->GetListOfBranches(), entries, result);
+      Compare(mine->GetListOfBranches(), theirs->GetListOfBranches(), entries, times, result);
    }
 }
 
-Result Trees(TTree *one, TTree *other)
+Result Trees(TTree *one, TTree *other, int times)
 {
    Result result;
    result.entries = one->GetEntries();
-   if (result.entries != other->GetEntries()) {
+   if (times * result.entries != other->GetEntries()) {
       result.differences.push_back("another number of entries");
       return result;
    }
-   Compare(one->GetListOfBranches(), other->GetListOfBranches(), result.entries, result);
+   Compare(one->GetListOfBranches(), other->GetListOfBranches(), result.entries, times, result);
    for (Long64_t entry = 0; result.known && entry < result.entries; ++entry) {
       const int read = one->GetEntry(entry);
       if (read <= 0 || read != other->GetEntry(entry)) {
@@ -117,15 +142,12 @@ Result Trees(TTree *one, TTree *other)
 """
 
 
-def main(path: str, other: str, *trees: str) -> None:
-    """Compares the trees of two files."""
-    ROOT.gErrorIgnoreLevel = ROOT.kError  # Classes without a dictionary are meant to be there.
-    if not ROOT.gInterpreter.Declare(CODE):
-        raise SystemExit("the comparison does not compile")
+def compare(path: str, other: str, trees: list[str], times: int = 1) -> dict[str, object]:
+    """What is found of trees of two files."""
     files = [ROOT.TFile.Open(one) for one in (path, other)]
     found = {}
     for tree in trees:
-        result = ROOT.same.Trees(*(file.Get(tree) for file in files))
+        result = ROOT.same.Trees(*(file.Get(tree) for file in files), times)
         found[tree] = {
             "branches": int(result.branches),
             "entries": int(result.entries),
@@ -133,8 +155,22 @@ def main(path: str, other: str, *trees: str) -> None:
             "read": bool(result.known),
             "differences": [str(one) for one in result.differences],
         }
-    print(json.dumps(found))
+    for file in files:
+        file.Close()
+    return found
+
+
+def main() -> None:
+    """Answers until its input ends."""
+    ROOT.gErrorIgnoreLevel = ROOT.kError  # Classes without a dictionary are meant to be there.
+    ROOT.gEnv.SetValue("Root.Stacktrace", "no")
+    if not ROOT.gInterpreter.Declare(CODE):
+        raise SystemExit("the comparison does not compile")
+    for line in sys.stdin:
+        signal.alarm(SECONDS)
+        print(json.dumps(compare(*json.loads(line))), flush=True)
+        signal.alarm(0)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

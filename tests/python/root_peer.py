@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 _SCRIPT = Path(__file__).with_name("root_values.py")
+_COMPARISON = Path(__file__).with_name("root_compare.py")
 _INSTALLED = Path(__file__).parents[2] / "build/cern-root/bin/python"
 
 
@@ -33,15 +35,52 @@ def needs_root() -> str:
     return python
 
 
+class Judge:
+    """A process of ROOT that compares files, see `root_compare.py`: another one after it has ended."""
+
+    def __init__(self, python: str) -> None:
+        self.python = python
+        self._process: subprocess.Popen[str] | None = None
+
+    def compare(self, one: Path, other: Path, trees: Sequence[str], times: int = 1) -> dict[str, Any] | None:
+        """What ROOT finds, by tree; nothing if it does not survive these files."""
+        if self._process is None:
+            command = [self.python, "-W", "ignore", str(_COMPARISON)]
+            pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, env=_environment()
+            )
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps([str(one), str(other), list(trees), times]) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            self.close()
+            return None
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+def _environment() -> dict[str, str]:
+    """The package of this checkout is not for that Python."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def read_by_root(*paths: Path) -> list[dict[str, Any]]:
     """What ROOT reads in files: objects by path, trees as lists of values by branch. It must not complain.
 
     Numbers of an entry are a list, whatever their shape.
     """
     command = [needs_root(), "-W", "ignore", str(_SCRIPT), *map(str, paths)]
-    # The package of this checkout is not for that Python.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stderr == "", done.stderr[-3000:]
     found: list[dict[str, Any]] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""One file at several places: by which names, from which servers, and when some of them fail."""
+"""One file at several places: from which servers it is read, and when some of them fail."""
 
 from __future__ import annotations
 
@@ -15,41 +15,25 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 import sapwood
 from sapwood import _core, errors
-from sapwood._replicas import Places, is_document, replicas
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path += [str(Path(__file__).parent), str(REPOSITORY / "scripts")]
 import http_fake  # noqa: E402
 import s3_server  # noqa: E402
-import xrootd_fake  # noqa: E402
 import xrootd_server  # noqa: E402
+from replica_file import ENTRIES, check, make  # noqa: E402
 
 HAS_CLIENT = any(Path(_core.__file__ or "").parent.glob("_xrdcl*.so"))
-needs_client = pytest.mark.skipif(not HAS_CLIENT, reason="root:// is not tested: no XRootD client")
 needs_xrootd = pytest.mark.skipif(
     not HAS_CLIENT or xrootd_server.missing() is not None, reason="root:// is not tested: no client or server"
 )
 needs_s3 = pytest.mark.skipif(s3_server.missing() is not None, reason="s3:// is not tested: no server")
 
-ENTRIES = 1_500_000
 NOWHERE = "http://127.0.0.1:1/x.root"
-
-
-def make(path: Path, offset: float = 0.0) -> bytes:
-    """A file that is large enough to be read from several places."""
-    uproot = pytest.importorskip("uproot")
-    with uproot.recreate(path, compression=None) as file:
-        tree = file.mktree("t", {"x": "f8", "y": "f8"})
-        for start in range(0, ENTRIES, ENTRIES // 6):
-            values = np.arange(start, start + ENTRIES // 6, dtype="f8") + offset
-            tree.extend({"x": values, "y": -values})
-    return path.read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -75,89 +59,8 @@ def web(content: bytes) -> Iterator[Web]:
         yield lambda other=None: stack.enter_context(http_fake.FakeServer(other or content))
 
 
-@pytest.fixture
-def xrootd(content: bytes) -> Iterator[Callable[..., xrootd_fake.FakeServer]]:
-    """Starts servers that speak a little of XRootD."""
-    with ExitStack() as stack:
-        yield lambda *behave: stack.enter_context(xrootd_fake.FakeServer(content, *behave))
-
-
-def check(tree: Any) -> None:
-    arrays = tree.arrays(library="np", deadline=60)
-    assert_array_equal(arrays["x"], np.arange(ENTRIES, dtype="f8"))
-    assert_array_equal(arrays["y"], -np.arange(ENTRIES, dtype="f8"))
-
-
 def missing(connection: Any, request: http_fake.Request) -> None:
     http_fake.answer("404 Not Found")(connection, request)
-
-
-# Names
-
-
-@pytest.mark.parametrize(
-    ("given", "name", "places"),
-    [
-        (["root://a//y/x.root", "https://b/x.root"], "/store/x.root", ["root://a//y/x.root", "https://b/x.root"]),
-        (["root://a//", "https://b/p/"], "/store/x.root", ["root://a//store/x.root", "https://b/p/store/x.root"]),
-        ("root://a:1/", "/store/x.root", ["root://a:1//store/x.root"]),
-        ("s3://bucket/", "x.root", ["s3://bucket/x.root"]),
-        (["root://b//"], "root://a//store/x.root?q=1", ["root://b//store/x.root"]),
-        ({"root://a//": ["root://b//", "https://c/"]}, "root://a//s/x.root", ["root://b//s/x.root", "https://c/s/x.root"]),
-        ({"root://a//": "root://b//"}, "root://other//x.root", []),
-        ({"/s": ["root://b//t"]}, "/store/x.root", []),
-        ({"/s/x.root": ["root://b//t/y.root"], "/s/": "http://c/"}, "/s/x.root", ["root://b//t/y.root", "http://c/x.root"]),
-        (lambda name: [f"http://c{name}", "http://d/"], "/s/x.root", ["http://c/s/x.root", "http://d/s/x.root"]),
-        (lambda name: None, "/s/x.root", []),
-        (["http://a/x.root", "http://b/x.root", "http://b/x.root"], "http://a/x.root", ["http://b/x.root"]),
-    ],
-)  # fmt: skip
-def test_places_follow_from_names(given: Any, name: str, places: list[str]) -> None:
-    found = replicas(given)
-    assert found is not None
-    assert found.of(name) == Places(tuple(places))
-
-
-def test_records_of_rucio_are_handed_on() -> None:
-    record = {"name": "x.root", "pfns": {"http://a/x.root": {"rse": "A"}}}
-    for given in (record, [record]):
-        found = replicas(given)
-        assert found is not None and "http://a/x.root" in found.of("x.root").documents[0]
-        assert not found.names_one_file and not found.has_secrets
-    signed = replicas({"rses": {"A": ["http://a/x.root?X-Signature=sesame"]}})
-    assert signed is not None and signed.has_secrets
-
-
-@pytest.mark.parametrize("given", [7, [7], [""], {"/a": 7}, lambda name: replicas(lambda name: [])])
-def test_what_is_no_replica_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"URL|not iterable|function"):
-        found = replicas(given)
-        assert found is not None
-        found.of("x.root")
-    with pytest.raises(errors.UsageError, match="pfns"):
-        replicas([{"name": "x.root"}])
-
-
-def test_a_friend_lies_beside_each_replica() -> None:
-    found = replicas(["root://a//s/x.root", "http://b/", "list.meta4"])
-    assert found is not None
-    assert found.beside("y.root").items == ("root://a//s/y.root", "http://b/", "list.meta4")
-
-
-def test_documents_are_known_by_their_names() -> None:
-    assert is_document("https://h/x.META4?a=b") and is_document("r.json") and is_document("a.metalink")
-    assert not is_document("https://h/x.root?a=.meta4") and not is_document("meta4")
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(errors.UsageError, match="at least 1"):
-        sapwood.open("x.root", sources=0)
-    with pytest.raises(TypeError, match="whole number"):
-        sapwood.open("x.root", sources="2")
-    with pytest.raises(errors.UsageError, match="path or URL"):
-        sapwood.open(b"root", replicas=["http://a/x.root"])
-    with pytest.raises(errors.UsageError, match="of one file"):
-        next(sapwood.iterate(["/a.root:t", "/b.root:t"], replicas=["http://a/a.root"]))
 
 
 # Places
@@ -440,102 +343,7 @@ def test_a_document_that_is_none(tmp_path: Path) -> None:
         sapwood.open(tmp_path / "x.meta4")
 
 
-# XRootD
-
-
-@needs_client
-def test_a_redirector_is_asked_for_another_server(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
-    one, other = xrootd(), xrootd()
-
-    def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
-        if number != xrootd_fake.OPEN:
-            return None
-        tried = "tried=" in head.opened[-1]
-        return xrootd_fake.redirect(*((other.port, "localhost") if tried else (one.port, "127.0.0.1")))
-
-    head = xrootd(redirect)
-    with sapwood.open(head.url) as file:
-        broken = xrootd_fake.error(3012, "broken")
-        one.behave = lambda number, before: broken if number == xrootd_fake.READV else None
-        check(file["t"])
-        assert f"localhost:{other.port}" in file.report().by_server
-    assert any("tried=127.0.0.1&triedrc=resel" in path for path in head.opened)
-
-
-@needs_client
-def test_a_server_that_fails_while_opening_is_excluded(
-    xrootd: Callable[..., xrootd_fake.FakeServer],
-) -> None:
-    bad = xrootd(lambda number, before: xrootd_fake.error(3010, "no") if number == xrootd_fake.OPEN else None)
-    good = xrootd()
-
-    def redirect(number: int, before: int) -> xrootd_fake.Answer | None:
-        if number != xrootd_fake.OPEN:
-            return None
-        tried = "tried=" in head.opened[-1]
-        return xrootd_fake.redirect(*((good.port, "localhost") if tried else (bad.port, "127.0.0.1")))
-
-    head = xrootd(redirect)
-    with sapwood.open(head.url) as file:
-        assert file["t"].num_entries == ENTRIES
-        assert file.report().by_server.keys() == {f"localhost:{good.port}"}
-    assert "tried=127.0.0.1" in head.opened[-1]
-
-
-@needs_client
-def test_what_a_redirector_does_not_find_is_not_there(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
-    head = xrootd(
-        lambda number, before: xrootd_fake.error(3011, "no") if number == xrootd_fake.OPEN else None
-    )
-    with pytest.raises(errors.FileNotFoundError):
-        sapwood.open(head.url)
-    assert len(head.opened) == 1
-
-
-@needs_client
-def test_where_a_redirector_leads_to_silence_the_servers_that_it_names_are_opened(
-    xrootd: Callable[..., xrootd_fake.FakeServer],
-) -> None:
-    silent = xrootd(lambda number, before: xrootd_fake.silence if number == xrootd_fake.OPEN else None)
-    good = xrootd()
-    head = xrootd(
-        lambda number, before: xrootd_fake.redirect(silent.port) if number == xrootd_fake.OPEN else None
-    )
-    head.located = f"Srlocalhost:{good.port}".encode()
-    with sapwood.open(head.url, deadline=20) as file:
-        assert file.report().by_server.keys() == {f"localhost:{good.port}"}
-
-
-@needs_client
-def test_a_cache_is_asked_once(xrootd: Callable[..., xrootd_fake.FakeServer]) -> None:
-    cache = xrootd()
-    cache.role = xrootd_fake.IS_SERVER | xrootd_fake.IS_PROXY
-    head = xrootd(
-        lambda number, before: (
-            xrootd_fake.redirect(cache.port, "localhost") if number == xrootd_fake.OPEN else None
-        )
-    )
-    with sapwood.open(head.url) as file:
-        check(file["t"])
-    assert len(head.opened) == 1 and xrootd_fake.LOCATE not in head.counts
-
-
-@needs_xrootd
-def test_a_redirector_of_two_servers_one_of_which_stops(content: bytes) -> None:
-    with ExitStack() as stack:
-        roots = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sapwood-"))) for _ in range(2)]
-        for root in roots:
-            root.chmod(0o755)
-            (root / "x.root").write_bytes(content)
-        head = stack.enter_context(xrootd_server.redirector(roots))
-        file = sapwood.open(f"{head.url}//x.root")
-        (first,) = {server for *_, server in file._core.trace()}
-        for server in head.servers:
-            if first is not None and first.endswith(f":{server.port}"):
-                server.kill()
-        check(file["t"])
-        used = file.report().by_server.keys()
-        assert any(name.endswith(f":{server.port}") for name in used - {first} for server in head.servers)
+# Other protocols
 
 
 @needs_xrootd

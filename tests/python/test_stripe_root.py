@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import sapwood
 from sapwood import stripe
 
 sys.path.append(str(Path(__file__).parent))
-from root_peer import needs_root
+from root_peer import Judge, needs_root
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 FILES = [
@@ -25,18 +23,15 @@ FILES = [
 ]
 
 
-def compare(one: Path, other: Path, *trees: str) -> dict[str, Any]:
-    """What ROOT finds of trees of two files."""
-    script = str(Path(__file__).with_name("root_compare.py"))
-    command = [needs_root(), "-W", "ignore", script, str(one), str(other), *trees]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """ROOT, which compares all branches."""
+    judge = Judge(needs_root())
+    yield judge
+    judge.close()
 
 
-def check(source: Path, tree: str, folder: Path) -> dict[str, Any]:
+def check(judge: Judge, source: Path, tree: str, folder: Path) -> dict[str, Any]:
     """A file goes into a dataset, and comes out again; ROOT compares all trees."""
     dataset = stripe.create(folder / "data", f"{source}:{tree}", batch=7, stripe_size="4 kB")
     dataset.export(folder / "out.root")
@@ -45,7 +40,8 @@ def check(source: Path, tree: str, folder: Path) -> dict[str, Any]:
         assert classes == out.classnames(cycle=False)
         trees = [path for path, class_name in classes.items() if class_name == "TTree"]
         entries = {path: (file[path].num_entries, len(file[path].keys())) for path in trees}
-    found = compare(source, folder / "out.root", *trees)
+    found = judge.compare(source, folder / "out.root", trees)
+    assert found is not None
     for path in trees:
         assert found[path]["differences"] == []
         assert (found[path]["entries"], found[path]["branches"]) == entries[path]
@@ -53,21 +49,23 @@ def check(source: Path, tree: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("name", "tree"), FILES)
-def test_a_file_of_root_comes_out_as_it_went_in(name: str, tree: str, tmp_path: Path) -> None:
-    assert check(DATA / name, tree, tmp_path)[tree]["bytes"] > 0
+def test_a_file_of_root_comes_out_as_it_went_in(judge: Judge, name: str, tree: str, tmp_path: Path) -> None:
+    assert check(judge, DATA / name, tree, tmp_path)[tree]["bytes"] > 0
 
 
-def test_flat_and_jagged_columns_come_out_as_they_went_in(events_file: Path, tmp_path: Path) -> None:
-    found = check(events_file, "Events", tmp_path)
+def test_flat_and_jagged_columns_come_out_as_they_went_in(
+    judge: Judge, events_file: Path, tmp_path: Path
+) -> None:
+    found = check(judge, events_file, "Events", tmp_path)
     assert found["Events"]["read"] and found["Events"]["bytes"] > 0
 
 
-def test_a_difference_is_found(events_file: Path, tmp_path: Path) -> None:
+def test_a_difference_is_found(judge: Judge, events_file: Path, tmp_path: Path) -> None:
     with sapwood.open(f"{events_file}:Events") as tree, sapwood.recreate(tmp_path / "other.root") as file:
         met = tree["met"].array(library="np").copy()
         met[500] += 1
         file["Events"] = {"met": met}
     with sapwood.open(f"{events_file}:Events") as tree, sapwood.recreate(tmp_path / "one.root") as file:
         file["Events"] = {"met": tree["met"].array(library="np")}
-    found = compare(tmp_path / "one.root", tmp_path / "other.root", "Events")
-    assert found["Events"]["differences"] == ["met, entry 500"]
+    found = judge.compare(tmp_path / "one.root", tmp_path / "other.root", ["Events"])
+    assert found is not None and found["Events"]["differences"] == ["met, entry 500"]
