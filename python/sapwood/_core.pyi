@@ -81,7 +81,7 @@ def dataset_log(
     """The entries of the log of a dataset after a number, as JSON."""
 
 class Stripes:
-    """A dataset that is written, checked and exported. Versions are ``v12``, ``latest``, or a tag."""
+    """A dataset that is written and checked. Versions are ``v12``, ``latest``, or a tag."""
 
     url: str
     def __init__(
@@ -119,9 +119,6 @@ class Stripes:
     def verify(
         self, version: str, fraction: float, seed: int
     ) -> tuple[int, int, int, list[tuple[str, str | None, tuple[int, int], str]]]: ...
-    def export(
-        self, version: str, target: Any, name: str, threads: int | None
-    ) -> tuple[int, int, list[str]]: ...
     def copy(self, other: Stripes) -> tuple[int, int, int]: ...
     def select(self, version: str, mask: str) -> list[tuple[int, int]]: ...
     def find(self, version: str, events: list[tuple[int, int, int]]) -> list[list[int]]: ...

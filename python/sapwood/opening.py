@@ -91,6 +91,18 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
         raise
 
 
+def core_input(spec: FileSpec, options: OpenOptions) -> Any:
+    """What the core is given to open by itself: a place and its options; or what is open already."""
+    where = spec.file
+    if isinstance(where, str) and not where.startswith(CATALOGUED) and options.log is None:
+        where = where if is_url(where) else os.path.expanduser(where)
+        return where, options.for_core() | options.places_of(where).for_core()
+    if not isinstance(where, str) and hasattr(where, "num_entries"):
+        return where.file._core
+    found = open_spec(FileSpec(where), options)
+    return found.file._core
+
+
 def _at_version(where: Any, version: int | str | None, as_of: datetime | float | None) -> str:
     """The path or URL of a dataset at one of its versions."""
     if not isinstance(where, str):

@@ -20,7 +20,7 @@ from .directory import TREE_CLASSES
 from .edm.metadata import metadata_branch
 from .errors import KeyInFileError, UsageError
 from .file import File
-from .opening import open_spec
+from .opening import core_input, open_spec
 from .options import OpenOptions, open_options
 from .tree import Tree
 
@@ -80,13 +80,14 @@ def repack(
     deadline: float | None = None,
     **options: Any,
 ) -> RepackReport:
-    """Writes a file anew: in another layout, with fewer branches or entries; with trees of any class.
+    """Writes a file or a dataset anew: in another layout, with fewer branches or entries; trees of any class.
 
     Entries are carried as bytes, so that no branch needs to be understood. Everything else in the file comes
     along. What is not asked for stays as it is: without options, baskets are copied as they are.
 
     Args:
-        source: a path or URL, or an open :class:`sapwood.File`. It must not be the target.
+        source: a path or URL, or an open :class:`sapwood.File`; also that of a dataset, or its open tree: a
+            ROOT file comes of it. It must not be the target.
         target: a local path, a URL of an object store, or an object with ``write`` and ``seek``. The file is
             there when it is complete.
         compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
@@ -100,7 +101,8 @@ def repack(
         follow: with ``cut`` or ``entries`` of a CMS file: write only those entries of the trees ``Runs`` and
             ``LuminosityBlocks`` that chosen entries belong to. Default: all, as sums over what was processed
             need them.
-        tree: the path of the tree that these are about. Default: the one with the most bytes.
+        tree: the path of the tree that these are about. Default: that of the dataset; of a file, the one with
+            the most bytes.
         trees: paths of the trees that are written. Default: all.
         threads: threads that work. Default: as in :func:`sapwood.open`.
         deadline: seconds that the whole may take. Default: 30 days, and an hour for each step of it.
@@ -124,6 +126,8 @@ def repack(
                     (place, None, [own]) for place, own in followed if trees is None or place in trees
                 ]
         layout = _layout(compression, basket_size, cluster_size, cluster_entries)
+        # A dataset is written as the files that it was made of are merged.
+        layout["sets"] = list(CMS_SETS)
         report = _written([file._core], target, choices, layout, trees, opened)
         chosen = any(ranges is not None for _, _, ranges in choices)
         return _told(report, file, "the source") if chosen else report
@@ -144,14 +148,14 @@ def merge(
     deadline: float | None = None,
     **options: Any,
 ) -> RepackReport:
-    """Writes several files into one: trees of the same path are joined, in the order of the files.
+    """Writes several files, or datasets, into one: trees of the same path are joined, in their order.
 
     Compression and baskets stay as they are unless something else is asked for. Histograms and profiles of
     the same path and binning are added; of other objects that are in several files, the first is
     kept, and the report says so. Few files are open at the same time.
 
     Args:
-        sources: paths or URLs, or globs of them.
+        sources: paths or URLs, or globs of them; also of datasets.
         schema: what to do where the branches of trees differ: ``"strict"`` fails and says where,
             ``"intersection"`` writes those that all have, of the same type, and notes the others.
         sets: paths of trees that describe what was processed: of files that have the same entries in one,
@@ -166,19 +170,15 @@ def merge(
     if schema not in ("strict", "intersection"):
         raise UsageError(f"schema is 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
-    names = [str(spec.file) for spec in several_files(sources, deadline, options)]
-    _refuse_same(names, target)
-    inputs = []
-    for name in names:
-        where = name if is_url(name) else os.path.expanduser(name)
-        places = opened.places_of(where)
-        inputs.append((where, opened.for_core() | places.for_core()))
+    specs = several_files(sources, deadline, options)
+    _refuse_same([str(spec.file) for spec in specs], target)
+    inputs = [core_input(spec, opened) for spec in specs]
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
     report = _written(inputs, target, [], layout, trees, opened)
-    if len(names) == 1 or "MetaData" not in report.trees:
+    if len(specs) == 1 or "MetaData" not in report.trees:
         return report
-    with _opened(names[0], opened) as first:
+    with _opened(specs[0].file, opened) as first:
         return _told(report, first, "the first file")
 
 
@@ -247,12 +247,14 @@ class _opened:
     """A context with an open file, which is closed at its end if it was opened here."""
 
     def __init__(self, source: Any, options: OpenOptions) -> None:
-        self._own = not isinstance(source, File)
-        self._file = source if isinstance(source, File) else open_spec(single_file(source), options)
-        if not isinstance(self._file, File):
-            self._file.file.close()
-            if self._file.file.dataset_tree is not None:
-                raise UsageError(f"{source!r} is a dataset: 'sapwood stripe export' makes a file of it")
+        self._own = not isinstance(source, (File, Tree))
+        found = open_spec(single_file(source), options) if self._own else source
+        if isinstance(found, Tree) and found.object_path.strip("/").partition(";")[0] == found.file.dataset_tree:
+            found = found.file
+        self._file = found
+        if not isinstance(found, File):
+            if self._own:
+                found.file.close()
             raise UsageError(
                 f"{source!r} is not a file as a whole",
                 hint="name the tree with tree=, or trees= for it alone",
@@ -281,6 +283,9 @@ def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tup
     if name is not None:
         path = name.strip("/").partition(";")[0]
         return path, file.tree_at(path)
+    main = file.dataset_tree
+    if main is not None and (trees is None or main in trees):
+        return main, file.tree_at(main)
     classes = file.classnames(recursive=True, cycle=False)
     paths = [path for path, class_name in classes.items() if class_name in TREE_CLASSES]
     found = [(path, file.tree_at(path)) for path in paths if trees is None or path in trees]

@@ -1,6 +1,6 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
-use crate::dataset::{Named, View};
+use crate::dataset::{Named, View, stored};
 use crate::elsewhere::beside;
 use crate::keys::Keys;
 use crate::opening;
@@ -9,7 +9,8 @@ use crate::{Interrupt, Object, Tree, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{
-    CountingSource, OpenOptions, Opened, Replicas, Source, Trace, TracedSource, is_document, record, redact,
+    CountingSource, MemorySource, OpenOptions, Opened, Replicas, Source, Trace, TracedSource, is_document,
+    record, redact,
 };
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -99,14 +100,14 @@ impl File {
     /// A version of a dataset, as a file with its tree.
     pub(crate) fn of_view(
         dataset: View,
-        begin: Instant,
+        trace: Trace,
         origin: (String, OpenOptions),
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
         let (deadline, counters) = (origin.1.deadline, Arc::clone(&origin.1.counters));
-        let trace = Trace::new(begin);
         let (bytes, header) = dataset.file()?;
-        let (header, size) = (header.clone(), bytes.len() as u64);
+        let size = bytes.len() as u64;
+        let header = FileHeader { compression: stored()?.number(), ..header.clone() };
         let mut known = Segments::default();
         known.insert(0, bytes.clone());
         let source = Arc::new(TracedSource::within(dataset.source(), trace.clone()));
@@ -126,6 +127,48 @@ impl File {
             origin,
             dataset,
         })))
+    }
+
+    /// How many files it is where files are written: of a dataset, one for each segment.
+    pub(crate) fn parts(&self) -> usize {
+        self.0.dataset.as_ref().map_or(1, |dataset| dataset.snapshot.segments.len().max(1))
+    }
+
+    /// One of these. What reading it costs is counted here.
+    pub(crate) fn part(&self, index: usize, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<File> {
+        match (&self.0.dataset, &self.0.origin) {
+            (Some(dataset), Some((url, options))) if self.parts() > 1 => {
+                let origin = (url.clone(), OpenOptions { deadline, ..options.clone() });
+                File::of_view(dataset.part(index), self.trace(), origin, interrupt)
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Where the records lie that its keys name, but for that of the tree of a dataset.
+    pub(crate) fn records(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<File> {
+        let beside = match &self.0.dataset {
+            Some(dataset) => dataset.beside(deadline, interrupt)?.files().next().cloned(),
+            None => None,
+        };
+        Ok(beside.unwrap_or_else(|| self.clone()))
+    }
+
+    /// The descriptions of its classes as they are stored: each record with the version of ROOT that wrote it.
+    pub(crate) fn descriptions(
+        &self,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<(Record, u32)>> {
+        let Some(dataset) = &self.0.dataset else {
+            let record = self.0.parse(deadline, interrupt, |tfile, known| tfile.streamers_record(known))?;
+            return Ok(record.into_iter().map(|record| (record, self.header().version)).collect());
+        };
+        let mut records = dataset.descriptions().map_err(|error| error.url(self.url()))?;
+        for file in dataset.beside(deadline, interrupt)?.files() {
+            records.extend(file.descriptions(deadline, &mut *interrupt)?);
+        }
+        Ok(records)
     }
 
     /// Opens what any other source holds.
@@ -149,6 +192,19 @@ impl File {
             deadline,
             interrupt,
         )
+    }
+
+    /// Opens what lies in memory. That it is read costs nothing; what becomes of it is added to `counters`.
+    pub(crate) fn in_memory(
+        source: MemorySource,
+        counters: &Arc<Counters>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<File> {
+        let (opened, begin) =
+            (Opened { source: Arc::new(source), known: Segments::default() }, Instant::now());
+        let (reached, counters) = (Reached::alone(opened, begin, Trace::new(begin)), Arc::clone(counters));
+        File::from_reached(reached, begin, counters, None, deadline, interrupt)
     }
 
     fn from_reached(
@@ -316,7 +372,7 @@ impl File {
 
     /// Of a dataset, the file with what came beside its entries at a path, and the cycle that is meant there; none if
     /// it is the tree of the dataset, or nothing.
-    fn beside(
+    pub(crate) fn beside(
         &self,
         path: &str,
         cycle: Option<u16>,

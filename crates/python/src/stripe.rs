@@ -1,16 +1,15 @@
-//! Datasets of stripes: written, changed, checked, exported.
+//! Datasets of stripes: written, changed, checked.
 
 use crate::arguments::{deadline, open_options};
 use crate::database_log::log_of;
 use crate::error::{detached, exception};
 use crate::repack::input;
-use crate::sink::ObjectSink;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sapwood::dataset::{AddOptions, Place, WriteOptions, Written};
 use sapwood::repack::Input;
-use sapwood::write::{Compression, create_sink};
-use sapwood::{Deadline, Error, Interrupt, Result};
+use sapwood::write::Compression;
+use sapwood::{Deadline, Interrupt, Result};
 use sapwood_stripe::{
     Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, Receipt, VerifyOptions,
 };
@@ -315,30 +314,6 @@ impl Stripes {
                 wrong.map(|wrong| (wrong.object, wrong.product, wrong.entries, wrong.error.to_string()));
             Ok((done.objects, done.bytes, done.skipped, wrong.collect()))
         })
-    }
-
-    /// Writes a version to a ROOT file; bytes, entries, and notes.
-    fn export(
-        &self,
-        py: Python<'_>,
-        version: &str,
-        target: &Bound<'_, PyAny>,
-        name: &str,
-        threads: Option<usize>,
-    ) -> PyResult<(u64, u64, Vec<String>)> {
-        let url: Option<String> = target.extract().ok();
-        let object = if url.is_none() { Some(ObjectSink::new(target, name)) } else { None };
-        let report = self.run(py, |place, deadline, interrupt| {
-            let dataset = place.open(version, deadline, interrupt)?;
-            let sink = match (url, object) {
-                (Some(url), _) => create_sink(&url)?,
-                (None, Some(object)) => Box::new(object),
-                (None, None) => return Err(Error::usage("there is no place to write to")),
-            };
-            sapwood::dataset::export(&dataset, sink, name, threads, deadline, interrupt)
-        })?;
-        let entries = report.trees.last().map_or(0, |(_, entries)| *entries);
-        Ok((report.bytes, entries, report.notes))
     }
 
     /// Copies the dataset to another place: objects, bytes, and how many were there already.

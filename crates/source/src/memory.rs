@@ -16,6 +16,7 @@ use std::fmt;
 /// assert_eq!(answers, ["ef", "a"]);
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct MemorySource {
     identity: Identity,
     bytes: Bytes,

@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from ..repacking import RepackReport
 
-Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL.")]
+Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL; also a dataset.")]
 Target: TypeAlias = Annotated[
     str, typer.Argument(metavar="OUT", help="The new file; never one that is read.")
 ]
@@ -45,6 +45,9 @@ MainTree: TypeAlias = Annotated[
 Trees: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--only-tree", metavar="PATH", help="Write only this tree; may be repeated."),
+]
+Follow: TypeAlias = Annotated[
+    bool, typer.Option("--follow", help="CMS: only runs and luminosity blocks of entries that pass.")
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace the new file, if it exists.")]
 

@@ -14,6 +14,7 @@ from ._writing import (
     ClusterSize,
     Compression,
     Drop,
+    Follow,
     Force,
     Keep,
     MainTree,
@@ -104,9 +105,7 @@ def skim(
     drop: Drop = None,
     entries: Entries = None,
     compression: Compression = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="CMS: only runs and luminosity blocks of entries that pass.")
-    ] = False,
+    follow: Follow = False,
     tree: MainTree = None,
     force: Force = False,
     as_json: Json = False,

@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from ._options import Deadline, Json, Log, Threads
+from ._options import Deadline, Entries, Json, Log, Threads, entry_range
 from ._run import FAILED, command
-from ._writing import Force
+from ._writing import Drop, Follow, Force, Keep, check_target
 
 Where: TypeAlias = Annotated[
     str, typer.Argument(metavar="DATASET", help="A directory, or a place in a bucket: s3://bucket/name.")
@@ -34,6 +34,9 @@ Base: TypeAlias = Annotated[
 Who: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="Who does it, to be remembered.")]
 Version: TypeAlias = Annotated[
     str | None, typer.Option(metavar="VERSION", help="v12, or a tag; by default the newest version.")
+]
+Cut: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="CUT", help="Only entries for which this expression is true.")
 ]
 Really: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do it, rather than say what would be done.")]
 
@@ -397,17 +400,32 @@ def export(
     dataset: Where,
     target: Annotated[str, typer.Argument(metavar="OUT", help="The new ROOT file.")],
     version: Version = None,
+    keep: Keep = None,
+    drop: Drop = None,
+    cut: Cut = None,
+    entries: Entries = None,
+    follow: Follow = False,
     force: Force = False,
     log: Log = None,
     deadline: Deadline = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Write a version to a ROOT file, with all that came with its entries."""
-    from ._writing import check_target
+    """Write a version to a ROOT file, with all that came with its entries.
 
+    \b
+    sapwood stripe export s3://bucket/ttbar dimuons.root --cut 'nMuon >= 2' --keep 'Muon_*'
+    """
     check_target(target, force)
-    done = _open(dataset, log, deadline, threads).export(target, version=version)
+    done = _open(dataset, log, deadline, threads).export(
+        target,
+        version=version,
+        keep=keep or None,
+        drop=drop or None,
+        cut=cut,
+        entries=None if entries is None else entry_range(entries),
+        follow=follow,
+    )
     _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
 
 

@@ -8,7 +8,7 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from .._paths import CATALOGUED, is_url, several_files, single_file
 from .._whole_file import write_whole
 from ..compression import Compression
 from ..errors import UsageError
+from ..opening import core_input
 from ..options import OpenOptions, open_options
 from ._describe import _place, describe, log
 from ._events import find, select
@@ -424,21 +425,21 @@ class Dataset:
         (entries,) = find(self._where, wanted, version=version, log=self._log, **self._again())
         return entries
 
-    def export(self, target: Any, *, version: int | str | None = None) -> Exported:
+    def export(self, target: Any, *, version: int | str | None = None, **chosen: Any) -> Exported:
         """Writes a version to a ROOT file, with all that the files had which it was made of.
 
         Args:
             target: a local path, a URL in an object store, or an object with ``write`` and ``seek``.
             version: by default the newest.
+            **chosen: what of it, and in which layout: ``keep``, ``drop``, ``cut``, ``entries``, ``follow``,
+                ``compression``, ``basket_size``, … as in :func:`sapwood.repack`. Default: all, as it is.
         """
-        where = os.fspath(target) if isinstance(target, (str, os.PathLike)) else target
-        name = (
-            os.path.basename(where) if isinstance(where, str) else str(getattr(target, "name", "file.root"))
-        )
-        with core_errors():
-            threads = self._options.threads
-            size, entries, notes = self._core.export(_named(version), where, name, threads)
-        return Exported(size, entries, tuple(notes))
+        from ..repacking import repack
+
+        tree = self.tree(version)
+        with tree.file as file:
+            report = repack(file, target, **{"threads": self._options.threads, **chosen})
+            return Exported(report.bytes, report.trees[str(file.dataset_tree)], report.notes)
 
     def copy_to(self, url: str | os.PathLike[str]) -> tuple[int, int]:
         """Copies all versions to another place; the objects and bytes that were not there yet."""
@@ -482,7 +483,8 @@ def create(
 
     Args:
         url: a directory, or a place in a bucket such as ``"s3://bucket/ttbar"``.
-        sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them.
+        sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them; also other
+            datasets, each segment of which becomes one.
         tree: the path of the tree, if the sources do not name it.
         log: where the log is to be, if not beside the objects.
         deadline: seconds that it may take; by default an hour.
@@ -503,13 +505,13 @@ def create(
     """
     asked, place = open_options(deadline, threads, options), _place(url)
     inputs, named = _inputs(sources, asked)
-    path = tree or named
+    path = tree or named or _tree_of(inputs[0], asked)
     if path is None:
         raise UsageError("the tree is not named: write 'file.root:Events', or give tree=")
     if isinstance(log, (str, os.PathLike)):
         # Its name in the database is written first: for a tree that is there.
         with core_errors():
-            _core.File.open(inputs[0][0], deadline=asked.deadline, options=inputs[0][1]).item(path)
+            _opened(inputs[0], asked).item(path)
     database = log_of(log, place, asked, tree=path)
     dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
     writing = _writing(
@@ -564,13 +566,25 @@ def _inputs(sources: Any, options: OpenOptions) -> tuple[list[Any], str | None]:
     for spec in (
         [single_file(sources)] if single else several_files(sources, options.deadline, options.storage)
     ):
-        name = str(spec.file)
-        where = name if is_url(name) else os.path.expanduser(name)
-        inputs.append((where, options.for_core() | options.places_of(where).for_core()))
+        inputs.append(core_input(spec, replace(options, log=None)))
         paths.add(spec.object_path)
     if len(paths) > 1:
         raise UsageError(f"the sources name several trees: {', '.join(sorted(map(str, paths)))}")
     return inputs, next(iter(paths), None) or None
+
+
+def _opened(source: Any, options: OpenOptions) -> Any:
+    """A source, opened."""
+    if not isinstance(source, tuple):
+        return source
+    return _core.File.open(source[0], deadline=options.deadline, options=source[1])
+
+
+def _tree_of(source: Any, options: OpenOptions) -> str | None:
+    """The path of the tree of a source, if it is a dataset."""
+    with core_errors():
+        path: str | None = _opened(source, options).dataset_tree
+    return path
 
 
 def _writing(

@@ -11,13 +11,13 @@ use crate::repack::{Input, RepackOptions, RepackReport, copy_trees};
 use crate::{File, Interrupt, KeyEntry};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_codec::Compression;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{MemorySource, Store};
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
 use sapwood_tfile::write::{FileWriter, Origin};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What is beside the trees of all segments together may have so many bytes.
 const LARGEST: u64 = 1 << 30;
@@ -30,9 +30,12 @@ const SETS: [&str; 3] = ["MetaData", "ParameterSets", "Parentage"];
 #[derive(Debug)]
 pub(crate) struct Beside {
     url: String,
+    counters: Arc<Counters>,
     /// Path of the tree of the dataset.
     tree: String,
     files: Vec<(File, Vec<KeyEntry>)>,
+    /// The same, as they are handed out: what is made of them is counted.
+    counted: Vec<(MemorySource, OnceLock<File>)>,
     /// By their paths.
     joined: Mutex<HashMap<String, File>>,
 }
@@ -43,14 +46,24 @@ impl Beside {
         url: &str,
         snapshot: &Snapshot,
         store: impl Fn(u32) -> Result<Arc<dyn Store>>,
+        counters: Arc<Counters>,
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Beside> {
-        let files = files(snapshot, store, deadline, interrupt).map_err(|error| error.url(url))?;
-        let files =
-            files.into_iter().map(|file| file.keys(deadline, &mut *interrupt).map(|keys| (file, keys)));
-        let files = files.collect::<Result<_>>()?;
-        Ok(Beside { url: url.to_owned(), tree: snapshot.tree.clone(), files, joined: Mutex::default() })
+        let objects = objects(snapshot, store, deadline, interrupt).map_err(|error| error.url(url))?;
+        let (mut files, mut counted) = (Vec::with_capacity(objects.len()), Vec::with_capacity(objects.len()));
+        for object in objects {
+            let file = File::from_source(Arc::new(object.clone()), deadline, &mut *interrupt)?;
+            let keys = file.keys(deadline, &mut *interrupt)?;
+            files.push((file, keys));
+            counted.push((object, OnceLock::new()));
+        }
+        Ok(Beside { url: url.to_owned(), counters, counted, tree: snapshot.tree.clone(), files, joined: Mutex::default() })
+    }
+
+    /// The files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().map(|(file, _)| file)
     }
 
     /// The keys of all segments, those that several have once; without that of the tree of the dataset.
@@ -75,21 +88,33 @@ impl Beside {
     ) -> Result<Option<(File, Option<u16>)>> {
         let has =
             |keys: &[KeyEntry]| keys.iter().any(|entry| entry.path == path && !entry.key.is_directory());
-        let holders: Vec<_> = self.files.iter().filter(|(_, keys)| has(keys)).collect();
-        let Some((first, keys)) = holders.first() else { return Ok(None) };
+        let files = self.files.iter().enumerate();
+        let holders: Vec<_> = files.filter(|(_, (_, keys))| has(keys)).collect();
+        let Some((place, (first, keys))) = holders.first() else { return Ok(None) };
         let newest = keys.iter().filter(|entry| entry.path == path).max_by_key(|entry| entry.key.cycle);
         let is_older = newest.zip(cycle).is_some_and(|(entry, cycle)| entry.key.cycle != cycle);
         if holders.len() == 1 || is_older {
-            return Ok(Some((first.clone(), cycle)));
+            return Ok(Some((self.counted(*place, deadline, interrupt)?, cycle)));
         }
         if let Some(known) = self.joined().get(path) {
             return Ok(Some((known.clone(), None)));
         }
         let streamers = first.streamers(deadline, interrupt)?;
         let is_tree = newest.is_some_and(|entry| is_tree(&entry.key.class_name, &streamers));
-        let files = holders.into_iter().map(|(file, _)| Input::Open(file.clone())).collect::<Vec<_>>();
-        let file = join(&files, path, is_tree, &self.url, deadline, interrupt)?;
+        let files = holders.into_iter().map(|(_, (file, _))| Input::Open(file.clone())).collect::<Vec<_>>();
+        let file = join(&files, path, is_tree, &self.url, &self.counters, deadline, interrupt)?;
         Ok(Some((self.joined().entry(path.to_owned()).or_insert(file).clone(), None)))
+    }
+
+    /// A file, opened so that what is made of it is counted.
+    fn counted(&self, place: usize, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<File> {
+        let missing = || Error::corrupt("a file that came beside the entries is missing");
+        let (object, opened) = self.counted.get(place).ok_or_else(missing)?;
+        if let Some(file) = opened.get() {
+            return Ok(file.clone());
+        }
+        let file = File::in_memory(object.clone(), &self.counters, deadline, interrupt)?;
+        Ok(opened.get_or_init(|| file).clone())
     }
 
     fn joined(&self) -> std::sync::MutexGuard<'_, HashMap<String, File>> {
@@ -107,12 +132,12 @@ pub(super) fn joining(threads: Option<usize>, deadline: Deadline) -> RepackOptio
 ///
 /// # Errors
 /// `Limit` if they are too large; `Checksum` or `Corrupt` if one is damaged or lost; those of the stores.
-pub(super) fn files(
+fn objects(
     snapshot: &Snapshot,
     store: impl Fn(u32) -> Result<Arc<dyn Store>>,
     deadline: Deadline,
     interrupt: Interrupt<'_>,
-) -> Result<Vec<File>> {
+) -> Result<Vec<MemorySource>> {
     let places = || snapshot.segments.iter().filter_map(|segment| segment.auxiliary.as_ref());
     let sum = places().fold(0_u64, |sum, place| sum.saturating_add(place.len));
     if sum > LARGEST {
@@ -123,9 +148,7 @@ pub(super) fn files(
         let store = store(place.base);
         async move { whole(&*store?, place, deadline).await }
     });
-    let objects = read.buffered(TOGETHER).try_collect::<Vec<_>>();
-    let objects = wait(&runtime()?, objects, deadline, interrupt)?;
-    objects.into_iter().map(|object| File::from_source(Arc::new(object), deadline, &mut *interrupt)).collect()
+    wait(&runtime()?, read.buffered(TOGETHER).try_collect(), deadline, interrupt)
 }
 
 /// A whole object, as it was written.
@@ -151,6 +174,7 @@ fn join(
     path: &str,
     is_tree: bool,
     url: &str,
+    counters: &Arc<Counters>,
     deadline: Deadline,
     interrupt: Interrupt<'_>,
 ) -> Result<File> {
@@ -168,5 +192,5 @@ fn join(
     copy_trees(&mut survey, &mut inputs, &mut output, &options, &mut report, interrupt)?;
     output.commit()?;
     report.notes.iter().for_each(|note| log::info!("{url}: {note}"));
-    File::from_source(Arc::new(MemorySource::named(url, None, sink.take())), deadline, interrupt)
+    File::in_memory(MemorySource::named(url, None, sink.take()), counters, deadline, interrupt)
 }

@@ -4,7 +4,7 @@ use super::View;
 use crate::{File, Interrupt, pool};
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_fetch::wait;
-use sapwood_source::{OpenOptions, Store, is_document, open_store};
+use sapwood_source::{OpenOptions, Store, Trace, is_document, open_store};
 use sapwood_stripe::{Dataset, Log, Version, keys};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,9 +91,9 @@ impl File {
         options: &OpenOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
-        let view = View::new(dataset)?;
+        let view = View::new(dataset, Arc::clone(&options.counters))?;
         let origin = (view.url().to_owned(), options.clone());
-        File::of_view(view, begin, origin, interrupt)
+        File::of_view(view, Trace::new(begin), origin, interrupt)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
 use sapwood_stripe::{Schema, Snapshot};
-use sapwood_tfile::{FileHeader, StreamerInfos, TFile};
+use sapwood_tfile::{FileHeader, Record, StreamerInfos, TFile};
 use sapwood_ttree::{Baskets, Branch, BranchKind, Tree};
 use std::collections::{HashMap, HashSet};
 
@@ -31,15 +31,26 @@ impl Parsed {
             let tree = Tree::parse(&key.class_name, &record.payload, record.key_len, size, &streamers)?;
             Ok(Parsed { header: file.header, streamers, tree })
         })();
-        parsed.map_err(|error: Error| {
-            let kind = if error.kind() == ErrorKind::Unsupported {
-                ErrorKind::Unsupported
-            } else {
-                ErrorKind::Corrupt
-            };
-            Error::new(kind, format!("schema {} of the dataset: {error}", schema.id)).caused_by(error)
-        })
+        parsed.map_err(|error: Error| broken(schema, error))
     }
+
+    /// The record of the descriptions of a schema's classes.
+    pub(super) fn description(schema: &Schema) -> Result<Option<Record>> {
+        let mut known = Segments::default();
+        known.insert(0, schema.file.clone());
+        let record = TFile::open(&known, schema.file.len() as u64)
+            .and_then(done)
+            .and_then(|file| file.streamers_record(&known).and_then(done));
+        record.map_err(|error| broken(schema, error))
+    }
+}
+
+fn broken(schema: &Schema, error: Error) -> Error {
+    let kind = match error.kind() {
+        ErrorKind::Unsupported => ErrorKind::Unsupported,
+        _ => ErrorKind::Corrupt,
+    };
+    Error::new(kind, format!("schema {} of the dataset: {error}", schema.id)).caused_by(error)
 }
 
 fn done<T>(step: Step<T>) -> Result<T> {
@@ -184,14 +195,14 @@ fn number_repeated_paths(branches: &mut [Branch]) {
 }
 
 /// Entries of all segments.
-fn total(snapshot: &Snapshot) -> Result<u64> {
+pub(super) fn total(snapshot: &Snapshot) -> Result<u64> {
     let mut entries = snapshot.segments.iter().map(|segment| segment.entries);
     let total = entries.try_fold(0_u64, u64::checked_add).filter(|total| i64::try_from(*total).is_ok());
     total.ok_or_else(|| Error::corrupt("the segments of the dataset have more entries than can be counted"))
 }
 
 /// The batches of all segments: at their borders, all branches begin a new basket.
-fn cluster_starts(snapshot: &Snapshot, entries: u64) -> Result<Vec<u64>> {
+pub(super) fn cluster_starts(snapshot: &Snapshot, entries: u64) -> Result<Vec<u64>> {
     let clusters = |segment: &sapwood_stripe::Segment| segment.entries.div_ceil(segment.batch.max(1));
     let count = snapshot.segments.iter().map(clusters).fold(0, u64::saturating_add);
     if count > MOST_CLUSTERS {

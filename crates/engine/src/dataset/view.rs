@@ -1,18 +1,23 @@
 //! A version of a dataset that is read: which baskets its branches have, found when they are wanted first.
 
 use super::beside::Beside;
+use super::grafted::{Grafted, TreeRecord};
 use super::known::KnownValues;
 use super::objects::{Objects, Stripes};
-use super::schema::{Origin, Parsed, Union};
+use super::schema::{Origin, Parsed, Union, cluster_starts, total};
 use super::source::StripeSource;
+use super::template::{Template, open_tree};
+use super::writing::stored;
 use crate::Interrupt;
+use crate::pool::runtime;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_fetch::wait;
 use sapwood_source::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
-use sapwood_tfile::{FileHeader, StreamerInfos};
+use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use sapwood_ttree::BasketRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -30,11 +35,14 @@ pub(crate) struct View {
     url: String,
     /// By the number of the base.
     stores: Vec<Arc<dyn Store>>,
-    schemas: Vec<Parsed>,
+    schemas: Arc<[Parsed]>,
     objects: Arc<Objects>,
     /// Of each product: its stripes in each segment.
     stripes: Vec<OnceLock<Vec<Known>>>,
     beside: OnceLock<Beside>,
+    /// The snapshot without segments.
+    frame: OnceLock<Snapshot>,
+    counters: Arc<Counters>,
 }
 
 /// The stripes of a product in a segment, and the address of each.
@@ -48,17 +56,34 @@ struct Known {
 type Wanted<'a> = (usize, usize, &'a ObjectRef);
 
 impl View {
-    /// The version that a dataset is at.
-    pub(crate) fn new(dataset: &Dataset) -> Result<View> {
+    /// The version that a dataset is at. What reading it costs is added to `counters`.
+    pub(crate) fn new(dataset: &Dataset, counters: Arc<Counters>) -> Result<View> {
         let snapshot = Arc::clone(dataset.snapshot());
         let url = format!("{}@v{}", dataset.store().url(), dataset.version());
         let bases = 0..=u32::try_from(snapshot.bases.len()).unwrap_or(u32::MAX);
         let stores = bases.map(|base| dataset.base(base)).collect::<Result<_>>()?;
         let schemas = snapshot.schemas.iter().map(|schema| Parsed::new(schema, &snapshot.tree));
-        let schemas = schemas.collect::<Result<_>>()?;
+        let schemas = schemas.collect::<Result<Vec<_>>>()?.into();
         let stripes = snapshot.products.iter().map(|_| OnceLock::new()).collect();
-        let (objects, beside) = (Arc::default(), OnceLock::new());
-        Ok(View { snapshot, url, stores, schemas, objects, stripes, beside })
+        let (objects, beside, frame) = (Arc::default(), OnceLock::new(), OnceLock::new());
+        Ok(View { snapshot, url, stores, schemas, objects, stripes, beside, frame, counters })
+    }
+
+    /// The same version with the entries of one segment only, by its place.
+    pub(crate) fn part(&self, segment: usize) -> View {
+        let frame = || Snapshot { segments: Vec::new(), ..(*self.snapshot).clone() };
+        let segments = self.snapshot.segments.get(segment).cloned().into_iter().collect();
+        View {
+            snapshot: Arc::new(Snapshot { segments, ..self.frame.get_or_init(frame).clone() }),
+            url: self.url.clone(),
+            stores: self.stores.clone(),
+            schemas: Arc::clone(&self.schemas),
+            objects: Arc::default(),
+            stripes: self.stripes.iter().map(|_| OnceLock::new()).collect(),
+            beside: OnceLock::new(),
+            frame: OnceLock::new(),
+            counters: Arc::clone(&self.counters),
+        }
     }
 
     /// Where the dataset is, with the version; without secrets.
@@ -91,6 +116,15 @@ impl View {
         self.schemas.iter().flat_map(|schema| schema.streamers.iter()).cloned().collect()
     }
 
+    /// The same, as they are stored: each record with the version of ROOT that wrote it.
+    pub(crate) fn descriptions(&self) -> Result<Vec<(Record, u32)>> {
+        let records = self.schemas.iter().zip(&self.snapshot.schemas).map(|(parsed, schema)| {
+            let record = Parsed::description(schema)?;
+            Ok(record.map(|record| (record, parsed.header.version)))
+        });
+        records.filter_map(Result::transpose).collect()
+    }
+
     /// What compiles the classes of each schema.
     pub(crate) fn compilers(&self) -> Vec<Compiler> {
         self.schemas.iter().map(|schema| Compiler::new(schema.streamers.clone())).collect()
@@ -102,13 +136,32 @@ impl View {
         Ok((union.tree, union.origins))
     }
 
+    /// The tree as the record that a file would have of it, but for its baskets; and where its clusters begin.
+    pub(crate) fn record(
+        &self,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(TreeRecord, Vec<u64>)> {
+        let snapshot = &self.snapshot;
+        let template = Template::of_snapshot(snapshot, deadline, interrupt)?;
+        let mut tree = Grafted::new(&template, deadline, interrupt)?;
+        for file in self.beside(deadline, interrupt)?.files() {
+            tree.raise(&open_tree(file, &snapshot.tree, deadline, interrupt)?);
+        }
+        for segment in &snapshot.segments {
+            tree.end_segment(segment.entries, segment.batch);
+        }
+        Ok((tree.into_record(stored()?)?, cluster_starts(snapshot, total(snapshot)?)?))
+    }
+
     /// What came beside the entries; read once, when it is asked for first.
     pub(crate) fn beside(&self, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<&Beside> {
         if let Some(beside) = self.beside.get() {
             return Ok(beside);
         }
         let store = |base| self.store(base).map(Arc::clone);
-        let beside = Beside::read(self.url(), &self.snapshot, store, deadline, interrupt)?;
+        let counters = Arc::clone(&self.counters);
+        let beside = Beside::read(self.url(), &self.snapshot, store, counters, deadline, interrupt)?;
         Ok(self.beside.get_or_init(|| beside))
     }
 
@@ -141,6 +194,19 @@ impl View {
         Ok(())
     }
 
+    /// The baskets of some branches.
+    pub(crate) fn baskets_of(
+        &self,
+        origins: &[Origin],
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<Vec<BasketRef>>> {
+        let products = origins.iter().map(|origin| origin.product).collect();
+        let found = wait(&runtime()?, self.find_stripes(&products, deadline), deadline, interrupt);
+        found.map_err(|error| error.url(self.url()))?;
+        Ok(origins.iter().map(|origin| self.baskets(*origin)).collect())
+    }
+
     /// The baskets of a branch; its stripes are known.
     fn baskets(&self, origin: Origin) -> Vec<BasketRef> {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
@@ -167,7 +233,12 @@ impl View {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
         let stripes = known.into_iter().flatten().flat_map(|known| {
             let stripes = &known.stripes;
-            stripes.list.stripes().enumerate().map(move |(number, stripe)| {
+            let of_branch = stripes
+                .list
+                .stripes()
+                .enumerate()
+                .filter(move |(_, stripe)| stripe.branches.contains(&origin.branch));
+            of_branch.map(move |(number, stripe)| {
                 let first = stripes.first_entry + stripe.first_entry;
                 let statistics = stripes.list.statistics(origin.branch, number);
                 KnownValues { entries: first..first + stripe.entries, statistics }

@@ -75,9 +75,14 @@ pub struct AddOptions {
     pub by_position: bool,
 }
 
+/// How baskets are compressed, if nothing else is said.
+pub(crate) fn stored() -> Result<Compression> {
+    Compression::new(Algorithm::Zstd, ZSTD)
+}
+
 impl WriteOptions {
     pub(super) fn compression(&self) -> Result<Compression> {
-        self.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)
+        self.compression.map_or_else(stored, Ok)
     }
 
     pub(super) fn made(&self, inputs: &[Input]) -> Made {
@@ -222,17 +227,20 @@ pub(super) fn appended(
     let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
     let (mut segments, mut notes) = (Vec::new(), Vec::new());
     for input in inputs {
-        let file = open(input, interrupt)?;
-        let tree = open_tree(&file, &path, deadline, interrupt)?;
-        let template = match &mut template {
-            Some(template) => template,
-            none => none.insert(Template::of_tree(&tree, &path, None, deadline, interrupt)?),
-        };
-        if tree.meta.entries == 0 {
-            notes.push(format!("{} has no entries", file.url()));
-            continue;
+        let whole = open(input, interrupt)?;
+        for part in 0..whole.parts() {
+            let file = whole.part(part, deadline, interrupt)?;
+            let tree = open_tree(&file, &path, deadline, interrupt)?;
+            let template = match &mut template {
+                Some(template) => template,
+                none => none.insert(Template::of_tree(&tree, &path, None, deadline, interrupt)?),
+            };
+            if tree.meta.entries == 0 {
+                notes.push(format!("{} has no entries", file.url()));
+                continue;
+            }
+            segments.push(segment(template, tree, options, &mut uploads, interrupt)?);
         }
-        segments.push(segment(template, tree, options, &mut uploads, interrupt)?);
     }
     uploads.finish(interrupt)?;
     let products = template.filter(|_| !known).map_or_else(Vec::new, |template| template.new_products());
@@ -253,7 +261,7 @@ fn segment(
     let parts: Vec<Part> = (template.products.iter().zip(places))
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
-    tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
+    tree.find_baskets(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
     let layout = LayoutOptions { entries: Some(tree.meta.entries), ..options.layout.clone() };
     let layout = plan(&sizes(&tree, &parts), &layout);
     let pool = computing(options.threads)?;
@@ -309,7 +317,7 @@ pub fn add(
     let parts: Vec<Part> = (template.products.iter().zip(places))
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
-    tree.open_elsewhere(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
+    tree.find_baskets(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
     for (segment, order) in dataset.snapshot().segments.iter().zip(&orders) {
         if let Order::Each(order) = order {
             scattered::check(&tree, &parts, order, segment.batch)?;
@@ -331,7 +339,7 @@ pub fn add(
                 order,
                 entries: segment.entries,
                 compression: options.compression()?,
-                pool: &pool,
+                        pool: &pool,
                 deadline,
             };
             for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, interrupt)?) {

@@ -1,9 +1,11 @@
 //! A tree that is read: its record, and where its baskets lie.
 
+use crate::dataset::{Origin, TreeRecord};
 use crate::file::Found;
 use crate::{File, Interrupt};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_streamer::Compiler;
+use sapwood_tfile::StreamerInfos;
 use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, Tree, TreeOutline, interpret};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ pub(crate) struct InputTree {
     pub(crate) file: File,
     /// Files beside it that hold baskets, by the names that branches have for them.
     elsewhere: HashMap<String, File>,
+    /// Where the branches come from, of the tree of a dataset.
+    origins: Vec<Origin>,
     /// Name and title of its key.
     pub(crate) name: String,
     pub(crate) title: String,
@@ -30,37 +34,96 @@ impl InputTree {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<InputTree> {
-        if file.dataset_tree().is_some() {
-            return Err(Error::unsupported("a dataset is no file whose records can be taken over")
-                .url(file.url())
-                .hint("'sapwood stripe export' makes a file of it"));
+        if file.dataset_tree() == Some(path) {
+            return InputTree::of_dataset(file, deadline, interrupt);
         }
-        let found = file.find(path, Some(cycle), deadline, interrupt)?;
-        let Found { key, record, streamers, .. } = &found;
-        let (payload, len, size) = (&record.payload, record.key_len, file.size());
-        let outlined = TreeOutline::parse(&key.class_name, payload, len, size, streamers)
-            .and_then(|outline| Ok((Tree::parse(&key.class_name, payload, len, size, streamers)?, outline)));
-        let (meta, outline) = outlined.map_err(|error| record.locate(&key.name, &error).url(file.url()))?;
+        if let Some((file, cycle)) = file.beside(path, Some(cycle), deadline, interrupt)? {
+            return InputTree::found(&file, path, cycle, deadline, interrupt);
+        }
+        InputTree::found(file, path, Some(cycle), deadline, interrupt)
+    }
+
+    fn found(
+        file: &File,
+        path: &str,
+        cycle: Option<u16>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<InputTree> {
+        let Found { key, record, streamers, .. } = file.find(path, cycle, deadline, interrupt)?;
+        let described = TreeRecord {
+            name: key.name.clone(),
+            title: key.title.clone(),
+            class_name: key.class_name.clone(),
+            key_len: record.key_len,
+            payload: record.payload.clone(),
+            origins: Vec::new(),
+        };
+        InputTree::parse(file, path, described, &streamers)
+            .map_err(|error| record.locate(&key.name, &error).url(file.url()))
+    }
+
+    /// The tree of a dataset. Nothing is known yet of its baskets.
+    fn of_dataset(file: &File, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<InputTree> {
+        let dataset = file.0.dataset.as_ref().ok_or_else(|| Error::usage("the file is no dataset"))?;
+        let (record, cluster_starts) = dataset.record(deadline, interrupt)?;
+        let streamers = file.streamers(deadline, interrupt)?;
+        let mut tree = InputTree::parse(file, &dataset.snapshot.tree, record, &streamers)
+            .map_err(|error| error.url(file.url()))?;
+        if tree.origins.len() != tree.meta.branches.len() {
+            return Err(Error::corrupt("the products have other branches than their schemas").url(file.url()));
+        }
+        tree.meta.cluster_starts = cluster_starts;
+        Ok(tree)
+    }
+
+    fn parse(file: &File, path: &str, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
+        let TreeRecord { name, title, class_name, key_len, payload, origins } = record;
+        let size = file.0.fetcher.source().identity().size;
+        let outline = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
+        let meta = Tree::parse(&class_name, &payload, key_len, size, streamers)?;
         let same = meta.branches.iter().zip(&outline.branches).all(|(a, b)| a.name == b.name);
         if !same || meta.branches.len() > outline.branches.len() {
-            return Err(
-                Error::corrupt(format!("the branches of '{path}' contradict each other")).url(file.url())
-            );
+            return Err(Error::corrupt(format!("the branches of '{path}' contradict each other")));
         }
-        let compiler = Compiler::new((**streamers).clone());
         Ok(InputTree {
             file: file.clone(),
             elsewhere: HashMap::new(),
-            name: key.name.clone(),
-            title: key.title.clone(),
+            origins,
+            name,
+            title,
             meta,
             outline: Arc::new(outline),
-            compiler,
+            compiler: Compiler::new(streamers.clone()),
         })
     }
 
-    /// Opens the files beside this one that hold baskets of some branches.
-    pub(crate) fn open_elsewhere(
+    /// Finds where the baskets of some branches lie: those of a dataset; the files beside this one that hold them.
+    pub(crate) fn find_baskets(
+        &mut self,
+        branches: impl Iterator<Item = usize>,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let Some(dataset) = self.file.0.dataset.as_ref().filter(|_| !self.origins.is_empty()) else {
+            return self.open_elsewhere(branches, deadline, interrupt);
+        };
+        let unknown = |branch: &usize| {
+            self.outline.branches.get(*branch).is_some_and(|outline| outline.baskets.is_empty())
+        };
+        let (places, origins): (Vec<usize>, Vec<Origin>) =
+            branches.filter(unknown).filter_map(|branch| Some((branch, *self.origins.get(branch)?))).unzip();
+        let found = dataset.baskets_of(&origins, deadline, interrupt)?;
+        let outline = Arc::make_mut(&mut self.outline);
+        for (place, baskets) in places.into_iter().zip(found) {
+            if let Some(branch) = outline.branches.get_mut(place) {
+                branch.baskets = baskets;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_elsewhere(
         &mut self,
         branches: impl Iterator<Item = usize>,
         deadline: Deadline,
@@ -80,6 +143,11 @@ impl InputTree {
             }
         }
         Ok(())
+    }
+
+    /// True for the tree of a dataset, whose products lie one behind the other.
+    pub(crate) fn is_of_dataset(&self) -> bool {
+        !self.origins.is_empty()
     }
 
     /// The file with the baskets of a branch, by the name that the branch has for it.

@@ -12,47 +12,86 @@ const MOST_OPEN: usize = 16;
 /// So many far ones are opened ahead.
 const AHEAD: usize = 4;
 
-/// The inputs, of which a few stay open.
+/// The inputs, of which a few stay open. A dataset is several, one after the other: its segments.
 #[derive(Debug)]
 pub(crate) struct Inputs<'a> {
-    inputs: &'a [Input],
+    given: &'a [Input],
+    /// For each input, which of the given ones it is, and which part of it; of those that were not met, the first.
+    parts: Vec<(usize, usize)>,
+    /// Given ones.
     open: HashMap<usize, File>,
     coming: HashMap<usize, JoinHandle<Result<File>>>,
+    /// The given one, and the part, that were asked for last.
+    held: Option<(usize, File)>,
+    last: Option<(usize, File)>,
 }
 
 impl<'a> Inputs<'a> {
-    pub(crate) fn new(inputs: &'a [Input]) -> Inputs<'a> {
-        Inputs { inputs, open: HashMap::new(), coming: HashMap::new() }
+    pub(crate) fn new(given: &'a [Input]) -> Inputs<'a> {
+        let parts = (0..given.len()).map(|input| (input, 0)).collect();
+        Inputs { given, parts, open: HashMap::new(), coming: HashMap::new(), held: None, last: None }
     }
 
+    /// How many there are, as far as they were met.
     pub(crate) fn len(&self) -> usize {
-        self.inputs.len()
+        self.parts.len()
+    }
+
+    /// Which of the given ones an input is, or is a part of.
+    pub(crate) fn given(&self, index: usize) -> usize {
+        self.parts.get(index).map_or(index, |(given, _)| *given)
+    }
+
+    /// Meets one: from now on, those behind it have their numbers.
+    pub(crate) fn meet(&mut self, index: usize, interrupt: Interrupt<'_>) -> Result<File> {
+        let given = self.given(index);
+        if self.parts.get(index).is_some_and(|(_, part)| *part == 0) {
+            let parts = self.whole(given, &mut *interrupt)?.parts();
+            self.parts.splice(index..=index, (0..parts).map(|part| (given, part)));
+        }
+        self.get(index, interrupt)
     }
 
     /// One of them, opened.
     pub(crate) fn get(&mut self, index: usize, interrupt: Interrupt<'_>) -> Result<File> {
-        if let Some(file) = self.open.get(&index) {
+        if let Some((_, file)) = self.last.as_ref().filter(|(last, _)| *last == index) {
             return Ok(file.clone());
         }
-        let file = match (self.inputs.get(index), self.coming.remove(&index)) {
+        let Some(&(given, part)) = self.parts.get(index) else { return Err(no_such_input()) };
+        let whole = self.whole(given, &mut *interrupt)?;
+        let file = whole.part(part, Deadline::default(), interrupt)?;
+        self.last = Some((index, file.clone()));
+        Ok(file)
+    }
+
+    /// A given one, opened.
+    fn whole(&mut self, given: usize, interrupt: Interrupt<'_>) -> Result<File> {
+        let held = self.held.as_ref().filter(|(held, _)| *held == given).map(|(_, file)| file);
+        if let Some(file) = self.open.get(&given).or(held) {
+            return Ok(file.clone());
+        }
+        let file = match (self.given.get(given), self.coming.remove(&given)) {
             (Some(_), Some(coming)) => joined(coming, interrupt)?,
             (Some(Input::Open(file)), None) => file.clone(),
             (Some(Input::At(url, options)), None) => File::open(url, soon(options), interrupt)?,
-            (None, _) => return Err(Error::usage("there is no such input")),
+            (None, _) => return Err(no_such_input()),
         };
         if self.open.len() < MOST_OPEN {
-            self.open.insert(index, file.clone());
+            self.open.insert(given, file.clone());
+        } else {
+            self.held = Some((given, file.clone()));
         }
         Ok(file)
     }
 
     /// Begins to open those that come after one, if they lie on other machines.
     pub(crate) fn ahead(&mut self, index: usize) {
-        for next in index + 1..(index + 1 + AHEAD).min(self.len()) {
+        let given = self.given(index);
+        for next in given + 1..(given + 1 + AHEAD).min(self.given.len()) {
             if self.open.contains_key(&next) || self.coming.contains_key(&next) {
                 continue;
             }
-            if let Some(Input::At(url, options)) = self.inputs.get(next)
+            if let Some(Input::At(url, options)) = self.given.get(next)
                 && url.contains("://")
                 && !url.starts_with("file://")
             {
@@ -65,6 +104,10 @@ impl<'a> Inputs<'a> {
             }
         }
     }
+}
+
+fn no_such_input() -> Error {
+    Error::usage("there is no such input")
 }
 
 /// Options of which the deadline is that of one step.
