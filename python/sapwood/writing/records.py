@@ -109,6 +109,13 @@ def _storage(where: str, form: Form, class_name: str, *, listed: bool) -> Storag
     if has_records(form):
         raise _unsplit(where, form)
     form = storable(where, form)
+    if listed and not _readable_in_lists(form):
+        raise UnsupportedTypeError(
+            f"{where!r}: {type_string(form)} cannot be a member of records in a list that are split",
+            branch=where,
+            hint="ROOT reads numbers, arrays and vectors of numbers there, and fails at others; "
+            'write the column with records="columns"',
+        )
     if form[0] == "string":
         return ("string",)
     if is_block(form):
@@ -118,6 +125,15 @@ def _storage(where: str, form: Form, class_name: str, *, listed: bool) -> Storag
             form = form[2]
         return ("numbers", form[1], dims)
     return ("vector", _item(as_vector(form)[1]))
+
+
+def _readable_in_lists(form: Form) -> bool:
+    """Whether ROOT 6.40 reads such a member of objects in a vector, of a class that it does not have.
+
+    When such a vector grows, ROOT moves the bytes of each ``std::string``, and crashes; of vectors in vectors
+    it draws other values.
+    """
+    return is_block(form) or (form[0] in ("list", "fixed") and as_vector(form)[1][0] == "primitive")
 
 
 def _class(

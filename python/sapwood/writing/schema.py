@@ -129,18 +129,15 @@ class Schema:
                 raise KeyInFileError.not_found("column", name, self.columns, "the tree")
 
     def _parts(self, name: str, column: BuiltColumn) -> dict[Path, BuiltColumn]:
-        wanted = self._paths[name]
         parts = leaves(column)
-        if set(parts) == {()} and _is_unknown(column.form):
-            # No item, and so no member.
-            return dict.fromkeys(wanted, parts[()])
-        if set(parts) != set(wanted):
+        found = {path: _given(path, parts) for path in self._paths[name]}
+        if None in found.values() or set(parts) != set(found.values()):
             raise UsageError(
                 f"{name!r}: {type_string(column.form)} was given, "
                 f"and the tree holds {type_string(self.columns[name].form)}",
                 branch=name,
             )
-        return parts
+        return {path: parts[given] for path, given in found.items() if given is not None}
 
     def _counters_among_columns(self) -> Iterator[str]:
         for column, kind in self.columns.items():
@@ -241,6 +238,14 @@ def _depth(form: Form, path: Path) -> int:
         else:
             return depth
     return len(path)
+
+
+def _given(path: Path, parts: Mapping[Path, BuiltColumn]) -> Path | None:
+    """Where the values of a member are among what was given: lists that are all empty tell no members."""
+    if path in parts:
+        return path
+    above = (path[:depth] for depth in range(len(path)))
+    return next((part for part in above if part in parts and _is_unknown(parts[part].form)), None)
 
 
 def _is_unknown(form: Form) -> bool:

@@ -29,6 +29,8 @@ _CPP_NUMBERS = {
     "float": "float32",
     "double": "float64",
 }
+# `Jet[pt: float32]`; `datetime64[ns]` is none.
+_NAMED_RECORD = re.compile(r"\w+\[[^\]]*:")
 _VECTOR = re.compile(r"\s*(?:std::)?vector\s*<(.*)>\s*")
 
 
@@ -71,7 +73,7 @@ def column_type(name: str, declared: Any) -> ColumnType:
             return ColumnType(_cpp_form(name, text), "vector")
         if text in ("string", "std::string"):
             return ColumnType(("string",))
-        if "*" in text or "{" in text:
+        if "*" in text or "{" in text or _NAMED_RECORD.match(text):
             return ColumnType(_awkward_form(name, text))
     if type(declared).__module__.startswith("awkward."):
         return ColumnType(_awkward_form(name, declared))

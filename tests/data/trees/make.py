@@ -100,6 +100,58 @@ public:
 """
 
 
+# Written by `tests/python/test_writing_split.py`, too.
+MEMBERS = """
+#include <TTree.h>
+#include <string>
+#include <vector>
+struct P4 { float pt; double e; };
+struct Deep { int a; P4 p4; };
+struct Hit { short adc; float w[2]; std::vector<int> ids; P4 p4; Deep deep; std::vector<bool> on; };
+struct Ev {
+  bool b; char c; unsigned char uc; short s; unsigned short us; int i; unsigned int ui;
+  long long l; unsigned long long ul; float f; double d; float arr[2][3]; bool flags[3];
+  std::vector<float> vf; std::vector<bool> vb; std::string name;
+  std::vector<std::vector<double>> vv; std::vector<std::string> vs;
+  P4 p4; Deep deep; std::vector<Hit> hits; std::vector<long long> vl;
+};
+void Set(std::vector<Hit> &hits, int k) {
+  hits.clear();
+  for (int j = k; j < k + k % 4; ++j) {
+    Hit hit{short(j), {float(j), j + 0.5f}, {}, {float(j), 2. * j}, {j, {j + 1.f, 3. * j}}, {}};
+    hit.ids.assign(j % 3, j);
+    hit.on.assign(j % 4, j % 2 == 0);
+    hits.push_back(hit);
+  }
+}
+void Set(Ev &ev, int k) {
+  ev.b = k % 2; ev.c = k; ev.uc = 200 + k; ev.s = -k; ev.us = 60000 + k; ev.i = -1000 * k;
+  ev.ui = 4000000000u + k; ev.l = -(1LL << 40) - k; ev.ul = (1ULL << 62) + k; ev.f = k / 2.f; ev.d = k / 4.;
+  for (int n = 0; n < 6; ++n) ev.arr[n / 3][n % 3] = 10 * k + n;
+  for (int n = 0; n < 3; ++n) ev.flags[n] = (k + n) % 2;
+  ev.vf.assign(k % 3, k); ev.vb.assign(k % 4, k % 2); ev.name = std::string(k, 'n');
+  ev.vv.assign(k % 3, std::vector<double>(k % 2 + 1, k)); ev.vs.assign(k % 3, "str");
+  ev.p4 = {float(k), 2. * k}; ev.deep = {k, {k + 1.f, 3. * k}}; ev.vl.assign(k % 2, k);
+  Set(ev.hits, k);
+}
+void FillMembers(TTree &tree, int entries) {
+  Ev ev; std::vector<Hit> hits; P4 p;
+  tree.Branch("ev.", &ev, 32000, 99); tree.Branch("Hits", &hits, 32000, 99); tree.Branch("p.", &p, 32000, 99);
+  for (int k = 0; k < entries; ++k) { Set(ev, k); Set(hits, k); p = {float(k), double(k)}; tree.Fill(); }
+  tree.ResetBranchAddresses();
+}
+#ifdef __ROOTCLING__
+#pragma link C++ class P4+;
+#pragma link C++ class Deep+;
+#pragma link C++ class Hit+;
+#pragma link C++ class std::vector<Hit>+;
+#pragma link C++ class std::vector<std::vector<double>>+;
+#pragma link C++ class Ev+;
+#pragma link C++ function FillMembers;
+#endif
+"""
+
+
 def friends() -> None:
     """main.root: a tree with a friend beside it, one in the same file, and one that is lost."""
     value = array("i", [0])
@@ -200,12 +252,23 @@ def counted() -> None:
     file.Close()
 
 
+def members() -> None:
+    """members.root: objects with members of all kinds that sapwood splits."""
+    compile_classes(MEMBERS)
+    file = ROOT.TFile("members.root", "RECREATE", "", 505)
+    tree = ROOT.TTree("T", "objects with members of all kinds")
+    ROOT.FillMembers(tree, 7)
+    file.Write()
+    file.Close()
+
+
 def main() -> None:
     os.chdir(sys.argv[1])
     friends()
     distributed()
     split()
     counted()
+    members()
 
 
 if __name__ == "__main__":
