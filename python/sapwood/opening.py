@@ -91,6 +91,12 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
         raise
 
 
+def is_dataset_tree(found: Any) -> bool:
+    """Whether it is the tree that a dataset is opened as."""
+    path = getattr(found, "object_path", "").strip("/").partition(";")[0]
+    return bool(path) and path == found.file.dataset_tree
+
+
 def core_input(spec: FileSpec, options: OpenOptions) -> Any:
     """What the core is given to open by itself: a place and its options; or what is open already."""
     where = spec.file

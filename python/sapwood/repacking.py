@@ -20,7 +20,7 @@ from .directory import TREE_CLASSES
 from .edm.metadata import metadata_branch
 from .errors import KeyInFileError, UsageError
 from .file import File
-from .opening import core_input, open_spec
+from .opening import core_input, is_dataset_tree, open_spec
 from .options import OpenOptions, open_options
 from .tree import Tree
 
@@ -249,7 +249,7 @@ class _opened:
     def __init__(self, source: Any, options: OpenOptions) -> None:
         self._own = not isinstance(source, (File, Tree))
         found = open_spec(single_file(source), options) if self._own else source
-        if isinstance(found, Tree) and found.object_path.strip("/").partition(";")[0] == found.file.dataset_tree:
+        if is_dataset_tree(found):
             found = found.file
         self._file = found
         if not isinstance(found, File):

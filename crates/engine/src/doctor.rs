@@ -1,9 +1,10 @@
 //! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
 
+use crate::dataset::Named;
 use crate::{File, Interrupt, pool};
 use sapwood_core::{Deadline, Result};
 use sapwood_fetch::wait;
-use sapwood_source::{OpenOptions, Outcome, Step};
+use sapwood_source::{Diagnosis, OpenOptions, Outcome, Step};
 use std::time::{Duration, Instant};
 
 /// Tries step by step what reading a file needs; no step takes longer than `longest`.
@@ -18,10 +19,23 @@ pub fn diagnose(
     longest: Duration,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Step>> {
-    let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
-    // The steps keep the deadline themselves, so that those before the one that failed are told.
-    let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));
-    let mut diagnosis = wait(&pool::runtime()?, diagnosis, patience, interrupt)?;
+    let mut diagnosis = reached(url, options, longest, interrupt)?;
+    if diagnosis.opened.is_none()
+        && let Some(mark) = Named::mark(url, options)
+    {
+        let other = reached(&mark, options, longest, interrupt)?;
+        if other.opened.is_some() {
+            let begin = Instant::now();
+            let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
+            let (outcome, facts) = match File::open(url, options, interrupt) {
+                Ok(file) => told(&file),
+                Err(error) => (Outcome::Failed(error), Vec::new()),
+            };
+            let mut steps = other.steps;
+            steps.push(Step { name: "dataset", time: begin.elapsed(), outcome, facts });
+            return Ok(steps);
+        }
+    }
     let begin = Instant::now();
     let (outcome, facts) = match diagnosis.opened.take() {
         None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
@@ -32,6 +46,36 @@ pub fn diagnose(
     };
     diagnosis.steps.push(Step { name: "ROOT file", time: begin.elapsed(), outcome, facts });
     Ok(diagnosis.steps)
+}
+
+/// The steps to the bytes at a URL.
+fn reached(
+    url: &str,
+    options: &OpenOptions,
+    longest: Duration,
+    interrupt: Interrupt<'_>,
+) -> Result<Diagnosis> {
+    let diagnosis = async { Ok(sapwood_source::diagnose(url, options, longest).await) };
+    // The steps keep the deadline themselves, so that those before the one that failed are told.
+    let patience = Deadline::after(options.deadline.remaining() + Duration::from_secs(1));
+    wait(&pool::runtime()?, diagnosis, patience, interrupt)
+}
+
+/// What a dataset says of itself.
+fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
+    let Some(dataset) = &file.0.dataset else {
+        return (Outcome::Passed("a file has come in its place".to_owned()), Vec::new());
+    };
+    let snapshot = &dataset.snapshot;
+    let entries: u64 = snapshot.segments.iter().map(|segment| segment.entries).sum();
+    let facts = [
+        ("tree", snapshot.tree.clone()),
+        ("entries", entries.to_string()),
+        ("products", snapshot.products.len().to_string()),
+        ("segments", snapshot.segments.len().to_string()),
+    ];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value)).into();
+    (Outcome::Passed(format!("opened as {}", dataset.url())), facts)
 }
 
 fn described(file: &File, deadline: Deadline, interrupt: Interrupt<'_>) -> (Outcome, Vec<(String, String)>) {

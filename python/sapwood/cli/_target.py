@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
+STORES = ("s3://", "gs://", "az://")
 
 
 def open_target(
@@ -14,7 +15,21 @@ def open_target(
     """Opens a file, or the object in it that stands after a colon."""
     import sapwood
 
-    return sapwood.open(split_target(text), deadline=deadline, threads=threads, replicas=replicas or None)
+    from ..errors import FileNotFoundError
+
+    options: dict[str, Any] = {"deadline": deadline, "threads": threads, "replicas": replicas or None}
+    target = split_target(text)
+    try:
+        return sapwood.open(target, **options)
+    except FileNotFoundError as error:
+        # Of a dataset in an object store, nothing but the store says where its name ends.
+        place, colon, name = text.removeprefix(_scheme(text)).partition(":")
+        if target != text or not colon or not text.startswith(STORES):
+            raise
+        try:
+            return sapwood.open({_scheme(text) + place: name}, **options)
+        except FileNotFoundError:
+            raise error from None
 
 
 def open_tree(
@@ -73,10 +88,16 @@ def is_directory(text: str) -> bool:
 
 def split_target(text: str) -> Any:
     """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
-    from .._paths import is_url, split_object_path
+    from .._paths import CATALOGUED, is_dataset, is_url, split_object_path
 
     _, inside = split_object_path(text)
     if inside is not None or is_url(text) or os.path.exists(text):
         return text
     file, colon, name = text.rpartition(":")
-    return {file: name} if colon and os.path.exists(file) else text
+    known = file.startswith(CATALOGUED) or os.path.exists(file) or is_dataset(file)
+    return {file: name} if colon and known else text
+
+
+def _scheme(text: str) -> str:
+    """What stands before the host or bucket of a URL."""
+    return "".join(text.partition("://")[:2])

@@ -15,7 +15,7 @@ _SIGNS = {"passed": "ok", "noted": "note", "failed": "FAILED", "skipped": "-"}
 
 @command
 def doctor(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A file or URL.")],
+    source: Annotated[str, typer.Argument(metavar="FILE", help="A file or URL; also a dataset.")],
     as_json: Json = False,
     longest: Annotated[
         float, typer.Option("--deadline", metavar="SECONDS", min=0.1, help="Longest time of a step.")
@@ -41,10 +41,14 @@ def doctor(
 def _steps(source: str, longest: float) -> list[dict[str, Any]]:
     from .. import _core
     from .._border import core_errors, translated
-    from .._paths import split_object_path
+    from .._paths import CATALOGUED, split_object_path
     from ._run import describe
 
     file, _ = split_object_path(source)
+    if file.startswith(CATALOGUED):
+        from ..stripe._logs import catalogued
+
+        file, _ = catalogued(file)
     with core_errors():
         steps = _core.diagnose(file, longest=longest)
     for step in steps:

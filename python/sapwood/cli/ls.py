@@ -34,13 +34,14 @@ def ls(
     sapwood ls -r https://example.org/nano.root
     sapwood ls root://example.org//store/
     """
+    from ..opening import is_dataset_tree
     from ._target import is_directory, open_target, split_target
 
     if is_directory(source):
         _list_directory(source, deadline, as_json)
         return
     found = open_target(source, deadline, None, replica)
-    if found.file.dataset_tree is not None and isinstance(split_target(source), str):
+    if isinstance(split_target(source), str) and is_dataset_tree(found):
         found = found.file
     with found.file as file:
         rows, failures = _rows(found, recursive, long)

@@ -33,7 +33,9 @@ class Schema(str, Enum):
 @command
 def merge(
     target: Target,
-    sources: Annotated[list[str], typer.Argument(metavar="IN...", help="Files, URLs or globs; also datasets.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="IN...", help="Files, URLs or globs; also datasets.")
+    ],
     compression: Compression = None,
     basket_size: BasketSize = None,
     cluster_size: ClusterSize = None,

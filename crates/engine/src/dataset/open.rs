@@ -40,6 +40,12 @@ impl Named {
         Some(version.map(|version| Named { store, version }))
     }
 
+    /// The URL of the object that every dataset has, if `url` may name one.
+    pub(crate) fn mark(url: &str, options: &OpenOptions) -> Option<String> {
+        Named::of(url, options)?.ok()?;
+        Some(format!("{}/{}", parts(url).0, keys::FORMAT))
+    }
+
     /// The dataset, as a file. None if there is none.
     pub(crate) fn open(&self, options: &OpenOptions, interrupt: Interrupt<'_>) -> Result<Option<File>> {
         let begin = Instant::now();
