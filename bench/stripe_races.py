@@ -44,6 +44,15 @@ CARGO = (
     ("versitygw: 16 writers race for one object", "source", "cloud", "a_real_server_keeps_the_contract"),
     ("radosgw, two gateways: the same", "source", "cloud", "ceph_keeps_the_contract"),
 )
+RUNS, STEPS = 5, 60
+MACHINES = {
+    "objects": "in a directory",
+    "sqlite": "log in SQLite",
+    "postgresql": "log in PostgreSQL",
+    "s3": "on versitygw",
+}
+PYTHON = REPOSITORY / ".venv" / "bin" / "python"
+"""What `make` tests with."""
 
 
 def race(url: str, rounds: int) -> None:
@@ -94,6 +103,25 @@ def tests(rounds: int) -> Iterator[tuple[str, float]]:
         yield name, time.monotonic() - begin
 
 
+def machines(rounds: int) -> Iterator[tuple[str, float]]:
+    """The state machine of whole datasets, and all faults of its operations; their seconds."""
+    told = "through the package, with processes that are killed"
+    for where, words in MACHINES.items():
+        begin = time.monotonic()
+        script = str(REPOSITORY / "tests" / "python" / "stripe_machine.py")
+        command = [str(PYTHON), script, where, "--runs", str(RUNS), "--steps", str(STEPS)]
+        subprocess.run(command, check=True, timeout=LONGEST_SECONDS, stdout=subprocess.DEVNULL)
+        yield f"state machine {told}, {words}: {RUNS} runs of {STEPS} steps", time.monotonic() - begin
+    begin = time.monotonic()
+    command = [str(PYTHON), "-m", "pytest", "--quiet", "tests/python/test_stripe_machine.py"]
+    environment = {**os.environ, "SAPWOOD_TEST_LONG": "1"}
+    subprocess.run(command, check=True, cwd=REPOSITORY, env=environment, timeout=LONGEST_SECONDS)
+    yield (
+        "each operation: each call of both databases fails; killed after each change of a file",
+        time.monotonic() - begin,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -103,7 +131,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where the figures are written")
     options = parser.parse_args()
     rows: list[tuple[str, float]] = []
-    for part in (databases, tests):
+    for part in (databases, tests, machines):
         for name, seconds in part(options.rounds):
             print(f"{seconds:8.1f} s  {name}", flush=True)
             rows.append((name, seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from sapwood.catalog import DatabaseLog
@@ -11,38 +12,36 @@ CALLS = ("do_execute", "do_execute_no_params", "do_commit")
 """What a dialect of SQLAlchemy asks of the driver."""
 
 
-class FaultyDatabase:
-    """The log of a dataset in a database of which some calls fail.
+@dataclass
+class Faults:
+    """What was asked of a driver (first words of statements, and ``COMMIT``), and which of it fails."""
 
-    Attributes:
-        log: the log.
-        calls: what the driver was asked for: first words of statements, and ``COMMIT``.
-    """
+    calls: list[str] = field(default_factory=list)
+    at: int | None = None
+    after: bool = False
+    ever: bool = False
 
-    def __init__(self, url: str, name: str) -> None:
-        self.log = DatabaseLog(url, name)
-        self.calls: list[str] = []
-        self._fault: tuple[int, bool, bool] | None = None
-        dialect = self.log._database._engine.dialect
-        for call in CALLS:
-            setattr(dialect, call, self._faulty(getattr(dialect, call), dialect.dbapi.OperationalError))
+    def faulty(self, work: Callable[..., Any], kind: type[Exception]) -> Callable[..., Any]:
+        """A call of the driver that may fail."""
 
-    def __repr__(self) -> str:
-        return f"a fault of the database: {self._fault}"
-
-    def fail(self, call: int, *, after: bool, ever: bool) -> None:
-        """Makes a call fail, ``after`` it took effect or before; ``ever``, all later ones do, too."""
-        self._fault = call, after, ever
-
-    def _faulty(self, work: Callable[..., Any], kind: type[Exception]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             number = len(self.calls)
             self.calls.append(arguments[1].split()[0] if len(arguments) > 1 else "COMMIT")
-            at, after, ever = self._fault or (-1, False, False)
-            if self._fault is None or number < at or (number > at and not ever):
+            if self.at is None or number < self.at or (number > self.at and not self.ever):
                 return work(*arguments, **options)
-            if number == at and after:
+            if number == self.at and self.after:
                 work(*arguments, **options)
             raise kind("the connection was lost")
 
         return call
+
+
+def faulty_log(url: str, name: str, faults: Faults) -> DatabaseLog:
+    """The log of a dataset in a database that fails."""
+    log = DatabaseLog(url, name)
+    # Where the first questions of SQLAlchemy fail, it leaves connections open.
+    log.newest()
+    dialect = log._database._engine.dialect
+    for call in CALLS:
+        setattr(dialect, call, faults.faulty(getattr(dialect, call), dialect.dbapi.OperationalError))
+    return log

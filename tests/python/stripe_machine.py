@@ -34,7 +34,7 @@ from sapwood import errors, stripe
 sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import s3_server
-from stripe_database_faults import FaultyDatabase
+from stripe_database_faults import Faults, faulty_log
 
 PATIENCE = 120.0
 """Seconds after which something hangs that should not."""
@@ -267,11 +267,10 @@ class Machine:
         operation.work(self.home.open(), 1)
         self._is_done(operation, self.see(operation))
 
-    def fail(self, operation: Operation, call: int, *, after: bool, ever: bool) -> None:
-        """Does it while a call of the database fails, or all from one on."""
-        database = FaultyDatabase(self.home.database, self.home.name)
-        database.fail(call, after=after, ever=ever)
-        self.through(database.log, operation, str(database))
+    def fail(self, operation: Operation, faults: Faults) -> None:
+        """Does it while calls of the database fail."""
+        log = faulty_log(self.home.database, self.home.name, faults)
+        self.through(log, operation, f"faults at {faults.at}, after: {faults.after}, ever: {faults.ever}")
 
     def through(self, log: Any, operation: Operation, words: str) -> None:
         """Does it with a log that may fail; what was cut off is taken up, or left."""
@@ -281,8 +280,6 @@ class Machine:
             operation.work(self.home.open(log), 1)
         except errors.SapwoodError as raised:
             error = raised
-        finally:
-            log.close()
         seen = self.see(operation)
         if error is None:
             self._is_done(operation, seen)
@@ -292,10 +289,9 @@ class Machine:
 
     def calls(self, operation: Operation) -> list[str]:
         """Does it; what the database is asked for that."""
-        database = FaultyDatabase(self.home.database, self.home.name)
-        operation.work(self.home.open(database.log), 1)
-        database.log.close()
-        return database.calls
+        faults = Faults()
+        operation.work(self.home.open(faulty_log(self.home.database, self.home.name, faults)), 1)
+        return faults.calls
 
     def kill(self, operation: Operation, after: int) -> bool:
         """Does it in a process that is killed after so many changes of files; whether it was."""
@@ -393,7 +389,7 @@ class Machine:
             self.kill(operation, self.lottery.randrange(1, 12))
         elif way == 1 and self.home.database:
             after, ever = self.lottery.random() < 0.5, self.lottery.random() < 0.5
-            self.fail(operation, self.lottery.randrange(30), after=after, ever=ever)
+            self.fail(operation, Faults(at=self.lottery.randrange(30), after=after, ever=ever))
         else:
             self.do(operation)
         self.check()

@@ -175,7 +175,8 @@ def test_what_is_damaged_in_a_log_in_a_database_is_exact_or_a_typed_error(
             content = log.read(number)
             assert content is not None
             row = (table.c.dataset == log.dataset) & (table.c.number == number)
-            for damage in DAMAGES:
+            # Without its last entry, a log is what it was before.
+            for damage in DAMAGES if number < 5 else DAMAGES[:-1]:
                 damaged = damage(content, lottery)
                 with log._database.writing() as connection:
                     if damaged is None:

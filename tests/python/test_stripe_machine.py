@@ -18,6 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import s3_server
 import stripe_faults_work as work
+from stripe_database_faults import Faults
 from stripe_machine import Home, Machine
 
 STEPS = 15
@@ -75,7 +76,7 @@ def test_every_call_of_the_database_may_fail(machine: Machine) -> None:
         for call in range(len(calls)) if EVERYTHING else [decisive]:
             for after, ever in ((False, False), (True, False), (True, True))[0 if EVERYTHING else 1 :]:
                 twin = machine.twin(next(numbers))
-                twin.fail(make(twin), call, after=after, ever=ever)
+                twin.fail(make(twin), Faults(at=call, after=after, ever=ever))
                 twin.check()
 
 
