@@ -18,7 +18,9 @@ pub struct Class {
 pub struct Member {
     /// Its name in C++.
     pub name: String,
-    /// What it holds: `Numbers`, `StdString`, `Vector`, `Object`, or `Objects` if the class is not itself in a vector.
+    /// What it holds: `Numbers`, `Vector`s of numbers, or `Object`; if the class is not itself in a vector, also
+    /// `StdString`, any `Vector`, and `Objects`. Without the class, ROOT 6.40 crashes at `std::string`s in a vector
+    /// that grows, and draws other values of vectors in vectors.
     pub storage: Storage,
 }
 
@@ -119,13 +121,13 @@ impl Class {
                 Storage::Numbers { dims, .. } if dims.len() > MAX_DIMS => {
                     return fault(format!("the member {class}::{name} has more than {MAX_DIMS} dimensions"));
                 }
-                Storage::Numbers { .. } | Storage::StdString | Storage::Vector(_) => {}
+                Storage::Numbers { .. } | Storage::Vector(Item::Number(_)) => {}
                 Storage::Object(inner) => inner.check(listed)?,
+                Storage::StdString | Storage::Vector(_) if !listed => {}
                 Storage::Objects(inner) if !listed => inner.check(true)?,
-                _ => {
-                    return Err(Error::unsupported(format!(
-                        "the member {class}::{name} cannot be split further"
-                    )));
+                storage => {
+                    let message = format!("{class}::{name}, a {}, cannot be split", storage.type_name());
+                    return Err(Error::unsupported(message).hint("write the members as columns of their own"));
                 }
             }
         }

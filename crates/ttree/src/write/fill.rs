@@ -33,8 +33,8 @@ enum Content {
     StdString,
     /// Collections: a header, the number of items, the items.
     Vector(Item),
-    /// What the objects of an entry have for a member: one header, then that of each object (ReadingEntries §5.3).
-    OfEach(Item),
+    /// The vectors that the objects of an entry have for a member: one header, then each (ReadingEntries §5.3).
+    VectorOfEach(Item),
 }
 
 impl Content {
@@ -48,10 +48,9 @@ impl Content {
             Storage::Numbers { primitive, dims } => Content::Numbers { primitive, dims },
             Storage::Objects(_) => Content::Arrays { primitive: Primitive::I32, dims: vec![] },
             Storage::Counted { primitive, dims, .. } => Content::Counted { primitive, dims },
-            Storage::StdString if of_each => Content::OfEach(Item::String),
             Storage::StdString if member => Content::StdString,
             Storage::Text | Storage::StdString => Content::Text,
-            Storage::Vector(item) if of_each => Content::OfEach(Item::Vector(Box::new(item))),
+            Storage::Vector(item) if of_each => Content::VectorOfEach(item),
             Storage::Vector(item) => Content::Vector(item),
             Storage::Object(_) | Storage::Member { .. } => Content::Nothing,
         }
@@ -200,7 +199,8 @@ impl Filler {
                     self.entry(full, |data| headed(data, |data| put_list(data, &item, column, 1, range)))?;
                 }
             }
-            Content::OfEach(item) => {
+            Content::VectorOfEach(item) => {
+                let item = Item::Vector(Box::new(item));
                 for range in lists(entries) {
                     self.entry(full, |data| headed(data, |data| put_items(data, &item, column, 1, range)))?;
                 }
