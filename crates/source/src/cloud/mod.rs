@@ -3,12 +3,13 @@
 //!
 //! - `location`: what a URL names. `options`: how stores are reached.
 //! - `s3`, `google`, `azure`: where an object is, and who may read it.
-//! - `upload`: an object that is written in parts. `objects`: a store of many.
+//! - `upload`: an object that is written in parts; `kept`: what of it is kept for a later run. `objects`: a store of many.
 //! - `connector`: the connections that `object_store` uses.
 
 mod azure;
 mod connector;
 mod google;
+mod kept;
 mod location;
 mod objects;
 mod options;

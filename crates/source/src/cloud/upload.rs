@@ -1,9 +1,10 @@
 //! A new object: sent in parts while it is written, and there when the last of them is.
 
 use super::bucket;
+use super::kept::{self, Keeping, Kept};
 use super::location::Location;
 use crate::retry::Retries;
-use crate::sink::{Part, Parts, Sink};
+use crate::sink::{Journal, Left, OTHER, Part, Parts, Sink};
 use crate::{OpenOptions, redact};
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
@@ -12,14 +13,17 @@ use sapwood_core::{Counters, Deadline, Error, ErrorKind, Piece, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// Parts that are on their way at the same time.
+/// Parts that are on their way at the same time, and bytes of several.
 const MOST_FLYING: usize = 4;
+const MOST_FLYING_BYTES: usize = 256 << 20;
 /// Longest wait for an answer to what is short, beside the pauses between tries.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A connection that carries less, in bytes per second, is taken for broken.
@@ -39,11 +43,15 @@ pub(crate) struct Upload {
     waiting: usize,
     done: BTreeMap<usize, PartId>,
     ended: bool,
+    /// Where this machine keeps what was sent, and what it keeps.
+    journal: Option<PathBuf>,
+    keeping: Option<Keeping>,
 }
 
 type Answer = (usize, Result<PartId>);
 
 /// Where it goes.
+#[derive(Clone)]
 struct Place {
     name: String,
     advice: &'static str,
@@ -76,12 +84,15 @@ impl Upload {
             waiting: 0,
             done: BTreeMap::new(),
             ended: false,
+            journal: kept::place(&options.environment, &name),
+            keeping: None,
         })
     }
 
     /// Sends a part, once fewer than the most are on their way.
     fn send(&mut self, part: Part) -> Result<()> {
-        while self.waiting >= MOST_FLYING {
+        let most = (MOST_FLYING_BYTES / part.bytes.len().max(1)).clamp(1, MOST_FLYING);
+        while self.waiting >= most {
             self.receive()?;
         }
         let (place, answers) = (Arc::clone(&self.place), self.answers.0.clone());
@@ -97,11 +108,54 @@ impl Upload {
 
     fn receive(&mut self) -> Result<()> {
         // Whoever sends a part keeps to a time of its own, and always answers.
-        let (number, part) = self.answers.1.recv().map_err(|_| lost())?;
+        let answer = self.answers.1.recv().map_err(|_| lost())?;
+        self.received(answer)
+    }
+
+    fn received(&mut self, (number, part): Answer) -> Result<()> {
         self.waiting -= 1;
-        self.done.insert(number, part.map_err(|error| error.url(&self.place.name))?);
+        let part = part.map_err(|error| self.failed(error))?;
+        self.done.insert(number, part);
         while self.flying.try_join_next().is_some() {}
+        if let Some(keeping) = &mut self.keeping {
+            keeping.settle(&self.done, &self.parts);
+        }
         Ok(())
+    }
+
+    /// An error of the store. Nobody can go on with an upload that it does not know any more.
+    fn failed(&mut self, error: Error) -> Error {
+        let error = error.url(&self.place.name);
+        match self.keeping.take_if(|_| error.kind() == ErrorKind::NotFound) {
+            Some(keeping) => {
+                keeping.remove();
+                Error::new(ErrorKind::NotFound, "the store does not know the upload any more")
+                    .url(&self.place.name)
+                    .hint("run the same command again: it begins anew")
+                    .caused_by(error)
+            }
+            None => error,
+        }
+    }
+
+    /// Gives an upload up, at the store.
+    fn abort(&self, id: MultipartId) {
+        let place = Arc::clone(&self.place);
+        let abort = async move { place.store.abort_multipart(&place.path, &id).await };
+        if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
+            let name = &self.place.name;
+            log::warn!(target: crate::LOG, "{name}: the parts that were sent could not be taken back");
+        }
+    }
+
+    /// Goes on with the upload of an earlier run.
+    fn go_on(&mut self, journal: Journal, kept: Kept) -> Vec<u8> {
+        let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.place).id, kept.id.clone());
+        self.abort(fresh);
+        self.keeping = Some(Keeping::going_on(journal, &kept));
+        self.parts = Parts::going_on(kept.parts(), kept.held);
+        self.done = kept.done;
+        kept.notes
     }
 }
 
@@ -226,24 +280,74 @@ impl Sink for Upload {
         let end = async move { place.store.complete_multipart(&place.path, &place.id, parts).await };
         let ended =
             wait(&self.runtime, END, end).and_then(|end| end.map_err(|error| self.place.failure(&error)));
-        ended.map_err(|error| error.url(&self.place.name))?;
+        ended.map_err(|error| self.failed(error))?;
         self.ended = true;
         Ok(())
+    }
+
+    fn take_up(&mut self, job: u64) -> Result<Left> {
+        let Some(path) = self.journal.clone() else { return Ok(Left::Never) };
+        if !kept::make_directory(&path) {
+            return Ok(Left::Never);
+        }
+        let mut left = Left::Nothing;
+        match Journal::take_up(path.clone()) {
+            Ok(Some((journal, noted))) => match Kept::parse(&noted.notes) {
+                Some(kept) if noted.job == job => {
+                    return Ok(Left::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
+                }
+                kept => {
+                    kept.into_iter().for_each(|kept| self.abort(kept.id));
+                    journal.remove();
+                    left = Left::Useless(OTHER);
+                }
+            },
+            // Nothing can be said of an upload whose journal is damaged from its beginning.
+            Ok(None) => kept::forget(&path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return Ok(Left::Never),
+        }
+        self.keeping = Some(Keeping::new(Journal::new(path, job), &self.place.id));
+        Ok(left)
+    }
+
+    fn keep(&mut self, bytes: u64, note: &mut Vec<u8>) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.keep(bytes, note);
+            keeping.settle(&self.done, &self.parts);
+        }
+    }
+
+    fn leave(mut self: Box<Self>, bytes: u64, mut note: Vec<u8>) -> Option<String> {
+        let end = Instant::now() + ABORT;
+        self.keep(bytes, &mut note);
+        while self.waiting > 0 {
+            let left = end.saturating_duration_since(Instant::now());
+            let Ok(answer) = self.answers.1.recv_timeout(left) else { break };
+            // What one part fails with is known, or the same.
+            let _ = self.received(answer);
+        }
+        let mut keeping = self.keeping.take()?;
+        keeping.wait();
+        let Some(path) = keeping.path() else {
+            keeping.remove();
+            return None;
+        };
+        self.ended = true;
+        Some(format!("an unfinished upload, of which {} tells", path.display()))
     }
 }
 
 impl Drop for Upload {
     /// What was sent is of no use to anybody, but can cost money.
     fn drop(&mut self) {
+        if let Some(keeping) = self.keeping.take() {
+            keeping.remove();
+        }
         if self.ended {
             return;
         }
         self.flying.abort_all();
-        let place = Arc::clone(&self.place);
-        let abort = async move { place.store.abort_multipart(&place.path, &place.id).await };
-        if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
-            let name = &self.place.name;
-            log::warn!(target: crate::LOG, "{name}: the parts that were sent could not be taken back");
-        }
+        self.abort(self.place.id.clone());
     }
 }

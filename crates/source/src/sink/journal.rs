@@ -5,7 +5,8 @@
 //! file that it is about, the XXH64 of these two and the note, the note; numbers have 8 bytes, the least first. A record
 //! is written when all that it speaks of is on the disk, by a thread of its own: the writer does not wait for the disk.
 
-use std::fs::{File, OpenOptions};
+use super::lock::{Lock, is_at, lock};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{Builder, JoinHandle};
@@ -18,9 +19,9 @@ const RECORD_HEAD: usize = 24;
 /// Notes are read into memory: a longer journal is none.
 const LONGEST: u64 = 1 << 30;
 
-/// The journal of one file.
+/// The journal of one file. It is locked from the first record on.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
     job: u64,
     /// None until something is kept, and if nothing can be.
@@ -33,63 +34,80 @@ pub(super) struct Journal {
 
 /// What a journal says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
+    pub(crate) job: u64,
     /// Bytes of the file that are good.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// All notes, one behind the other.
-    pub(super) notes: Vec<u8>,
+    pub(crate) notes: Vec<u8>,
 }
 
 impl Journal {
     /// A journal that is not there until something is kept.
-    pub(super) fn new(path: PathBuf, job: u64) -> Journal {
+    pub(crate) fn new(path: PathBuf, job: u64) -> Journal {
         Journal { path, job, file: None, writing: None, kept: false, broken: false }
     }
 
-    /// Takes up the journal of a job, from behind its last whole record; none if it is that of another job, or has none.
-    pub(super) fn take_up(path: PathBuf, job: u64) -> io::Result<Option<(Journal, Noted)>> {
+    /// Takes up a journal, from behind its last whole record; none if it has none.
+    ///
+    /// # Errors
+    /// `WouldBlock` if somebody else writes it, and what the system fails with.
+    pub(crate) fn take_up(path: PathBuf) -> io::Result<Option<(Journal, Noted)>> {
         let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+        if lock(&file) != Lock::Ours || !is_at(&file, &path) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         if file.metadata()?.len() > LONGEST {
             return Ok(None);
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let Some((noted, end)) = parse(&bytes, job) else { return Ok(None) };
+        let Some((noted, end)) = parse(&bytes) else { return Ok(None) };
         file.set_len(end as u64)?;
         file.seek(SeekFrom::Start(end as u64))?;
-        Ok(Some((Journal { file: Some(file), kept: true, ..Journal::new(path, job) }, noted)))
+        Ok(Some((Journal { file: Some(file), kept: true, ..Journal::new(path, noted.job) }, noted)))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// True if there is a record, or one is being written.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         self.kept
     }
 
     /// True if a record is not written yet, or none can be.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.broken || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
     }
 
-    /// Begins to write a record: of a file that has so many bytes, all of them handed to the system. A journal that
-    /// cannot be written is given up; what it said before stays true.
-    pub(super) fn keep(&mut self, part: io::Result<File>, bytes: u64, note: Vec<u8>) {
+    /// Begins to write a record: of a file that has so many bytes, all of them handed to the system, if this is to bring
+    /// them to the disk. A journal that cannot be written is given up; what it said before stays true.
+    pub(crate) fn keep(&mut self, part: Option<File>, bytes: u64, note: Vec<u8>) {
         self.wait();
         if self.broken {
             return;
         }
-        let begun = part.and_then(|part| self.begin(part, bytes, note));
-        match begun {
+        match self.begin(part, bytes, note) {
             Ok(writing) => (self.writing, self.kept) = (Some(writing), true),
             Err(error) => self.give_up(&error),
         }
     }
 
-    fn begin(&mut self, part: File, bytes: u64, note: Vec<u8>) -> io::Result<JoinHandle<io::Result<()>>> {
+    fn begin(
+        &mut self,
+        part: Option<File>,
+        bytes: u64,
+        note: Vec<u8>,
+    ) -> io::Result<JoinHandle<io::Result<()>>> {
         let (mut journal, new) = match &self.file {
             Some(file) => (file.try_clone()?, false),
             None => (OpenOptions::new().write(true).create_new(true).open(&self.path)?, true),
         };
         if new {
+            lock(&journal);
             self.file = Some(journal.try_clone()?);
             let mut head = MAGIC.to_vec();
             head.extend(self.job.to_le_bytes());
@@ -97,7 +115,7 @@ impl Journal {
         }
         let directory = self.path.parent().filter(|_| new).map(Path::to_owned);
         Builder::new().name("sapwood-keep".to_owned()).spawn(move || {
-            part.sync_data()?;
+            part.map_or(Ok(()), |part| part.sync_data())?;
             journal.write_all(&record(bytes, &note))?;
             journal.sync_data()?;
             directory.map_or(Ok(()), |directory| sync_directory(&directory))
@@ -105,11 +123,19 @@ impl Journal {
     }
 
     /// Waits until all records are written.
-    pub(super) fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         let broken = || io::Error::other("a thread that writes a journal ended without a result");
         let written = self.writing.take().map(|writing| writing.join().unwrap_or_else(|_| Err(broken())));
         if let Some(Err(error)) = written {
             self.give_up(&error);
+        }
+    }
+
+    /// Removes it, if it was written or taken up.
+    pub(crate) fn remove(self) {
+        if self.file.is_some() {
+            // There is nobody to tell, and nothing depends on it.
+            let _ = fs::remove_file(&self.path);
         }
     }
 
@@ -136,9 +162,9 @@ fn checksum(head: &[u8], note: &[u8]) -> u64 {
 }
 
 /// What the whole records of a journal say, and where the last of them ends.
-fn parse(journal: &[u8], job: u64) -> Option<(Noted, usize)> {
-    let mut left = journal.strip_prefix(&MAGIC)?.strip_prefix(&job.to_le_bytes())?;
-    let mut noted = Noted { bytes: 0, notes: Vec::new() };
+fn parse(journal: &[u8]) -> Option<(Noted, usize)> {
+    let (job, mut left) = journal.strip_prefix(&MAGIC)?.split_first_chunk()?;
+    let mut noted = Noted { job: u64::from_le_bytes(*job), bytes: 0, notes: Vec::new() };
     let mut end = HEAD;
     while let Some((bytes, note)) = next(left).filter(|(bytes, _)| *bytes >= noted.bytes) {
         noted.bytes = bytes;
@@ -179,26 +205,27 @@ mod tests {
     fn whole_records_count_and_nothing_behind_them() {
         let mut journal = MAGIC.to_vec();
         journal.extend(7_u64.to_le_bytes());
-        assert_eq!(parse(&journal, 7), None);
+        assert_eq!(parse(&journal), None);
         journal.extend(record(100, b"one"));
         let one = journal.len();
         journal.extend(record(300, b" two"));
-        let both = Noted { bytes: 300, notes: b"one two".to_vec() };
-        assert_eq!(parse(&journal, 7), Some((both, journal.len())));
-        assert_eq!(parse(&journal, 8), None);
-        let first = Noted { bytes: 100, notes: b"one".to_vec() };
+        let both = Noted { job: 7, bytes: 300, notes: b"one two".to_vec() };
+        assert_eq!(parse(&journal), Some((both, journal.len())));
         for len in one..journal.len() {
-            assert_eq!(parse(&journal[..len], 7), Some((Noted { notes: first.notes.clone(), ..first }, one)));
+            let first = Noted { job: 7, bytes: 100, notes: b"one".to_vec() };
+            assert_eq!(parse(&journal[..len]), Some((first, one)));
         }
-        for damaged in one..journal.len() {
+        for damaged in 0..journal.len() {
             let mut journal = journal.clone();
             journal[damaged] ^= 0x10;
-            assert_eq!(parse(&journal, 7).map(|(noted, _)| noted.bytes), Some(100), "{damaged}");
-        }
-        for damaged in 0..one {
-            let mut journal = journal.clone();
-            journal[damaged] ^= 0x10;
-            assert_eq!(parse(&journal, 7), None, "{damaged}");
+            let found = parse(&journal).map(|(noted, _)| (noted.job, noted.bytes));
+            let expected = match damaged {
+                8 => Some((7 ^ 0x10, 300)),
+                9..16 => found.filter(|(job, bytes)| *job != 7 && *bytes == 300),
+                _ if damaged < one => None,
+                _ => Some((7, 100)),
+            };
+            assert_eq!(found, expected, "{damaged}");
         }
     }
 }

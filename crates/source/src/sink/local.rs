@@ -2,8 +2,8 @@
 
 use super::growing::{Growing, io_error};
 use super::journal::Journal;
-use super::lock::{Lock, lock};
-use super::{Left, Sink};
+use super::lock::{Lock, is_at, lock};
+use super::{Left, OTHER, Sink};
 use sapwood_core::{Error, ErrorKind, Piece, Result, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -99,9 +99,8 @@ impl LocalSink {
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
             return Ok(Left::Nothing);
         }
-        let Some((journal, noted)) = Journal::take_up(journal_of(&path), job)? else {
-            return Ok(Left::Useless("it was of other files, of other options, or of another version"));
-        };
+        let found = Journal::take_up(journal_of(&path))?.filter(|(_, noted)| noted.job == job);
+        let Some((journal, noted)) = found else { return Ok(Left::Useless(OTHER)) };
         if file.metadata()?.len() < noted.bytes {
             return Ok(Left::Useless("a part of it is lost"));
         }
@@ -163,7 +162,9 @@ impl Sink for LocalSink {
             self.failed = true;
             return;
         }
-        journal.keep(self.file.again(), bytes, std::mem::take(note));
+        if let Ok(part) = self.file.again() {
+            journal.keep(Some(part), bytes, std::mem::take(note));
+        }
     }
 
     fn leave(mut self: Box<Self>, bytes: u64, mut note: Vec<u8>) -> Option<String> {
@@ -209,20 +210,6 @@ fn journal_of(part: &Path) -> PathBuf {
 fn is_old(path: &Path) -> bool {
     let age = fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > UNLOCKED)
-}
-
-/// True if a file is still what a path names: who had it may have moved it to its place.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let place = |found: fs::Metadata| (found.dev(), found.ino());
-    let both = file.metadata().map(place).ok().zip(fs::metadata(path).map(place).ok());
-    both.is_some_and(|(file, path)| file == path)
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    false
 }
 
 /// The temporary files of a target that end so.

@@ -1,6 +1,9 @@
 //! Locks of files that are written: they end with the process, however that ends.
 
 use std::fs::File;
+#[cfg(unix)]
+use std::fs::{Metadata, metadata};
+use std::path::Path;
 
 /// What became of a wish for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,4 +28,18 @@ pub(super) fn lock(file: &File) -> Lock {
 #[cfg(not(unix))]
 pub(super) fn lock(_: &File) -> Lock {
     Lock::Unknown
+}
+
+/// True if a file is still what a path names: who had it may have moved it to its place.
+#[cfg(unix)]
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: Metadata| (found.dev(), found.ino());
+    let both = file.metadata().map(place).ok().zip(metadata(path).map(place).ok());
+    both.is_some_and(|(file, path)| file == path)
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_at(_: &File, _: &Path) -> bool {
+    false
 }

@@ -11,8 +11,9 @@ mod parts;
 mod update;
 
 pub(crate) use growing::io_error;
+pub(crate) use journal::Journal;
 pub use local::LocalSink;
-pub(crate) use parts::{Part, Parts};
+pub(crate) use parts::{Part, Parts, offset_of};
 pub use update::LocalUpdate;
 
 use crate::{OpenOptions, cloud, redact};
@@ -62,6 +63,9 @@ pub trait Sink: fmt::Debug + Send {
         None
     }
 }
+
+/// Why what is left cannot be taken up, if that is all one knows.
+pub(crate) const OTHER: &str = "it was of other files, of other options, or of another version";
 
 /// What an earlier writer of a job left.
 #[derive(Debug, PartialEq, Eq)]

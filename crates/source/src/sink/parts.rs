@@ -27,6 +27,8 @@ pub(crate) struct Parts {
     open: Vec<u8>,
     open_at: u64,
     provisional: bool,
+    /// What lies before this offset was sent by an earlier run: it can come again, and is the same.
+    sent_before: u64,
     /// Parts of which bytes may come again, by their offset.
     held: BTreeMap<u64, (usize, Vec<u8>)>,
     held_bytes: usize,
@@ -36,19 +38,35 @@ fn length_of(number: usize) -> usize {
     PART << (number / PARTS_OF_A_LENGTH).min(10)
 }
 
+/// Where the part of a number begins.
+pub(crate) fn offset_of(number: usize) -> u64 {
+    (0..number).map(|number| length_of(number) as u64).sum()
+}
+
 impl Parts {
+    /// Goes on behind so many parts, those that were held back among them.
+    pub(crate) fn going_on(number: usize, held: BTreeMap<usize, Vec<u8>>) -> Parts {
+        let held_bytes = held.values().map(Vec::len).sum();
+        let held = held.into_iter().map(|(number, bytes)| (offset_of(number), (number, bytes))).collect();
+        let sent_before = offset_of(number);
+        Parts { number, open_at: sent_before, sent_before, held, held_bytes, ..Parts::default() }
+    }
+
+    /// The bytes of a part that is held back.
+    pub(crate) fn held(&self, number: usize) -> Option<&[u8]> {
+        self.held.get(&offset_of(number)).map(|(_, bytes)| bytes.as_slice())
+    }
+
     /// Takes a piece, and gives the parts that are complete.
     ///
     /// # Errors
     /// `Limit` if too much would have to be kept.
     pub(crate) fn write(&mut self, piece: &Piece) -> Result<Vec<Part>> {
         let end = self.open_at + self.open.len() as u64;
-        if piece.offset < end {
-            self.overwrite(piece.offset, &piece.bytes)?;
-            return Ok(Vec::new());
-        }
+        let again = usize::try_from(end.saturating_sub(piece.offset)).unwrap_or(usize::MAX);
+        let (again, mut bytes) = piece.bytes.split_at(again.min(piece.bytes.len()));
+        self.overwrite(piece.offset, again)?;
         let mut ready = Vec::new();
-        let mut bytes = &piece.bytes[..];
         while !bytes.is_empty() {
             let room = length_of(self.number) - self.open.len();
             let (now, later) = bytes.split_at(room.min(bytes.len()));
@@ -101,19 +119,34 @@ impl Parts {
             } else {
                 match self.held.range_mut(..=at).next_back() {
                     Some((start, (_, part))) => (*start, part),
-                    None => return Err(sent(at)),
+                    None => {
+                        (at, bytes) = self.pass(at, bytes)?;
+                        continue;
+                    }
                 }
             };
             let from = usize::try_from(at - start).unwrap_or(usize::MAX);
             let room = part.len().saturating_sub(from).min(bytes.len());
-            let Some(target) = part.get_mut(from..from + room).filter(|_| room > 0) else {
-                return Err(sent(at));
+            let Some(target) = part.get_mut(from..from.saturating_add(room)).filter(|_| room > 0) else {
+                (at, bytes) = self.pass(at, bytes)?;
+                continue;
             };
             let (now, later) = bytes.split_at(room);
             target.copy_from_slice(now);
             (at, bytes) = (at + room as u64, later);
         }
         Ok(())
+    }
+
+    /// Passes over what an earlier run sent, up to what is held back.
+    fn pass<'b>(&self, at: u64, bytes: &'b [u8]) -> Result<(u64, &'b [u8])> {
+        let next = self.held.range(at..).next().map_or(self.sent_before, |(held, _)| *held);
+        let passed = next.min(self.sent_before).saturating_sub(at).min(bytes.len() as u64);
+        if passed == 0 {
+            return Err(sent(at));
+        }
+        let behind = bytes.get(usize::try_from(passed).unwrap_or(usize::MAX)..).unwrap_or_default();
+        Ok((at + passed, behind))
     }
 }
 
@@ -158,6 +191,42 @@ mod tests {
         assert_eq!(length_of(999), PART);
         let most: usize = (0..10_000).map(length_of).sum();
         assert!(most > 5 << 40);
+    }
+
+    #[test]
+    fn parts_stay_small_enough_for_memory() {
+        let parts = |bytes: u64| (0..).find(|&number| offset_of(number) >= bytes).unwrap();
+        for (bytes, count, longest) in
+            [(5_000_000_000, 597, 8), (100_000_000_000, 3616, 64), (1_000_000_000_000, 6879, 512)]
+        {
+            assert_eq!(parts(bytes), count, "{bytes}");
+            assert_eq!(length_of(count - 1), longest << 20, "{bytes}");
+        }
+        // S3 takes parts of at most 5 GiB.
+        assert!((0..10_000).all(|number| length_of(number) <= 5 << 30));
+    }
+
+    #[test]
+    fn what_an_earlier_run_sent_comes_again_and_is_passed_over() {
+        let file: Vec<u8> = (0..3 * PART + 1000).map(|index| (index % 251) as u8).collect();
+        let end = file.len();
+        let write = |parts: &mut Parts, from: usize, to: usize| {
+            parts.write(&piece(from, file[from..to].to_vec(), from == 0)).unwrap()
+        };
+        let mut first = Parts::default();
+        assert!(write(&mut first, 0, 100).is_empty());
+        let mut sent = write(&mut first, 100, 2 * PART + 10);
+        assert_eq!(sent.len(), 1);
+        let held = BTreeMap::from([(0, first.held(0).unwrap().to_vec())]);
+        let mut parts = Parts::going_on(2, held);
+        assert!(write(&mut parts, 0, 100).is_empty());
+        assert!(write(&mut parts, PART - 5, PART + 5).is_empty());
+        assert!(write(&mut parts, PART + 5, 2 * PART - 3).is_empty());
+        sent.extend(write(&mut parts, 2 * PART - 3, 2 * PART + 20));
+        sent.extend(write(&mut parts, 2 * PART + 20, end));
+        assert!(parts.write(&piece(2 * PART + 1, vec![0; 9], false)).is_err());
+        sent.extend(parts.finish());
+        assert!(together(sent) == file);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Directory;
 use super::scripted::{Scripted, answer, refusal};
 use sapwood_core::{ErrorKind, Piece};
 use sapwood_source::OpenOptions;
-use sapwood_source::sink::{Sink, create};
+use sapwood_source::sink::{Left, Sink, create};
 use sapwood_testkit::Request;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -170,4 +170,117 @@ async fn other_places_are_not_written_to() {
     }
     let error = create("s3://bucket/dir/", &OpenOptions::default(), &runtime).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+/// A store, and options by which uploads are kept in a directory.
+async fn keeping(
+    script: impl Fn(&Request) -> Option<Vec<u8>> + Send + Sync + 'static,
+) -> (Scripted, OpenOptions, Directory) {
+    let (server, mut options) = store(script).await;
+    let directory = Directory::new();
+    let home = directory.0.to_str().unwrap();
+    options.environment = directory
+        .options(&[("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "verysecret"), ("HOME", home)])
+        .environment;
+    (server, options, directory)
+}
+
+/// The journals in a directory.
+fn journals(directory: &Directory) -> usize {
+    std::fs::read_dir(directory.0.join(".local/state/sapwood/uploads")).map_or(0, Iterator::count)
+}
+
+const JOB: u64 = 7;
+const KEPT: usize = 20 << 20;
+const END: usize = 45 << 20;
+
+/// A run that is interrupted: of what it wrote, a note tells up to the middle of the third part.
+fn interrupted(mut sink: Box<dyn Sink>) -> Option<String> {
+    assert_eq!(sink.take_up(JOB).unwrap(), Left::Nothing);
+    sink.write(piece(0, 100, true)).unwrap();
+    sink.write(piece(100, KEPT - 100, false)).unwrap();
+    let mut note = b"so far".to_vec();
+    sink.keep(KEPT as u64, &mut note);
+    assert!(note.is_empty());
+    sink.write(piece(KEPT, 14 << 20, false)).unwrap();
+    sink.leave((34 << 20) as u64, b"; and more".to_vec())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_is_gone_on_with() {
+    let (server, options, directory) = keeping(|_| None).await;
+    let place = with(&options, interrupted).await.unwrap().unwrap();
+    assert!(place.contains(".journal") && !place.contains("verysecret"), "{place}");
+    assert_eq!((aborts(&server), journals(&directory)), (0, 1));
+    let first = asked(&server).len();
+    let go_on = |mut sink: Box<dyn Sink>| {
+        let kept = Left::Kept { bytes: KEPT as u64, notes: b"so far".to_vec() };
+        assert_eq!(sink.take_up(JOB).unwrap(), kept);
+        write_from(sink.as_mut(), KEPT).unwrap();
+        sink.commit()
+    };
+    with(&options, go_on).await.unwrap().unwrap();
+    let asked = asked(&server).split_off(first);
+    let sent = |number: usize| {
+        let part = format!("partNumber={number}&");
+        asked.iter().filter(|line| line.starts_with("PUT") && format!("{line}&").contains(&part)).count()
+    };
+    // The first is held back until the end, and the second to the fourth were sent.
+    assert_eq!([1, 2, 3, 4, 5, 6].map(sent), [1, 0, 0, 0, 1, 1], "{asked:?}");
+    assert!(asked[asked.len() - 1].starts_with("POST /bucket/dir/f.root?uploadId=upload-1"), "{asked:?}");
+    // What was begun for nothing was taken back.
+    assert_eq!((aborts(&server), journals(&directory)), (1, 0));
+}
+
+/// The beginning of the file once more, and all from an offset on.
+fn write_from(sink: &mut dyn Sink, offset: usize) -> sapwood_core::Result<()> {
+    sink.write(piece(0, 100, true))?;
+    sink.write(piece(100, 1000, false))?;
+    sink.write(piece(offset, END - offset, false))?;
+    sink.write(piece(0, 100, false))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_of_another_job_is_taken_back() {
+    let (server, options, directory) = keeping(|_| None).await;
+    with(&options, interrupted).await.unwrap().unwrap();
+    let other = |mut sink: Box<dyn Sink>| {
+        assert!(matches!(sink.take_up(JOB + 1).unwrap(), Left::Useless(_)));
+        write(sink.as_mut()).and_then(|()| sink.commit())
+    };
+    with(&options, other).await.unwrap().unwrap();
+    assert_eq!((aborts(&server), journals(&directory)), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
+    let forgotten = |request: &Request| {
+        let part = request.method == "PUT" && request.path.contains("partNumber=5");
+        part.then(|| refusal("404 Not Found", "NoSuchUpload"))
+    };
+    let (_server, options, directory) = keeping(forgotten).await;
+    with(&options, interrupted).await.unwrap().unwrap();
+    let go_on = |mut sink: Box<dyn Sink>| {
+        assert!(matches!(sink.take_up(JOB).unwrap(), Left::Kept { .. }));
+        let error = write_from(sink.as_mut(), KEPT).and_then(|()| sink.commit()).unwrap_err();
+        assert!(error.hint_text().unwrap().contains("begins anew"), "{error}");
+    };
+    with(&options, go_on).await.unwrap();
+    assert_eq!(journals(&directory), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_somebody_writes_is_left_alone() {
+    let (server, options, directory) = keeping(|_| None).await;
+    with(&options, interrupted).await.unwrap().unwrap();
+    let held = with(&options, |mut sink| (sink.take_up(JOB).unwrap(), sink)).await.unwrap();
+    assert!(matches!(held.0, Left::Kept { .. }));
+    let second = |mut sink: Box<dyn Sink>| {
+        assert_eq!(sink.take_up(JOB).unwrap(), Left::Never);
+        write(sink.as_mut()).and_then(|()| sink.commit())
+    };
+    with(&options, second).await.unwrap().unwrap();
+    assert_eq!((aborts(&server), journals(&directory)), (1, 1));
+    tokio::task::spawn_blocking(move || drop(held)).await.unwrap();
+    assert_eq!(journals(&directory), 0);
 }
