@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -29,12 +30,13 @@ WRAPPED = ["{}", "2 * {}", "2 * 3 * {}", "var * {}", "var * 2 * {}", "var * var 
 TYPES = [wrapped.format(number) for wrapped in WRAPPED for number in NUMBERS]
 TYPES += ["string", "char*", "var * string", "var * var * string", "vector<float>", "vector<bool>"]
 TYPES += ["var * {x: float32, y: int16, z: var * int32}", "{a: int32, b: var * float64}"]
+RECORDS = ["var * {x: 2 * 3 * uint8, y: bool, z: var * float64}", "{a: string, b: 3 * int64, c: var * bool}"]
 COMPRESSIONS = ["none", "zlib:1", "zlib:9", "lzma:1", "lz4:1", "lz4:9", "zstd:1", "zstd:5", "zstd:9"]
 EXAMPLES = int(os.environ.get("SAPWOOD_WRITING_EXAMPLES", "40"))
 
 layouts = st.fixed_dictionaries(
     {
-        "types": st.lists(st.sampled_from(TYPES), min_size=1, max_size=6),
+        "types": st.lists(st.sampled_from(TYPES + RECORDS), min_size=1, max_size=6),
         "compression": st.sampled_from(COMPRESSIONS),
         "basket_size": st.sampled_from([1000, 4000, 32000, 262144]),
         "cluster": st.sampled_from(
@@ -43,6 +45,7 @@ layouts = st.fixed_dictionaries(
         "lengths": st.lists(st.integers(0, 150), min_size=1, max_size=4),
         "seed": st.integers(0, 2**32 - 1),
         "threads": st.sampled_from([1, 2]),
+        "records": st.sampled_from(["columns", "split"]),
     }
 )
 
@@ -87,16 +90,27 @@ def write(path: Path, layout: dict[str, Any]) -> dict[str, list[Any]]:
     types = {f"c{place}": kind for place, kind in enumerate(layout["types"])}
     held: dict[str, list[Any]] = {}
     with sapwood.recreate(path, compression=layout["compression"], threads=layout["threads"]) as file:
-        tree = file.mktree("Events", types, basket_size=layout["basket_size"], **layout["cluster"])
+        records = layout.get("records", "columns")
+        settings = {"basket_size": layout["basket_size"], "records": records, **layout["cluster"]}
+        tree = file.mktree("Events", types, **settings)
         for length in layout["lengths"]:
             data = {name: values(kind, length, random) for name, kind in types.items()}
             tree.extend(data)
             for name, column in data.items():
-                fields = ak.fields(column)
-                for branch in [f"{name}_{field}" for field in fields] or [name]:
-                    part = column[branch.rpartition("_")[2]] if fields else column
-                    held.setdefault(branch, []).extend(ak.to_list(part))
+                for field in ak.fields(column) or [None]:
+                    part = column if field is None else column[field]
+                    held.setdefault(branch_name(name, field, part, records), []).extend(ak.to_list(part))
     return held
+
+
+def branch_name(name: str, field: str | None, part: Any, records: str) -> str:
+    """The branch of a column, or of a member of one; ROOT adds dimensions to those of split objects."""
+    if field is None:
+        return name
+    if records == "columns":
+        return f"{name}_{field}"
+    dims = re.findall(r"(\d+) \* ", str(ak.type(part)).partition(" * ")[2])
+    return f"{name}.{field}" + "".join(f"[{dim}]" for dim in dims)
 
 
 @given(layouts)

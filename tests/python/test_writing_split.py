@@ -186,7 +186,8 @@ def made_of(expected: dict[str, list[Any]], name: str) -> list[Any]:
 
 def test_root_reads_the_members_with_all_settings_and_says_nothing(tmp_path: Path) -> None:
     paths = []
-    for number, compression in enumerate(["none", "zlib:6", "lzma:1", "lz4:4", "zstd:5"]):
+    levels = ["none", "zlib:1", "zlib:9", "lzma:1", "lz4:1", "lz4:9", "zstd:1", "zstd:5", "zstd:9"]
+    for number, compression in enumerate(levels):
         paths.append(tmp_path / f"{number}.root")
         write(
             paths[-1],
