@@ -1,6 +1,7 @@
 //! The Python module `sapwood._core`: arguments, the GIL, errors and buffers. No decisions.
 
 mod arguments;
+mod branch;
 mod cache;
 mod chain;
 mod column;
@@ -30,6 +31,8 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::branch::Branch;
+    #[pymodule_export]
     use crate::cache::{cache_clear, cache_contents, cache_verify};
     #[pymodule_export]
     use crate::chain::chain;
@@ -56,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]
-    use crate::tree::{Branch, Entries, Scan, Tree, beside};
+    use crate::tree::{Entries, Scan, Tree, beside};
     #[pymodule_export]
     use crate::write::{Writer, split_branches};
 

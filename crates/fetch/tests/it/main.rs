@@ -4,6 +4,7 @@
 
 mod ahead;
 mod blocks;
+mod counting;
 mod fetcher;
 mod learn;
 mod replay;
