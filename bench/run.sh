@@ -70,7 +70,7 @@ for part in $parts; do
 done
 case " $parts " in
 *" stripe "*)
-    for more in races layouts cuts; do
+    for more in races layouts cuts scale; do
         "$python" "bench/stripe_$more.py" --markdown "$results/stripe_$more.md" --json "$results/stripe_$more.json"
     done
     "$python" bench/chain.py --markdown "$results/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg

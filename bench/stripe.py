@@ -8,7 +8,8 @@ reading: all products of 100,000 NanoAOD-like events, near: stripes in a store, 
 far: three columns and all of them at 100 ms of round trip.
 requests: what opening asks for, and one product of the first entries.
 sizes: the objects of a dataset against the file, and what they take where data are coded over six disks.
-changes: one product replaced, against the file written anew.
+changes: one product replaced, the largest and one of 1 %, against the file written anew.
+writers: eight append to one dataset at once, each its own part of the file; and one after the other.
 
 Stores are real (Ceph's gateway over a cluster in memory, versitygw over a folder), on this machine: they
 share its processors with the readers. Each run is a process of its own; readers take turns; figures are
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,12 @@ from remote_servers import Far, Server, serve
 from rootbuild import HERE, compiled
 from stripe_servers import ObjectStore, missing, object_store
 
+import sapwood
+
 NAME, TREE, DATASET = "nano_zstd5", "Events", "ttbar"
 COLUMNS = ["Jet_pt", "Jet_eta", "Jet_phi"]
-PRODUCT = "Jet"
+PRODUCTS = {"the largest product, of 19 %,": "Jet", "a product of 1 %": "SoftActivityJet"}
+WRITERS, WRITTEN = 8, 5_000
 CONNECTIONS = 32
 ROUND_TRIP_MS = 100
 RUN_SECONDS = 300.0
@@ -160,18 +165,44 @@ def requests(store: ObjectStore) -> Iterator[Record]:
 def changes(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
     """One product replaced: what is new in the store, what is not what it was; and the file anew."""
     file, variables = options.data / f"{NAME}.root", store.server.variables
-    url, before = f"s3://data/{DATASET}", store.objects(DATASET)
-    added = run(stripe_writer("add", url, str(file), TREE, PRODUCT), variables)
-    after = store.objects(DATASET)
-    new = {key: size for key, (size, _) in after.items() if key not in before}
-    changed = [key for key, each in before.items() if after.get(key) != each]
+    url = f"s3://data/{DATASET}"
+    for what, product in PRODUCTS.items():
+        before = store.objects(DATASET)
+        added = run(stripe_writer("add", url, str(file), TREE, product), variables)
+        after = store.objects(DATASET)
+        new = {key: size for key, (size, _) in after.items() if key not in before}
+        changed = [key for key, each in before.items() if after.get(key) != each]
+        record = {"new": new, "changed": changed, "seconds": added["seconds"], "cpu": added["cpu"]}
+        yield {"part": "changes", "store": store.name, "what": what, **record}
     with tempfile.TemporaryDirectory(dir=options.data) as folder:
         target = Path(folder, "again.root")
         written = repacked(file, target)
         size = target.stat().st_size
-    record = {"new": new, "changed": changed, "seconds": added["seconds"], "cpu": added["cpu"]}
-    again = {"file_seconds": written["seconds"], "file_cpu": written["cpu"], "file_bytes": size}
-    yield {"part": "changes", "store": store.name, **record, **again}
+    yield {"part": "anew", "store": store.name, "bytes": size, **written}
+
+
+def writers(store: ObjectStore, options: argparse.Namespace) -> Iterator[Record]:
+    """Eight parts of the file are appended to a dataset: one after the other, and all at once."""
+    file, variables = options.data / f"{NAME}.root", store.server.variables
+    with tempfile.TemporaryDirectory(dir=options.data) as folder:
+        parts = [Path(folder, f"{number}.root") for number in range(WRITERS + 1)]
+        for number, part in enumerate(parts):
+            first = number * WRITTEN
+            sapwood.repack(file, part, entries=(first, first + WRITTEN), trees=[TREE])
+        for manner in ("one after the other", "at once"):
+            url = f"s3://data/{manner.replace(' ', '-')}"
+            run(stripe_writer("create", url, str(parts[0]), TREE), variables)
+            begin = time.perf_counter()
+            commands = [stripe_writer("append", url, str(part), TREE) for part in parts[1:]]
+            with ThreadPoolExecutor(WRITERS if manner == "at once" else 1) as pool:
+                waiting = [pool.submit(run, command, variables) for command in commands]
+                ended = [one.result()["version"] for one in waiting]
+            seconds = time.perf_counter() - begin
+            shown = described(url, variables)
+            # Version 1 is empty, 2 has the first part.
+            lost = sorted(ended) != list(range(3, WRITERS + 3)) or shown["entries"] != WRITTEN * (WRITERS + 1)
+            told = {"manner": manner, "seconds": seconds, "entries": WRITTEN * WRITERS, "lost": lost}
+            yield {"part": "writers", "store": store.name, **told}
 
 
 def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
@@ -190,6 +221,7 @@ def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[
         if name == options.stores[0]:
             yield from distant(store, xrootd, options)
         yield from changes(store, options)
+        yield from writers(store, options)
 
 
 def arguments() -> argparse.Namespace:

@@ -5,6 +5,7 @@
 Files like NanoAOD, MiniAOD and DAOD become datasets in a directory, with the layout that is chosen if
 nothing is said, and their objects are measured. What Ceph allocates is computed from the size of each object:
 where data are coded as 4 + 2, an object of n bytes takes ceil(n / 16 KiB) * 16 KiB * 6 / 4.
+Then they are made with and without what is known of the values in stripes, in turns.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +31,7 @@ FILES = {
     "DAOD-like": ("xaod_zlib5", "CollectionTree"),
 }
 STRIPES, LISTS = "d", ("list", "snap")
+REPEATS = 5
 
 Record = dict[str, Any]
 
@@ -42,6 +46,33 @@ def measured(kind: str, file: Path, tree: str, group: bool) -> Record:
         objects = [(path.relative_to(place).parts[0], path.stat().st_size) for path in found]
     counts = {"entries": shown["entries"], "products": len(shown["products"])}
     return {"kind": kind, "group": group, "file": file.stat().st_size, "objects": objects, **counts}
+
+
+def spent(kind: str, file: Path, tree: str) -> Record:
+    """Processor seconds of making a dataset with statistics and without, and bytes of its lists."""
+    runs: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
+    for _ in range(REPEATS):
+        for known, found in runs.items():
+            with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
+                before = resource.getrusage(resource.RUSAGE_SELF)
+                stripe.create(Path(folder) / "data", f"{file}:{tree}", statistics=known)
+                after = resource.getrusage(resource.RUSAGE_SELF)
+                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                lists = (Path(folder) / "data" / "list").iterdir()
+                found.append((used, sum(path.stat().st_size for path in lists)))
+    return {"kind": kind, "with": runs[True], "without": runs[False]}
+
+
+def costs(records: list[Record]) -> Iterator[list[str]]:
+    """A line for each file: medians."""
+    for record in records:
+        cpu = [statistics.median(used for used, _ in record[name]) for name in ("with", "without")]
+        ratio = statistics.median(
+            one / other for (one, _), (other, _) in zip(record["with"], record["without"], strict=True)
+        )
+        sizes = [record[name][0][1] for name in ("with", "without")]
+        told = [f"{cpu[0]:.2f}", f"{cpu[1]:.2f}", f"{ratio:.3f}", f"{sizes[0]:,}", f"{sizes[1]:,}"]
+        yield [record["kind"], *told]
 
 
 def rows(records: list[Record]) -> Iterator[list[str]]:
@@ -80,11 +111,15 @@ def main() -> None:
     headings = ["", "small products", "objects", "KiB of each", "bytes / file", "index, bytes per event"]
     headings += ["allocated / bytes on EC 4+2", "allocated / file"]
     text = "\n".join(table(headings, list(rows(records))))
-    print(text)
+    spendings = [spent(kind, options.data / f"{name}.root", tree) for kind, (name, tree) in FILES.items()]
+    headings = ["", "CPU s with", "CPU s without", "ratio", "bytes of lists with", "without"]
+    cost = "\n".join(table(headings, list(costs(spendings))))
+    print(text, cost, sep="\n\n")
     if options.json:
-        options.json.write_text(json.dumps(records) + "\n")
+        options.json.write_text(json.dumps({"layouts": records, "statistics": spendings}) + "\n")
     if options.markdown:
         options.markdown.write_text(text + "\n")
+        options.markdown.with_name("stripe_statistics.md").write_text(cost + "\n")
 
 
 if __name__ == "__main__":

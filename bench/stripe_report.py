@@ -121,15 +121,21 @@ def changes(records: list[Record]) -> str:
     for record in of_part(records, "changes"):
         written = sum(record["new"].values())
         told = [f"{written:,}", str(len(record["new"])), f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append([f"{record['store']}: the product replaced", *told])
-        again = [
-            f"{record['file_bytes']:,}",
-            "1",
-            f"{record['file_seconds']:.2f}",
-            f"{record['file_cpu']:.2f}",
-        ]
-        rows.append(["the file written anew (sapwood repack, baskets copied)", *again])
+        rows.append([f"{record['store']}: {record['what']} replaced", *told])
+    for record in of_part(records, "anew"):
+        told = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
+        rows.append(["the file written anew (sapwood repack, baskets copied)", *told])
     return "\n".join(table(["", "bytes written", "objects", "wall s", "CPU s"], rows))
+
+
+def writers(records: list[Record]) -> str:
+    """Eight writers."""
+    rows = []
+    for record in of_part(records, "writers"):
+        rate = f"{record['entries'] / record['seconds']:,.0f}"
+        lost = "yes" if record["lost"] else "nothing"
+        rows.append([f"{record['store']}: {record['manner']}", f"{record['seconds']:.2f}", rate, lost])
+    return "\n".join(table(["8 writers append", "wall s", "events/s", "lost, or a version missing"], rows))
 
 
 def checks(records: list[Record]) -> str:
@@ -161,11 +167,18 @@ def checks(records: list[Record]) -> str:
             if STRIPES in found and other in found:
                 ratio = found[other] / found[STRIPES]
                 check(f"100 ms, {heading}: {other} / stripes, wall", ratio, "at least 1", ratio >= 1)
-    for record in of_part(records, "requests"):
-        if record["mode"] == "open":
-            count = value(record, "requests")
-            check(f"{record['store']}: requests of open", count, "at most 3", count <= 3)
+    counts = {(one["store"], one["mode"]): value(one, "requests") for one in of_part(records, "requests")}
+    for (name, mode), count in counts.items():
+        if mode == "open":
+            check(f"{name}: requests of open", count, "at most 3", count <= 3)
+        if mode == "batch":
+            # The list of its stripes is one more, the first time.
+            stripes = count - counts[name, "open"] - 1
+            check(f"{name}: requests for one column of a batch, besides its list", stripes, "1", stripes == 1)
     for record in of_part(records, "changes"):
+        beside = [key for key in record["new"] if key.split("/")[0] in ("snap", "log")]
+        what = f"{record['store']}: objects of a commit besides stripes and their list"
+        check(what, len(beside), "2", len(beside) == 2)
         # The hint is what is overwritten by every change.
         changed = [key for key in record["changed"] if key != "hint"]
         check(f"{record['store']}: objects that replacing rewrote", len(changed), "0", not changed)
@@ -181,5 +194,6 @@ def tables(records: list[Record]) -> dict[str, str]:
         "requests": requests,
         "sizes": sizes,
         "changes": changes,
+        "writers": writers,
     }
     return {name: make(records) for name, make in made.items()}

@@ -1,6 +1,6 @@
-"""Makes a dataset of a tree, or replaces a product of one, in a process of its own; prints a line of JSON.
+"""Makes a dataset of a tree, appends to it, or replaces a product, in a process of its own; prints JSON.
 
-python stripe_write.py create DATASET FILE TREE
+python stripe_write.py create|append DATASET FILE TREE
 python stripe_write.py add DATASET FILE TREE PRODUCT
 """
 
@@ -15,12 +15,14 @@ from sapwood import stripe
 
 def main() -> None:
     what, url, file, tree, *products = sys.argv[1:]
-    begin = time.perf_counter()
+    begin, source = time.perf_counter(), f"{file}:{tree}"
     if what == "create":
-        stripe.create(url, f"{file}:{tree}")
+        version = stripe.create(url, source).version()
+    elif what == "append":
+        version = stripe.open(url).append(source).version
     else:
-        stripe.open(url).add(f"{file}:{tree}", products)
-    print(json.dumps({"seconds": time.perf_counter() - begin}), flush=True)
+        version = stripe.open(url).add(source, products).version
+    print(json.dumps({"seconds": time.perf_counter() - begin, "version": version}), flush=True)
 
 
 if __name__ == "__main__":

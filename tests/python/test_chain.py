@@ -22,12 +22,10 @@ EVENTS = 1000
 MAIN = "from sapwood.cli.main import main; main()"
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+def written(path: Path, longest: int) -> str:
     """Numbers, lists, vectors and strings, in clusters that no batch divides."""
-    path = tmp_path_factory.mktemp("chain") / "source.root"
     events = np.arange(EVENTS)
-    counts = events % 7
+    counts = events % (longest + 1)
     lists = ak.unflatten(np.repeat(events * 0.5, counts), counts)
     with sapwood.recreate(path) as file:
         file.mktree(
@@ -45,6 +43,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
             }
         )
     return f"{path}:Events"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory.mktemp("chain") / "source.root", 6)
 
 
 def values(place: Any) -> Any:
@@ -136,6 +139,32 @@ def test_classes_come_out_as_they_went_in(tmp_path: Path, file: str, tree: str, 
         assert ak.array_equal(expected, after[key].array(), equal_nan=True), key
 
 
+@pytest.mark.parametrize("between", ["", "set", "flat.pds"])
+def test_a_dataset_that_is_written_knows_its_values_and_events(between: str, tmp_path: Path) -> None:
+    """It is what `stripe create` makes of the same events: cuts pass over stripes, events are found."""
+    file, events = tmp_path / "in.root", np.arange(500)
+    with sapwood.recreate(file) as written:
+        numbers = {"run": events * 0 + 7, "luminosityBlock": events // 50, "event": events * 3}
+        written["Events"] = {name: column.astype("u4") for name, column in numbers.items()} | {
+            "x": events / 2
+        }
+    options: dict[str, Any] = {"batch": 48, "stripe_size": "4 kB"}
+    made = stripe.create(tmp_path / "made", f"{file}:Events", **options)
+    source = f"{file}:Events"
+    if between:
+        chain.run(source, tmp_path / between, batch=60)
+        source = str(tmp_path / between)
+    chain.run(source, tmp_path / "chained", lanes=2, **options)
+    chained = stripe.open(tmp_path / "chained")
+    assert chained.find(7, 4, 207 * 3) == made.find(7, 4, 207 * 3) == [207]
+    for product in ("event", "x"):
+        assert chained.statistics(product) == made.statistics(product)
+        assert chained.statistics(product)[0].known == 11
+    assert chained.excluded("x > 240") == made.excluded("x > 240") == (480, 10)
+    assert chained.gc(grace_days=0, alone=True).objects == ()
+    assert not list((tmp_path / "chained").glob("lease/*"))
+
+
 def test_reading_writes_nothing(source: str) -> None:
     done = chain.run(source, chain="read", lanes=2, batch=24)
     assert (done.events, done.written_bytes, done.written_objects) == (EVENTS, 0, 0)
@@ -192,11 +221,23 @@ def test_a_dataset_is_not_written_to_twice(source: str, tmp_path: Path) -> None:
     same(values(source), values(tmp_path / "set"))
 
 
-def test_several_segments_are_not_stored_as_one(source: str, tmp_path: Path) -> None:
-    stripe.create(tmp_path / "data", [source, source])
-    with pytest.raises(errors.UnsupportedTypeError, match="2 segments"):
-        chain.run(tmp_path / "data", tmp_path / "out.root")
-    assert chain.run(tmp_path / "data", "none", lanes=2).events == 2 * EVENTS
+@pytest.mark.parametrize("kind", ["root", "stripes", "flat"])
+def test_several_segments_are_stored_as_one(source: str, tmp_path: Path, kind: str) -> None:
+    """The second has longer lists, and a product of another file stands in place of that of both."""
+    names = tmp_path / "names.root"
+    with sapwood.recreate(names) as file:
+        file["Events"] = {"name": [f"other {event}" for event in range(2 * EVENTS)]}
+    data = stripe.create(tmp_path / "data", [source, written(tmp_path / "longer.root", 9)], batch=130)
+    data.add(f"{names}:Events", "name", by_position=True)
+    way = {"root": tmp_path / "out.root", "stripes": tmp_path / "set", "flat": tmp_path / "out.pds"}[kind]
+    assert chain.run(tmp_path / "data", way, lanes=2, batch=144).events == 2 * EVENTS
+    out = way if kind == "root" else tmp_path / "back.root"
+    if kind != "root":
+        chain.run(way, out, batch=100)
+    same(values(tmp_path / "data"), values(f"{out}:Events"))
+    uproot = pytest.importorskip("uproot")
+    [leaf] = uproot.open(f"{out}:Events")["nJet_pt"].member("fLeaves")
+    assert leaf.member("fMaximum") == 9, "readers take as many items as the longest list has"
 
 
 @pytest.mark.parametrize("place", [0, 8, 30, 2000, -3000, -200, -30, -1])

@@ -6,7 +6,7 @@ use crate::error::{detached, exception};
 use crate::repack::input;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sapwood::dataset::{AddOptions, Place, WriteOptions, Written};
+use sapwood::dataset::{AddOptions, Chosen, Place, WriteOptions, Written};
 use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Deadline, Interrupt, Result};
@@ -35,12 +35,17 @@ struct Writing {
     batch: Option<u64>,
     group: bool,
     pad: u64,
+    statistics: bool,
     threads: Option<usize>,
     who: Option<String>,
     job: Option<(String, u32)>,
     parameters: BTreeMap<String, String>,
     #[pyo3(default)]
     base: Option<String>,
+    #[pyo3(default)]
+    branches: Option<Vec<String>>,
+    #[pyo3(default)]
+    entries: Option<Vec<Vec<(u64, u64)>>>,
 }
 
 impl Writing {
@@ -54,8 +59,23 @@ impl Writing {
             ..defaults
         };
         let compression = self.compression.map(Compression::from_number).transpose()?;
+        let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
+        let entries = self.entries.map(|inputs| inputs.into_iter().map(ranges).collect());
+        let chosen = Chosen { branches: self.branches, entries };
         let Writing { threads, who, job, parameters, base, .. } = self;
-        Ok(WriteOptions { compression, layout, threads, deadline, who, job, parameters, base })
+        let without_statistics = !self.statistics;
+        Ok(WriteOptions {
+            compression,
+            layout,
+            without_statistics,
+            threads,
+            deadline,
+            who,
+            job,
+            parameters,
+            base,
+            chosen,
+        })
     }
 }
 

@@ -8,104 +8,28 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._border import core_errors
+from .._filters import Filter
 from .._memory import memory_size
-from .._paths import CATALOGUED, is_url, several_files, single_file
+from .._paths import CATALOGUED
 from .._whole_file import write_whole
 from ..compression import Compression
 from ..errors import UsageError
-from ..opening import core_input
 from ..options import OpenOptions, open_options
 from ._describe import _place, describe, log
 from ._events import find, select
 from ._logs import Log, catalogued, log_of
+from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
+from ._sources import Sources, remembered
 from ._statistics import Statistics, excluded, statistics
 
 if TYPE_CHECKING:
     from ..catalog import DatabaseLog
     from ..tree import Tree
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written to a dataset.
-
-    Attributes:
-        version: the number of the version that has it.
-        entries: entries that were written.
-        objects, bytes: what was stored for them, besides the snapshot and its entry in the log.
-        already: whether the job had written it before, so that nothing was done now.
-        notes: what is not as one might expect, such as files without entries.
-    """
-
-    version: int
-    entries: int
-    objects: int
-    bytes: int
-    already: bool = False
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """An object that is lost or damaged: its URL, whose entries it holds, and what is wrong."""
-
-    object: str
-    product: str | None
-    entries: tuple[int, int]
-    error: str
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What was checked: objects and their bytes, objects that were left out, and what is wrong."""
-
-    objects: int
-    bytes: int
-    skipped: int
-    wrong: tuple[Wrong, ...] = ()
-
-
-@dataclass(frozen=True)
-class Collected:
-    """What no version needs: the keys of the objects, their bytes, and how many objects are needed."""
-
-    objects: tuple[str, ...]
-    bytes: int
-    kept: int
-
-
-@dataclass(frozen=True)
-class Consolidated:
-    """What became larger: of segments and objects, how many there were, and how many are in their stead.
-
-    Attributes:
-        version: the version that has it; the newest, if there was nothing to do.
-        segments, objects: before, and after.
-        read, written: bytes.
-        notes: what was left as it was, and why.
-    """
-
-    version: int
-    segments: tuple[int, int]
-    objects: tuple[int, int]
-    read: int
-    written: int
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Exported:
-    """The file that was written: its bytes, the entries of its tree, and what is not as one might expect."""
-
-    bytes: int
-    entries: int
-    notes: tuple[str, ...] = ()
 
 
 class Dataset:
@@ -181,8 +105,14 @@ class Dataset:
             UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
             ConflictError: if others changed the products meanwhile.
         """
-        inputs, _ = _inputs(sources, self._options)
-        made = _writing(self._options, **writing)
+        opened = Sources(sources, self._options)
+        inputs = opened.inputs
+        if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
+            path = str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
+            writing["parameters"] = {**remembered(*chosen), **(writing.get("parameters") or {})}
+            made = _writing(self._options, **writing) | opened.chosen(path, *chosen)
+        else:
+            made = _writing(self._options, **writing)
         if receipt is None:
             with core_errors():
                 return _written(self._core.append(inputs, made))
@@ -269,7 +199,8 @@ class Dataset:
             UsageError: if events are missing, there twice, or too many; the numbers are told.
             ConflictError: if others changed the same product meanwhile.
         """
-        inputs, tree = _inputs(source, self._options)
+        opened = Sources(source, self._options)
+        inputs, tree = opened.inputs, opened.tree
         if len(inputs) != 1:
             raise UsageError(f"{len(inputs)} files were given: products are added from one")
         made = _writing(self._options, **writing)
@@ -460,6 +391,9 @@ def create(
     sources: Any,
     *,
     tree: str | None = None,
+    keep: Filter = None,
+    drop: Filter = None,
+    cut: str | None = None,
     log: Log = None,
     deadline: float | None = None,
     threads: int | None = None,
@@ -468,6 +402,7 @@ def create(
     batch: int | None = None,
     group: bool = True,
     pad: int = 0,
+    statistics: bool = True,
     who: str | None = None,
     job: tuple[str, int] | None = None,
     parameters: Mapping[str, str] | None = None,
@@ -486,6 +421,10 @@ def create(
         sources: a path or URL, such as ``"nano.root:Events"``, a glob, or a list of them; also other
             datasets, each segment of which becomes one.
         tree: the path of the tree, if the sources do not name it.
+        keep, drop: names, globs or ``"/regex/"`` of branches that are written, and that are not. Branches
+            come with those in them and those that count them.
+        cut: an expression; entries are written for which it is true. What is beside the tree comes along
+            whole.
         log: where the log is to be, if not beside the objects.
         deadline: seconds that it may take; by default an hour.
         threads: threads that work. Default: as in :func:`sapwood.open`.
@@ -494,6 +433,7 @@ def create(
         batch: entries at whose borders all products begin anew; by default chosen by their bytes.
         group: whether small products share objects.
         pad: what the store fills objects up to, in bytes.
+        statistics: whether it is noted of each stripe which values are in it, so that cuts pass over some.
         who: who writes it, to be remembered.
         job: name and attempt of a job: what it has committed, it does not commit again.
         parameters: what else is to be remembered.
@@ -504,14 +444,14 @@ def create(
         UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
     """
     asked, place = open_options(deadline, threads, options), _place(url)
-    inputs, named = _inputs(sources, asked)
-    path = tree or named or _tree_of(inputs[0], asked)
+    opened = Sources(sources, asked)
+    path = tree or opened.tree or opened.first().dataset_tree
     if path is None:
         raise UsageError("the tree is not named: write 'file.root:Events', or give tree=")
     if isinstance(log, (str, os.PathLike)):
         # Its name in the database is written first: for a tree that is there.
         with core_errors():
-            _opened(inputs[0], asked).item(path)
+            opened.first().item(path)
     database = log_of(log, place, asked, tree=path)
     dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
     writing = _writing(
@@ -521,12 +461,15 @@ def create(
         batch=batch,
         group=group,
         pad=pad,
+        statistics=statistics,
         who=who,
         job=job,
-        parameters=parameters,
+        parameters={**remembered(keep, drop, cut), **(parameters or {})},
     )
+    if any((keep, drop, cut)):
+        writing |= opened.chosen(path, keep, drop, cut)
     with core_errors():
-        dataset._core.create(path, inputs, writing)
+        dataset._core.create(path, opened.inputs, writing)
     return dataset
 
 
@@ -559,34 +502,6 @@ def open(
     return Dataset(core, place, asked, database)
 
 
-def _inputs(sources: Any, options: OpenOptions) -> tuple[list[Any], str | None]:
-    """What the core opens, and the path of the tree that they name."""
-    inputs, paths = [], set()
-    single = isinstance(sources, Mapping)
-    for spec in (
-        [single_file(sources)] if single else several_files(sources, options.deadline, options.storage)
-    ):
-        inputs.append(core_input(spec, replace(options, log=None)))
-        paths.add(spec.object_path)
-    if len(paths) > 1:
-        raise UsageError(f"the sources name several trees: {', '.join(sorted(map(str, paths)))}")
-    return inputs, next(iter(paths), None) or None
-
-
-def _opened(source: Any, options: OpenOptions) -> Any:
-    """A source, opened."""
-    if not isinstance(source, tuple):
-        return source
-    return _core.File.open(source[0], deadline=options.deadline, options=source[1])
-
-
-def _tree_of(source: Any, options: OpenOptions) -> str | None:
-    """The path of the tree of a source, if it is a dataset."""
-    with core_errors():
-        path: str | None = _opened(source, options).dataset_tree
-    return path
-
-
 def _writing(
     options: OpenOptions,
     *,
@@ -595,6 +510,7 @@ def _writing(
     batch: int | None = None,
     group: bool = True,
     pad: int = 0,
+    statistics: bool = True,
     who: str | None = None,
     job: tuple[str, int] | None = None,
     parameters: Mapping[str, str] | None = None,
@@ -609,6 +525,7 @@ def _writing(
         "batch": batch,
         "group": group,
         "pad": pad,
+        "statistics": statistics,
         "threads": options.threads,
         "who": who,
         "job": job,

@@ -3,7 +3,7 @@
 use super::events::EventColumns;
 use super::flat::{Block, FlatFeed, FlatFile};
 use super::{ChainOptions, ChainSource};
-use crate::dataset::{BasketForm, Template, open_tree};
+use crate::dataset::{BasketForm, Template, open_tree, same_references};
 use crate::pool::runtime;
 use crate::{File, Interrupt, Tree};
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_tfile::write::{Origin, pid_offset};
 use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, inflated};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,8 +30,6 @@ pub(super) struct Opened {
     pub(super) entries: u64,
     /// Which of the columns say what events they are.
     pub(super) events: Option<EventColumns>,
-    /// Of a dataset; 1 of a file.
-    pub(super) segments: usize,
 }
 
 /// A branch.
@@ -115,14 +114,15 @@ pub(super) struct Piece {
 }
 
 impl Opened {
-    /// Opens a source, and finds out what its columns are.
+    /// Opens a source, and finds out what its columns are; true if what becomes of it is `kept`.
     pub(super) fn new(
         source: &ChainSource,
         options: &ChainOptions,
+        kept: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<(Opened, Feed)> {
         match source {
-            ChainSource::Tree(file, path) => Opened::tree(file, path, options, interrupt),
+            ChainSource::Tree(file, path) => Opened::tree(file, path, options, kept, interrupt),
             ChainSource::Flat(url, open) => {
                 let flat = FlatFile::open(url, open, options.deadline, interrupt)?;
                 let template = flat.template(options.deadline, interrupt)?;
@@ -131,13 +131,13 @@ impl Opened {
                 let (sizes, entries) = (flat.sizes(), taken(flat.entries(), options));
                 let source = Source::Flat(Box::new(FlatFeed::new(flat, &columns, entries)?));
                 let template = Some(template);
-                let opened = Opened { template, columns, sizes, entries, events, segments: 1 };
+                let opened = Opened { template, columns, sizes, entries, events };
                 Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
             }
             ChainSource::Empty(entries) => {
                 let entries = taken(*entries, options);
                 let (template, events, columns, sizes) = (None, None, Vec::new(), Vec::new());
-                let opened = Opened { template, columns, sizes, entries, events, segments: 1 };
+                let opened = Opened { template, columns, sizes, entries, events };
                 Ok((opened, Feed { source: Source::Empty, entries, batch: options.batch, next: 0 }))
             }
         }
@@ -147,19 +147,21 @@ impl Opened {
         file: &File,
         path: &str,
         options: &ChainOptions,
+        kept: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<(Opened, Feed)> {
         let deadline = options.deadline;
         let tree = file.tree(path, None, deadline, interrupt)?;
         let (template, places) = match &file.0.dataset {
-            Some(dataset) => {
+            // What is kept needs one schema, that is right for all segments.
+            Some(dataset) if !kept => {
                 let template = Template::of_snapshot(&dataset.snapshot, deadline, interrupt)?;
                 (template, (0..tree.branches().len()).collect())
             }
-            None => {
+            _ => {
                 let input = open_tree(file, path, deadline, interrupt)?;
                 let template = Template::of_tree(&input, path, None, deadline, interrupt)?;
-                let places: Vec<usize> = template.places(&input, true)?.into_iter().flatten().collect();
+                let places = places(&template, &tree)?;
                 (template, places)
             }
         };
@@ -176,12 +178,29 @@ impl Opened {
             sizes.push(bytes as f64 / tree.entries().max(1) as f64);
             slots.push(slot);
         }
+        if kept && columns.iter().any(|column| column.form.has_references) {
+            same_references(file, deadline, interrupt)?;
+        }
         let plan = Plan { slots, entries, batch: options.batch };
         let source = Source::Tree(TreeFeed::new(&tree, plan, &columns)?);
-        let segments = file.0.dataset.as_ref().map_or(1, |dataset| dataset.snapshot.segments.len());
-        let opened = Opened { template: Some(template), columns, sizes, entries, events, segments };
+        let opened = Opened { template: Some(template), columns, sizes, entries, events };
         Ok((opened, Feed { source, entries, batch: options.batch, next: 0 }))
     }
+}
+
+/// Where the branches of all products are in a tree.
+fn places(template: &Template, tree: &Tree) -> Result<Vec<usize>> {
+    let places: HashMap<&str, usize> =
+        tree.branches().iter().enumerate().map(|(place, branch)| (branch.path.as_str(), place)).collect();
+    let paths = template.products.iter().flat_map(|product| {
+        let schema = template.schemas.get(product.schema);
+        product.branches.iter().map(move |&branch| schema.map_or("", |schema| schema.tree.path(branch)))
+    });
+    let places = paths.map(|path| {
+        let lost = || Error::corrupt("a branch is missing").branch(path).url(tree.file().url());
+        places.get(path).copied().ok_or_else(lost)
+    });
+    places.collect()
 }
 
 fn taken(entries: u64, options: &ChainOptions) -> u64 {
@@ -331,7 +350,7 @@ impl TreeFeed {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<(Vec<Vec<Arc<Stored>>>, u64)> {
-        let mut fetched = std::collections::HashMap::new();
+        let mut fetched = HashMap::new();
         for reader in &mut self.readers {
             let answer = reader.next(deadline, interrupt);
             let (tags, bytes) = answer.ok_or_else(|| Error::corrupt("a batch was not fetched"))??;

@@ -122,8 +122,7 @@ impl FlatOutput {
         batch: u64,
     ) -> Result<FlatOutput> {
         let [schema] = template.schemas.as_slice() else {
-            return Err(Error::unsupported("the products of the dataset come from several schemas")
-                .hint("a flat file has one: take a dataset to which no product was added"));
+            return Err(Error::corrupt("a flat file has one schema"));
         };
         let word = |len: usize| u32::try_from(len).map(u32::to_le_bytes).map_err(|_| too_long());
         let mut head = MAGIC.to_vec();

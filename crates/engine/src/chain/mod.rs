@@ -129,7 +129,8 @@ pub fn chain(
     interrupt: Interrupt<'_>,
 ) -> Result<ChainReport> {
     check(source, &output, options)?;
-    let (opened, feed) = Opened::new(source, options, interrupt)?;
+    let kept = !matches!(output, ChainOutput::Nothing | ChainOutput::Discard);
+    let (opened, feed) = Opened::new(source, options, kept, interrupt)?;
     let compression = options.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)?;
     let target = Target { opened: &opened, options, compression };
     let stripes = Stripes::new(&opened, options);

@@ -102,7 +102,6 @@ pub(super) fn open_output<'o>(
         ChainOutput::Discard => stripe_output(Arc::new(DiscardStore), None, target, stripes)?,
         ChainOutput::Stripes(place) => {
             let template = template()?;
-            storable(opened)?;
             let dataset = new_dataset(&place, template, deadline, interrupt)?;
             let held = Held::begin(&dataset, deadline, interrupt)?;
             let store = Arc::clone(dataset.store());
@@ -110,7 +109,6 @@ pub(super) fn open_output<'o>(
         }
         ChainOutput::Root(sink, name) => {
             let template = template()?;
-            storable(opened)?;
             let file = FileWriter::new(&name, "", compression, Origin::now())?;
             let mut output = RootFile::new(file, sink);
             for schema in &template.schemas {
@@ -127,7 +125,6 @@ pub(super) fn open_output<'o>(
             (Box::new(made), whole())
         }
         ChainOutput::Flat(sink) => {
-            storable(opened)?;
             (Box::new(FlatOutput::new(sink, template()?, &opened.columns, options.batch)?), Pack::Flat)
         }
     })
@@ -146,18 +143,6 @@ fn stripe_output<'o>(
     let events = columns.as_ref().map(|_| Events::default());
     let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
     Ok((Box::new(made), Pack::Baskets { stripes: stripes.of_columns(), events: columns }))
-}
-
-/// The longest lists that a schema announces are those of the file that it came from.
-fn storable(opened: &Opened) -> Result<()> {
-    if opened.segments <= 1 {
-        return Ok(());
-    }
-    Err(Error::unsupported(format!(
-        "the dataset has {} segments, and a chain that stores takes one",
-        opened.segments
-    ))
-    .hint("take a dataset of one file, or an output that keeps nothing: none, sink"))
 }
 
 struct Nothing;

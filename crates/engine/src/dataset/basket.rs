@@ -19,7 +19,7 @@ pub(crate) struct BasketForm {
     /// Whether objects in it may refer to others.
     pub(crate) has_references: bool,
     /// Where its values are, if they are numbers.
-    values: Option<Values>,
+    pub(super) values: Option<Values>,
 }
 
 /// The basket of a branch in a stripe.

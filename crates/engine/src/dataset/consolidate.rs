@@ -294,6 +294,7 @@ fn again(
         order: Order::From(0),
         entries: run.entries,
         compression: options.compression()?,
+        statistics: !options.without_statistics,
         pool: &pool,
         deadline,
     };

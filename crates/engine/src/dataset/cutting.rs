@@ -133,6 +133,12 @@ impl<'a> Cutting<'a> {
         Ok(Cutting { input, plan, files, compression, pool, times: Times::default() })
     }
 
+    /// Nothing is to be known of the values.
+    pub(crate) fn pass_over_values(&mut self) {
+        let slots = Arc::get_mut(&mut self.plan).map_or(&mut [][..], |plan| &mut plan.slots);
+        slots.iter_mut().for_each(|slot| slot.form.values = None);
+    }
+
     /// Hands over batch after batch.
     pub(crate) fn run(
         &self,

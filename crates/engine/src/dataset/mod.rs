@@ -44,7 +44,7 @@ pub use export::export;
 pub use known::KnownValues;
 pub use receipts::{commit as commit_receipts, write as write_receipt};
 pub use sapwood_stripe::{Extremes, Statistics};
-pub use writing::{AddOptions, Place, WriteOptions, Written, add, append, create};
+pub use writing::{AddOptions, Chosen, Place, WriteOptions, Written, add, append, create};
 
 pub(crate) use basket::{BasketForm, CutBasket, StripeCut, StripeCutter};
 pub(crate) use cutting::Batch;
@@ -52,6 +52,7 @@ pub(crate) use grafted::{Grafted, ProductBasket, TreeRecord};
 pub(crate) use held::Held;
 pub(crate) use identity::{Events, requests as event_requests};
 pub(crate) use open::Named;
+pub(crate) use references::check as same_references;
 pub(crate) use schema::Origin;
 pub(crate) use segment::{Part, Placing, put_whole, stripes};
 pub(crate) use template::{Template, open_schema, open_tree};

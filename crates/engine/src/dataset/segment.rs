@@ -29,6 +29,8 @@ pub(crate) struct Writing<'a> {
     pub(crate) order: Order,
     pub(crate) entries: u64,
     pub(crate) compression: Compression,
+    /// Whether it is noted what values are in the stripes.
+    pub(crate) statistics: bool,
     pub(crate) pool: &'a ThreadPool,
     pub(crate) deadline: Deadline,
 }
@@ -52,7 +54,7 @@ impl Writing<'_> {
     pub(crate) fn run(&self, uploads: &mut Uploads, interrupt: Interrupt<'_>) -> Result<Vec<StripeListRef>> {
         let branches = self.parts.iter().flat_map(|part| part.branches.iter().copied());
         let slots: Vec<(usize, u64)> = branches.zip(stripes(self.layout, self.parts)).collect();
-        let cutting = Cutting::new(
+        let mut cutting = Cutting::new(
             self.input,
             &slots,
             self.order.clone(),
@@ -61,6 +63,9 @@ impl Writing<'_> {
             self.compression,
             self.pool,
         )?;
+        if !self.statistics {
+            cutting.pass_over_values();
+        }
         let mut placing = Placing::new(self.parts, self.layout);
         cutting.run(self.deadline, interrupt, &mut |batch, interrupt| {
             placing.place(batch, uploads, interrupt)

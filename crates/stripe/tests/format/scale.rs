@@ -1,13 +1,17 @@
 //! What the description of a large dataset takes: 10 million events of 200 products.
 //!
-//! `cargo test --release -p sapwood-stripe --test format -- --ignored --nocapture scale` prints the figures.
+//! `cargo test --release -p sapwood-stripe --test format -- --ignored --nocapture scale` prints the figures;
+//! `bench/stripe_scale.py` opens a dataset of that size, with `a_segment_without_stripes`.
 
+use sapwood_core::Deadline;
+use sapwood_source::{OpenOptions, Store, open_store};
 use sapwood_stripe::{
-    Basket, EventIndex, Id, Ids, LayoutOptions, ListBuilder, Made, ObjectName, ObjectRef, Placed, Product,
-    Schema, Segment, Snapshot, StripeList, plan,
+    Basket, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, Made, NewSegment, ObjectName,
+    ObjectRef, Placed, Product, Schema, Segment, Snapshot, StripeList, Version, keys, plan,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 const ENTRIES: u64 = 10_000_000;
@@ -20,10 +24,14 @@ struct Like {
 
 /// Products whose sizes fall off evenly on a logarithmic scale, as they do in data; together so many bytes per event.
 fn like(name: &'static str, bytes_per_event: f64, branches: usize) -> Like {
-    let weights: Vec<f64> = (0..200).map(|number| (-f64::from(number) / 25.0).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    let products = weights.iter().map(|weight| (bytes_per_event * weight / sum, branches)).collect();
+    let products = sizes(200, bytes_per_event).into_iter().map(|bytes| (bytes, branches)).collect();
     Like { name, products }
+}
+
+fn sizes(products: usize, bytes_per_event: f64) -> Vec<f64> {
+    let weights: Vec<f64> = (0..products).map(|number| (-(number as f64) / 25.0).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|weight| bytes_per_event * weight / sum).collect()
 }
 
 /// Memory that this process holds, in bytes.
@@ -126,6 +134,96 @@ fn scale() {
         let lookup = index.lookup();
         println!("  events: read in {decoded:.2?}, put in order in {:.2?}", start.elapsed() - decoded);
         assert!(lookup.find(index.get(5_000_000).unwrap()).contains(&5_000_000));
+    }
+}
+
+/// Adds a segment to the dataset at `SAPWOOD_SCALE`, of `SAPWOOD_SCALE_BYTES` per event: its lists say where stripes would
+/// be, and there are none.
+#[test]
+#[ignore = "a part of bench/stripe_scale.py"]
+fn a_segment_without_stripes() {
+    let place = std::env::var("SAPWOOD_SCALE").unwrap();
+    let bytes: f64 = std::env::var("SAPWOOD_SCALE_BYTES").unwrap().parse().unwrap();
+    let store = open_store(&place, &OpenOptions::default()).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let deadline = Deadline::default();
+        let dataset = Dataset::open(Arc::clone(&store), None, &Version::Latest, deadline).await.unwrap();
+        let products = &dataset.snapshot().products;
+        let sizes: Vec<Vec<f64>> = (products.iter().zip(sizes(products.len(), bytes)))
+            .map(|(product, bytes)| vec![bytes / product.branches.len() as f64; product.branches.len()])
+            .collect();
+        let layout = plan(&sizes, &LayoutOptions::default());
+        let (ids, id) = (Ids::new(), Id::random());
+        let mut lists: Vec<_> = sizes.iter().map(|branches| StripeList::new(branches.len())).collect();
+        for planned in &layout.objects {
+            for (place, (product, branches)) in planned.products.iter().enumerate() {
+                let (bytes, first) = (sizes[*product][0], place as u64 * 10_000);
+                fill(&mut lists[*product], bytes, branches, planned.entries, &ids, first);
+            }
+        }
+        let mut builder = ListBuilder::new(id);
+        let names = products.iter().map(|product| product.name.clone());
+        let lists = names.zip(lists.iter().map(|list| builder.add(list).unwrap())).collect();
+        store.put(&keys::list(id), builder.finish(), deadline).await.unwrap();
+        let segment =
+            NewSegment { entries: ENTRIES, batch: layout.batch, lists, events: None, auxiliary: None };
+        let change = Change::Append { products: Vec::new(), segments: vec![segment] };
+        dataset.commit(&change, Made::default(), deadline).await.unwrap();
+    });
+}
+
+/// What a snapshot takes for each segment.
+#[test]
+#[ignore = "only prints"]
+fn snapshots_of_many_segments() {
+    for segments in [1, 100, 1000, 10_000] {
+        let place = |number: u32| ObjectRef {
+            base: 0,
+            id: Id::random(),
+            offset: u64::from(number) * 50_000,
+            len: 50_000 + u64::from(number),
+            checksum: fastrand::u64(..),
+        };
+        let list = Id::random();
+        let segment = |id| Segment {
+            id,
+            entries: 1_000_000 + u64::from(id),
+            batch: 10_080,
+            lists: (0..200).map(|product| (product, ObjectRef { id: list, ..place(product) })).collect(),
+            events: Some(place(0)),
+            auxiliary: Some(place(0)),
+        };
+        let product = |id| Product {
+            id,
+            name: format!("recoProduct{id}_aModuleOfReconstruction__RECO."),
+            schema: 1,
+            branches: (id * 8..id * 8 + 8).collect(),
+            version: 1,
+        };
+        let snapshot = Snapshot {
+            id: Id::random(),
+            parent: None,
+            tree: "Events".into(),
+            schemas: vec![Schema { id: 1, file: Default::default() }],
+            products: (0..200).map(product).collect(),
+            segments: (0..segments).map(segment).collect(),
+            bases: Vec::new(),
+            used: Default::default(),
+            jobs: Default::default(),
+            made: Made::default(),
+            unknown: 0,
+        };
+        let (begin, before) = (Instant::now(), resident());
+        let object = snapshot.encode().unwrap();
+        let (written, begin) = (begin.elapsed(), Instant::now());
+        let read = Snapshot::decode(&object).unwrap();
+        assert_eq!(read.segments.len(), segments as usize);
+        println!(
+            "{segments} segments of 200 products: {} B, written in {written:.2?}, read in {:.2?}, {} B of memory",
+            object.len(),
+            begin.elapsed(),
+            resident().saturating_sub(before)
+        );
     }
 }
 

@@ -1,0 +1,115 @@
+"""What opening a large dataset takes, of 10 million events and 200 products: part of `make bench-stripe`.
+
+    python bench/stripe_scale.py [--markdown FILE] [--json FILE]
+
+A small dataset is made, to which a segment is added whose lists say where the stripes of 10 million events
+of 200 products with 8 branches would be. Then it is opened in processes of their own, in the local directory:
+the dataset alone; and with all that must be known before a product, or any product, can be read. No stripe is
+there, and none is read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from report import table
+
+import sapwood
+from sapwood import stripe
+
+PRODUCTS, BRANCHES, REPEATS = 200, 8, 5
+EVENTS = {"4 kB per event": 4_000, "45 kB per event": 45_000}
+REPOSITORY = Path(__file__).resolve().parent.parent
+CARGO = ["cargo", "test", "--release", "--quiet", "-p", "sapwood-stripe", "--test", "format", "--"]
+ASKED = {
+    "opened": "0",
+    "opened, and the baskets of the largest product": "1",
+    "opened, and the baskets of all products": str(PRODUCTS),
+}
+READER = f"""
+import json, resource, sys, time
+import numpy, sapwood
+opening = sapwood.open
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+before, begin = resident(), time.perf_counter()
+tree = opening(sys.argv[1])
+assert tree.num_entries > 10_000_000
+names = [f"P{{product:03}}_{{branch}}" for product in range(int(sys.argv[2])) for branch in range({BRANCHES})]
+baskets = sum(tree[name].num_baskets for name in names)
+seconds, report = time.perf_counter() - begin, tree.file.report()
+told = {{"seconds": seconds, "bytes": report.fetched_bytes, "requests": report.requests}}
+print(json.dumps({{**told, "memory": resident() - before, "baskets": baskets}}))
+"""
+
+Record = dict[str, Any]
+
+
+def made(folder: Path, bytes_per_event: int) -> Path:
+    """A dataset of that size, without its stripes."""
+    names = [f"P{product:03}_{branch}" for product in range(PRODUCTS) for branch in range(BRANCHES)]
+    with sapwood.recreate(folder / "small.root") as file:
+        file["Events"] = {name: np.zeros(2, "f4") for name in names}
+    stripe.create(folder / "dataset", f"{folder / 'small.root'}:Events")
+    asked = {"SAPWOOD_SCALE": str(folder / "dataset"), "SAPWOOD_SCALE_BYTES": str(bytes_per_event)}
+    command = [*CARGO, "--ignored", "a_segment_without_stripes"]
+    subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **asked}, check=True, stdout=sys.stderr)
+    return folder / "dataset"
+
+
+def measured(kind: str, dataset: Path) -> list[Record]:
+    """All readers, several times."""
+    records = []
+    for name, products in ASKED.items():
+        runs = []
+        for _ in range(REPEATS):
+            command = [sys.executable, "-c", READER, str(dataset), products]
+            said = subprocess.run(command, check=True, capture_output=True, text=True)
+            runs.append(json.loads(said.stdout))
+        records.append({"kind": kind, "what": name, "runs": runs})
+    return records
+
+
+def row(record: Record) -> list[str]:
+    """What it took: medians."""
+    found = {name: statistics.median(run[name] for run in record["runs"]) for name in record["runs"][0]}
+    told = [f"{found['seconds']:.3f}", f"{found['requests']:.0f}", f"{found['bytes'] / 1e6:.2f}"]
+    return [
+        f"{record['kind']}: {record['what']}",
+        *told,
+        f"{found['memory'] / 1e6:.0f}",
+        f"{found['baskets']:,.0f}",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    options = parser.parse_args()
+    records = []
+    for kind, size in EVENTS.items():
+        with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
+            records += measured(kind, made(Path(folder), size))
+    headings = ["", "seconds", "requests", "MB", "memory, MB", "baskets"]
+    text = "\n".join(table(headings, [row(record) for record in records]))
+    print(text)
+    if options.json:
+        options.json.write_text(json.dumps(records) + "\n")
+    if options.markdown:
+        options.markdown.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
