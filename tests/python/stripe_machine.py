@@ -40,7 +40,8 @@ PATIENCE = 120.0
 """Seconds after which something hangs that should not."""
 LONG_AGO = 30 * 24 * 3600.0
 """Seconds after which every lease has lapsed."""
-BATCH = 16
+WRITING: dict[str, Any] = {"batch": 16, "stripe_size": 300}
+"""Stripes are small, so that each product has several of them."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Machine:
         self.oldest, self.tags, self.number = 1, dict[str, int](), 0
         self.story: list[str] = []
         first = State(tuple(range(20))).seeded("A", 0).seeded("B", 0)
-        stripe.create(home.place, self.write(first), log=home.log, batch=BATCH, deadline=PATIENCE)
+        stripe.create(home.place, self.write(first), log=home.log, **WRITING, deadline=PATIENCE)
         self.versions.append(first)
 
     @property
@@ -157,7 +158,8 @@ class Machine:
     def twin(self, number: int) -> Machine:
         """Another one, of a copy of the dataset as it is."""
         folder, name = (f"{old}-{number}" for old in (self.home.folder, self.home.name))
-        shutil.copytree(self.home.folder, folder)
+        # Objects are never changed, and what is in their place later is another file.
+        shutil.copytree(self.home.folder, folder, copy_function=os.link)
         other = copy.copy(self)
         other.home = Home(f"{self.home.place}-{number}", Path(folder), self.home.database, name)
         if self.home.database:
@@ -174,7 +176,7 @@ class Machine:
         job = f"job {self.number}"
 
         def work(dataset: stripe.Dataset, attempt: int) -> Any:
-            return dataset.append(source, batch=BATCH, job=(job, attempt))
+            return dataset.append(source, **WRITING, job=(job, attempt))
 
         return Operation("append", work, state, repeatable=True)
 
@@ -183,7 +185,7 @@ class Machine:
         job, receipt = f"job {self.number}", self.scratch / f"{self.number}.json"
 
         def work(dataset: stripe.Dataset, attempt: int) -> Any:
-            dataset.append(source, batch=BATCH, job=(job, attempt), receipt=receipt)
+            dataset.append(source, **WRITING, job=(job, attempt), receipt=receipt)
             return dataset.commit([receipt])
 
         return Operation("receive", work, state, repeatable=True)
@@ -209,7 +211,7 @@ class Machine:
         job = f"job {self.number}"
 
         def work(dataset: stripe.Dataset, attempt: int) -> Any:
-            return dataset.add(source, name, batch=BATCH, job=(job, attempt))
+            return dataset.add(source, name, **WRITING, job=(job, attempt))
 
         return Operation(words, work, state, repeatable=True)
 
