@@ -284,25 +284,27 @@ impl TargetBranch {
             *mine = maximum.value.max(*mine);
         }
         let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
+        // An input without entries of the branch leaves it where it is.
+        if first == end {
+            self.end = reached;
+            return Ok(());
+        }
         let fresh = self.baskets.is_empty() && self.cutting.is_none();
         if fresh && self.first_entry == reached {
-            // A branch without entries here begins where it has some.
-            if first < end {
-                (self.first_entry, self.next_entry) = (first, first);
-            }
-        } else if first != reached && first < end {
+            (self.first_entry, self.next_entry) = (first, first);
+        } else if first != reached {
             return Err(Error::unsupported(format!(
                 "the branch has its entry {first} where {reached} comes next: some input has fewer entries of it"
             ))
             .hint("leave the branch out"));
         }
-        self.end = end.max(reached);
-        if input.baskets.is_empty() && first < end {
+        self.end = end;
+        if input.baskets.is_empty() {
             if !fresh {
                 return Err(Error::corrupt("the branch has no baskets in this file"));
             }
             self.next_entry = end;
-        } else if cut && self.cutting.is_none() && first < end {
+        } else if cut && self.cutting.is_none() {
             let base = first.max(self.placed);
             self.cutting = Some(Branchwise { cutter: self.cutter(self.basket_size), base, next: first });
         }
