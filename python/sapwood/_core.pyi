@@ -413,12 +413,14 @@ def repack(
     sets: Sequence[str] = (),
     threads: int | None = None,
     deadline: float | None = None,
+    keep_every: float | None = None,
 ) -> dict[str, Any]:
     """Write what is in some files, open or opened by URL and options, to a new one; ROOT shows `name`.
 
     cluster: ("entries", number) or ("bytes", as stored in the inputs). choices: of a tree, the paths of its
     branches and, for each input that has it, the ranges of its entries; None for all. sets: trees of which
-    equal ones are written once. Gives the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
+    equal ones are written once. keep_every: seconds between the states that a later run can go on from; 10 by
+    default. Gives the fields of `sapwood.repacking.RepackReport`; times in nanoseconds.
     """
 
 def split_branches(column: str, storage: tuple[Any, ...], place: int) -> list[tuple[str, tuple[Any, ...]]]:

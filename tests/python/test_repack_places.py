@@ -23,7 +23,7 @@ from sapwood.errors import FileNotFoundError, SapwoodError
 sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[2] / "scripts")]
 import s3_server
 import xrootd_server
-from http_fake import FakeServer, answer
+from http_fake import FakeServer, answer, silence
 
 pytest.importorskip("awkward")
 
@@ -107,6 +107,55 @@ def test_what_a_killed_process_left_is_removed_by_the_next(large: Path, tmp_path
     same(large, target, 2)
 
 
+KEEPING = """
+import functools, sys
+from sapwood import _core
+_core.repack = functools.partial(_core.repack, keep_every=0.0)
+import sapwood
+print(*sapwood.merge([sys.argv[1]] * 12, sys.argv[2], compression="none").notes)
+"""
+"""Merges, and keeps at once what it did, where others do so every 10 seconds."""
+
+
+def killed_and_gone_on_with(large: Path, target: object, journals: Path) -> None:
+    """Kills a merge once there is a journal, when the server has fallen silent, and merges again."""
+    with FakeServer(large.read_bytes()) as server:
+        server.behave = lambda _: silence if list(journals.glob("*.journal")) else None
+        source = f"{server.url}/large.root"
+        child = subprocess.Popen([sys.executable, "-c", KEEPING, source, str(target)])
+        deadline = time.monotonic() + 60
+        # A record, and what stands before it.
+        while not (left := list(journals.glob("*.journal"))) or left[0].stat().st_size < 80:
+            assert time.monotonic() < deadline and child.poll() is None
+            time.sleep(0.01)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        server.behave = lambda _: None
+        done = run(KEEPING, source, target)
+    assert "bytes are those that an earlier run had left" in done.stdout, done.stderr
+    assert list(journals.glob("*.journal")) == []
+    same(large, target, 12)
+
+
+def test_what_a_killed_process_kept_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+    killed_and_gone_on_with(large, tmp_path / "out.root", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.root"]
+
+
+def test_a_disk_that_had_no_room_is_gone_on_with(large: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.root"
+    target.write_bytes(b"old")
+    done = run(KEEPING, large, target, limit=(resource.RLIMIT_FSIZE, 20_000_000))
+    assert done.returncode == 1
+    assert "longer than the file system or a limit" in done.stderr
+    assert "goes on from there" in done.stderr
+    assert target.read_bytes() == b"old"
+    done = run(KEEPING, large, target)
+    assert "bytes are those that an earlier run had left" in done.stdout, done.stderr
+    assert list(tmp_path.iterdir()) == [target]
+    same(large, target, 12)
+
+
 def test_a_server_that_fails_in_the_middle(large: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
@@ -172,6 +221,14 @@ def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, lar
             sapwood.repack(source, "s3://data/out.root")
         source.close()
     assert len(columns("s3://data/out.root")["x"]) == 10
+
+
+@no_s3
+def test_an_upload_of_a_killed_process_is_gone_on_with(
+    bucket: s3_server.Server, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    killed_and_gone_on_with(large, "s3://data/killed.root", tmp_path / "sapwood" / "uploads")
 
 
 def test_inputs_of_a_server_are_opened_ahead(large: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 use sapwood::repack::{Choice, Drift, Input, RepackOptions};
 use sapwood::write::{ClusterSize, Compression, create_sink};
 use sapwood::{Deadline, Error, OpenOptions};
+use std::time::Duration;
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
 type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
@@ -17,7 +18,7 @@ type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
-    intersection=false, sets=Vec::new(), threads=None, deadline=None
+    intersection=false, sets=Vec::new(), threads=None, deadline=None, keep_every=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
 pub(crate) fn repack<'py>(
@@ -34,6 +35,7 @@ pub(crate) fn repack<'py>(
     sets: Vec<String>,
     threads: Option<usize>,
     deadline: Option<f64>,
+    keep_every: Option<f64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let inputs = inputs.iter().map(|one| input(one, deadline)).collect::<PyResult<Vec<_>>>()?;
     let compression =
@@ -51,6 +53,7 @@ pub(crate) fn repack<'py>(
         drift: if intersection { Drift::Intersection } else { Drift::Strict },
         sets,
         threads,
+        keep_every: keep_every.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e9))),
         deadline: whole(deadline)?,
     };
     let url: Option<String> = target.extract().ok();

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How often a run says how far it is: shorter ones leave nothing.
 const EVERY: Duration = Duration::from_secs(10);
+/// The target of what is logged: the name of Python's logger for it.
+const LOG: &str = "sapwood.repack";
 /// Stands before a stage, where a basket has its branch.
 const STAGE: u64 = 0;
 
@@ -168,10 +170,13 @@ impl Progress {
     /// Ends a run that failed: what it did stays for the next one, if that can have more luck.
     pub(crate) fn leave(self, sink: Box<dyn Sink>, error: Error) -> Error {
         let Some(note) = self.note.filter(|_| self.kept && may_pass(error.kind())) else { return error };
-        let url = sink.url().to_owned();
         let Some(place) = sink.leave(self.end, note) else { return error };
-        log::warn!("{url}: what was written so far is kept as {place}; the same command goes on from there");
-        error.hint(format!("what was written so far is kept as {place}; the same command goes on from there"))
+        let told = format!("what was written so far is kept as {place}; the same command goes on from there");
+        // Who interrupts a run does not see its error.
+        if error.hint_text().is_some() || error.kind() == ErrorKind::Cancelled {
+            log::warn!(target: LOG, "{told}");
+        }
+        error.hint(told)
     }
 }
 
