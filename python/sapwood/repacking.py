@@ -118,8 +118,8 @@ def repack(
         choices = []
         if any(option is not None for option in (keep, drop, cut, entries)):
             path, main = _main_tree(file, tree, trees)
-            ranges = _ranges(main, cut, entries)
-            choices = [(path, _branches(main, keep, drop), None if ranges is None else [ranges])]
+            ranges = ranges_of(main, cut, entries)
+            choices = [(path, branches_of(main, keep, drop), None if ranges is None else [ranges])]
             if follow and ranges is not None:
                 followed = followers(file, main, path, ranges)
                 choices += [
@@ -248,10 +248,10 @@ class _opened:
 
     def __init__(self, source: Any, options: OpenOptions) -> None:
         self._own = not isinstance(source, (File, Tree))
-        found = open_spec(single_file(source), options) if self._own else source
+        found: Any = open_spec(single_file(source), options) if self._own else source
         if is_dataset_tree(found):
             found = found.file
-        self._file = found
+        self._file: File = found
         if not isinstance(found, File):
             if self._own:
                 found.file.close()
@@ -294,7 +294,7 @@ def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tup
     return max(found, key=lambda pair: pair[1].compressed_bytes)
 
 
-def _branches(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
+def branches_of(tree: Tree, keep: Filter, drop: Filter) -> list[str] | None:
     """Paths of the branches to write, or None for all."""
     if keep is None and drop is None:
         return None
@@ -322,7 +322,7 @@ def _names(path: str) -> Iterator[str]:
         yield parts[length - 1]
 
 
-def _ranges(
+def ranges_of(
     tree: Tree, cut: str | None, entries: tuple[int | None, int | None] | None
 ) -> list[tuple[int, int]] | None:
     """The ranges of entries that are written, or None for all."""

@@ -149,6 +149,22 @@ def test_a_dataset_is_made_of_a_dataset(place: Path, tmp_path: Path) -> None:
         assert np.array_equal(file["dir/hist"].values(), other["dir/hist"].values())
 
 
+def test_a_dataset_is_made_of_what_is_chosen(place: Path, tmp_path: Path) -> None:
+    sources = [place / "data", sapwood.open(f"{place}/0.root:Events")]
+    cut, keep = "(nJet_pt > 4) & (event != 7)", ["Jet_*", "event"]
+    made = stripe.create(tmp_path / "new", sources, keep=keep, cut=cut, batch=40)
+    made.append(f"{place}/data@v2", keep=keep, cut="event == 3")
+    passing = [event for event in [*range(520), *range(250)] if event % 10 > 4 and event != 7] + [3]
+    tree = made.tree()
+    assert tree.keys() == ["event", "nJet_pt", "Jet_pt", "nJet_eta", "Jet_eta"]
+    assert tree["event"].array(library="np").tolist() == passing
+    assert tree["Jet_eta"].array().tolist() == [[-event] * (event % 10) for event in passing]
+    assert [one["entries"] for one in made.describe(2)["segments"]] == [124, 50, 85, 124]
+    assert made.find(0, 0, 8) == [3, 262] and made.find(0, 0, 7) == []
+    assert made.describe(2)["made"]["parameters"] == {"keep": repr(keep), "cut": cut}
+    assert tree.file["Runs"].num_entries == 8 + 3 + 3
+
+
 def test_products_are_taken_from_datasets(place: Path, tmp_path: Path) -> None:
     made = stripe.create(tmp_path / "new", f"{place}/merged.root:Events")
     made.add(place / "data", "met")

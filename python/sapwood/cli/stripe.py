@@ -16,7 +16,10 @@ Where: TypeAlias = Annotated[
     str, typer.Argument(metavar="DATASET", help="A directory, or a place in a bucket: s3://bucket/name.")
 ]
 From: TypeAlias = Annotated[
-    list[str], typer.Option("--from", metavar="FILE:TREE", help="A file, URL or glob; may be repeated.")
+    list[str],
+    typer.Option(
+        "--from", metavar="FILE:TREE", help="A file, URL or glob, or another dataset; may be repeated."
+    ),
 ]
 Compression: TypeAlias = Annotated[
     str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Of all baskets; by default zstd:5.")
@@ -52,6 +55,9 @@ app = typer.Typer(
 def create(
     dataset: Where,
     sources: From,
+    keep: Keep = None,
+    drop: Drop = None,
+    cut: Cut = None,
     compression: Compression = None,
     stripe_size: StripeSize = None,
     batch: Batch = None,
@@ -65,12 +71,16 @@ def create(
 
     \b
     sapwood stripe create s3://bucket/ttbar --from 'data/*.root:Events'
+    sapwood stripe create s3://bucket/dimuons --from s3://bucket/ttbar --cut 'nMuon >= 2'
     """
     from .. import stripe
 
     made = stripe.create(
         dataset,
         sources,
+        keep=keep or None,
+        drop=drop or None,
+        cut=cut,
         compression=compression,
         stripe_size=stripe_size,
         batch=batch,
@@ -87,6 +97,9 @@ def create(
 def append(
     dataset: Where,
     sources: From,
+    keep: Keep = None,
+    drop: Drop = None,
+    cut: Cut = None,
     compression: Compression = None,
     stripe_size: StripeSize = None,
     batch: Batch = None,
@@ -107,6 +120,9 @@ def append(
     """Append the entries of files, whose trees are like that of the dataset."""
     opened = _open(dataset, log, deadline, threads)
     writing = {
+        "keep": keep or None,
+        "drop": drop or None,
+        "cut": cut,
         "compression": compression,
         "stripe_size": stripe_size,
         "batch": batch,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ._dataset import Collected, Consolidated, Dataset, Exported, Verified, Written, Wrong, create, open
+from ._dataset import Dataset, create, open
 from ._describe import describe, log
 from ._events import find, select
+from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._statistics import Statistics
 
 __all__ = [

@@ -1,8 +1,9 @@
 //! Which branches a product has, and where they are in a tree that is written to it.
 
 use super::memory::MemorySink;
-use super::products;
+use super::products::{self, Grouped};
 use crate::repack::input::InputTree;
+use crate::repack::survey::wanted;
 use crate::repack::{Choice, Input, RepackOptions, repack};
 use crate::{File, Interrupt};
 use bytes::Bytes;
@@ -64,11 +65,39 @@ impl Template {
             }
             products.retain(|product| names.contains(&product.name));
         }
+        Template::of_products(input, path, products, names.is_none(), deadline, interrupt)
+    }
+
+    /// That of some branches of a tree of a file, and those that are needed to read them.
+    pub(crate) fn of_branches(
+        input: &InputTree,
+        path: &str,
+        branches: &[String],
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Template> {
+        let wanted = wanted(input, Some(branches))?;
+        let mut products = products::products(input)?;
+        for product in &mut products {
+            product.branches.retain(|&branch| wanted.get(branch) == Some(&true));
+        }
+        products.retain(|product| !product.branches.is_empty());
+        Template::of_products(input, path, products, false, deadline, interrupt)
+    }
+
+    fn of_products(
+        input: &InputTree,
+        path: &str,
+        products: Vec<Grouped>,
+        all: bool,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Template> {
         let paths = products
             .iter()
             .flat_map(|product| &product.branches)
             .map(|&branch| input.path(branch).to_owned());
-        let branches: Option<Vec<String>> = names.map(|_| paths.collect());
+        let branches: Option<Vec<String>> = (!all).then(|| paths.collect());
         let file = schema(&input.file, path, branches, deadline, interrupt)?;
         let tree = open_schema(&file, path, deadline, interrupt)?;
         let places = places(&tree);

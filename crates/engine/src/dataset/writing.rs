@@ -9,6 +9,7 @@ use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
 use crate::pool::{computing, runtime};
 use crate::repack::Input;
+use crate::repack::chosen::Chosen as Entries;
 use crate::repack::input::InputTree;
 use crate::{File, Interrupt, ReadOptions};
 use bytes::Bytes;
@@ -21,6 +22,7 @@ use sapwood_stripe::{
     plan,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Name and version of what writes.
@@ -35,6 +37,8 @@ pub struct WriteOptions {
     pub compression: Option<Compression>,
     /// Entries of batches and bytes of objects.
     pub layout: LayoutOptions,
+    /// Nothing is noted of the values in stripes, so that no cut passes over any.
+    pub without_statistics: bool,
     /// Number of computing threads, as in [`ReadOptions`].
     pub threads: Option<usize>,
     /// When to give up.
@@ -47,6 +51,25 @@ pub struct WriteOptions {
     pub parameters: BTreeMap<String, String>,
     /// The base of the dataset that new objects go to. Default: the place of the dataset itself.
     pub base: Option<String>,
+    /// What of the inputs is written.
+    pub chosen: Chosen,
+}
+
+/// What of the trees of inputs becomes part of a dataset. Default: all.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// Paths of the branches, which come with those that count them and those in them.
+    pub branches: Option<Vec<String>>,
+    /// For each input, the ranges of entries, in order.
+    pub entries: Option<Vec<Vec<Range<u64>>>>,
+}
+
+impl Chosen {
+    /// The entries of a tree of some entries that begins in an input at `first`.
+    fn entries(&self, input: usize, first: u64, entries: u64) -> Vec<Range<u64>> {
+        let ranges = self.entries.as_ref().map(|inputs| inputs.get(input).map_or(&[][..], Vec::as_slice));
+        Entries::counted_from(ranges, first, entries).within(0..entries).collect()
+    }
 }
 
 /// What was written.
@@ -226,20 +249,27 @@ pub(super) fn appended(
     };
     let mut uploads = Uploads::of(dataset, options.base.as_deref(), deadline)?;
     let (mut segments, mut notes) = (Vec::new(), Vec::new());
-    for input in inputs {
+    for (place, input) in inputs.iter().enumerate() {
         let whole = open(input, interrupt)?;
+        let mut first = 0;
         for part in 0..whole.parts() {
             let file = whole.part(part, deadline, interrupt)?;
             let tree = open_tree(&file, &path, deadline, interrupt)?;
             let template = match &mut template {
                 Some(template) => template,
-                none => none.insert(Template::of_tree(&tree, &path, None, deadline, interrupt)?),
+                none => none.insert(match &options.chosen.branches {
+                    Some(branches) => Template::of_branches(&tree, &path, branches, deadline, interrupt)?,
+                    None => Template::of_tree(&tree, &path, None, deadline, interrupt)?,
+                }),
             };
-            if tree.meta.entries == 0 {
-                notes.push(format!("{} has no entries", file.url()));
+            let chosen = options.chosen.entries(place, first, tree.meta.entries);
+            first += tree.meta.entries;
+            if chosen.is_empty() {
+                let what = if tree.meta.entries == 0 { "has no entries" } else { "has no entries that were chosen" };
+                notes.push(format!("{} {what}", file.url()));
                 continue;
             }
-            segments.push(segment(template, tree, options, &mut uploads, interrupt)?);
+            segments.push(segment(template, tree, &chosen, options, &mut uploads, interrupt)?);
         }
     }
     uploads.finish(interrupt)?;
@@ -248,46 +278,74 @@ pub(super) fn appended(
     Ok(Appended { change: Change::Append { products, segments }, entries, uploads, notes })
 }
 
-/// Writes the entries of a tree as a segment.
+/// Writes some entries of a tree as a segment.
 fn segment(
     template: &Template,
     mut tree: InputTree,
+    chosen: &[Range<u64>],
     options: &WriteOptions,
     uploads: &mut Uploads,
     interrupt: Interrupt<'_>,
 ) -> Result<NewSegment> {
     let deadline = options.deadline;
-    let places = template.places(&tree, true)?;
+    let places = template.places(&tree, options.chosen.branches.is_none())?;
     let parts: Vec<Part> = (template.products.iter().zip(places))
         .map(|(product, branches)| Part { name: product.name.clone(), branches })
         .collect();
     tree.find_baskets(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
-    let layout = LayoutOptions { entries: Some(tree.meta.entries), ..options.layout.clone() };
+    let entries = chosen.iter().map(|range| range.end - range.start).sum();
+    let layout = LayoutOptions { entries: Some(entries), ..options.layout.clone() };
     let layout = plan(&sizes(&tree, &parts), &layout);
     let pool = computing(options.threads)?;
     let writing = Writing {
         input: &tree,
         parts: &parts,
         layout: &layout,
-        order: Order::From(0),
-        entries: tree.meta.entries,
+        order: match chosen {
+            [one] => Order::From(one.start),
+            several => Order::Each(several.iter().cloned().flatten().collect()),
+        },
+        entries,
         compression: options.compression()?,
+        statistics: !options.without_statistics,
         pool: &pool,
         deadline,
     };
     let lists = writing.run(uploads, interrupt)?;
     let read = tree.file.tree(&template.tree, None, deadline, interrupt)?;
     let events = identity::events(&read, &options.read(), interrupt)?;
+    let events = events.map(|events| of_entries(&events, chosen)).transpose()?;
     let events = events.map(|events| put_whole(events.encode()?, uploads, interrupt)).transpose()?;
     let auxiliary = auxiliary(&tree.file, &template.tree, options.threads, deadline, interrupt)?;
     let auxiliary = put_whole(auxiliary, uploads, interrupt)?;
     Ok(NewSegment {
-        entries: tree.meta.entries,
+        entries,
         batch: layout.batch,
         lists: parts.into_iter().map(|part| part.name).zip(lists).collect(),
         events,
         auxiliary: Some(auxiliary),
     })
+}
+
+/// The events of some entries.
+fn of_entries(events: &EventIndex, chosen: &[Range<u64>]) -> Result<EventIndex> {
+    let (mut runs, mut blocks, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left = events.iter();
+    let mut next = 0;
+    for range in chosen {
+        let skipped = left.by_ref().skip(place(range.start - next));
+        for event in skipped.take(place(range.end - range.start)) {
+            runs.push(event.run);
+            blocks.push(event.lumi);
+            numbers.push(event.event);
+        }
+        next = range.end;
+    }
+    EventIndex::new(runs, blocks, numbers)
+}
+
+fn place(entries: u64) -> usize {
+    usize::try_from(entries).unwrap_or(usize::MAX)
 }
 
 /// Adds products of a tree to the entries that the dataset has; those of the same name are replaced.
@@ -339,7 +397,8 @@ pub fn add(
                 order,
                 entries: segment.entries,
                 compression: options.compression()?,
-                        pool: &pool,
+                statistics: !options.without_statistics,
+                pool: &pool,
                 deadline,
             };
             for (lists, list) in lists.iter_mut().zip(writing.run(&mut uploads, interrupt)?) {

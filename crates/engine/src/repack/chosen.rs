@@ -34,6 +34,16 @@ impl Chosen {
         Chosen { ranges: kept, before }
     }
 
+    /// Those of `ranges` that lie behind `first`, counted from there; all, if there are none.
+    pub(crate) fn counted_from(ranges: Option<&[Range<u64>]>, first: u64, entries: u64) -> Chosen {
+        let own = ranges.map(|ranges| {
+            let own = ranges.iter().filter(|range| range.end > first);
+            let own = own.map(|range| range.start.saturating_sub(first)..range.end - first);
+            own.take_while(|range| range.start < entries).collect::<Vec<_>>()
+        });
+        Chosen::new(own.as_deref(), entries)
+    }
+
     /// How many they are.
     pub(crate) fn total(&self) -> u64 {
         let last = self.ranges.last().zip(self.before.last());

@@ -221,12 +221,8 @@ impl SurveyedTree {
     pub(crate) fn chosen(&self, place: usize, ranges: Option<&Vec<Vec<Range<u64>>>>) -> Chosen {
         let Some(input) = self.inputs.get(place) else { return Chosen::new(None, 0) };
         let (given, first) = input.given;
-        let ranges = ranges.and_then(|given_ranges| given_ranges.get(given)).map(|ranges| {
-            let own = ranges.iter().filter(|range| range.end > first);
-            let own = own.map(|range| range.start.saturating_sub(first)..range.end - first);
-            own.take_while(|range| range.start < input.entries).collect::<Vec<_>>()
-        });
-        Chosen::new(ranges.as_deref(), input.entries)
+        let ranges = ranges.and_then(|inputs| inputs.get(given)).map(Vec::as_slice);
+        Chosen::counted_from(ranges, first, input.entries)
     }
 
     /// Finds out which branches are written, from the first input; of another, that its tree can be joined. True if
@@ -343,7 +339,7 @@ impl SurveyedTree {
 
 /// The branches that are written: those of some paths, what is in them, what holds them, and what is needed to read
 /// them.
-fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
+pub(crate) fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
     let branches = &tree.outline.branches;
     let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
     let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();

@@ -1,0 +1,74 @@
+"""What datasets are written of: the trees of files and of other datasets, and what is chosen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from .. import _core
+from .._border import core_errors
+from .._filters import Filter
+from .._paths import FileSpec, several_files, single_file
+from ..errors import UsageError
+from ..opening import core_input, open_spec
+from ..options import OpenOptions
+
+
+class Sources:
+    """What a dataset is written of, as users name it.
+
+    Attributes:
+        inputs: what the core opens.
+        tree: the path of the tree that is named; None if none is.
+    """
+
+    def __init__(self, named: Any, options: OpenOptions) -> None:
+        self._options = replace(options, log=None)
+        if isinstance(named, Mapping) and not _is_tree(named):
+            self._specs = [single_file(named)]
+        else:
+            self._specs = several_files(named, options.deadline, options.storage)
+        self.inputs = [core_input(spec, self._options) for spec in self._specs]
+        paths = {_path(spec.file) if _is_tree(spec.file) else spec.object_path for spec in self._specs}
+        paths.discard(None)
+        if len(paths) > 1:
+            raise UsageError(f"the sources name several trees: {', '.join(sorted(map(str, paths)))}")
+        self.tree = next(iter(paths), None)
+
+    def first(self) -> Any:
+        """The first of them, opened."""
+        source = self.inputs[0]
+        if not isinstance(source, tuple):
+            return source
+        with core_errors():
+            return _core.File.open(source[0], deadline=self._options.deadline, options=source[1])
+
+    def chosen(self, path: str, keep: Filter, drop: Filter, cut: str | None) -> dict[str, Any]:
+        """The branches and entries of the tree at a path that are written, in the words of the core."""
+        from ..repacking import branches_of, ranges_of
+
+        branches, entries = None, []
+        for spec in self._specs if cut is not None else self._specs[:1]:
+            tree = spec.file if _is_tree(spec.file) else open_spec(FileSpec(spec.file, path), self._options)
+            if not _is_tree(tree):
+                raise UsageError(f"{path!r} of {spec.file} is no tree")
+            branches = branches_of(tree, keep, drop) if branches is None else branches
+            entries.append(ranges_of(tree, cut, None))
+            if tree is not spec.file:
+                tree.file.close()
+        return {"branches": branches, "entries": None if cut is None else entries}
+
+
+def remembered(keep: Filter, drop: Filter, cut: str | None) -> dict[str, str]:
+    """What was chosen, as a version remembers it."""
+    chosen = {"keep": keep, "drop": drop, "cut": cut}
+    return {name: value if isinstance(value, str) else repr(value) for name, value in chosen.items() if value}
+
+
+def _is_tree(source: object) -> bool:
+    return hasattr(source, "num_entries")
+
+
+def _path(tree: Any) -> str:
+    return str(tree.object_path).strip("/").partition(";")[0]
