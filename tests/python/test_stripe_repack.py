@@ -160,7 +160,7 @@ def test_a_dataset_is_made_of_what_is_chosen(place: Path, tmp_path: Path) -> Non
     assert tree["event"].array(library="np").tolist() == passing
     assert tree["Jet_eta"].array().tolist() == [[-event] * (event % 10) for event in passing]
     assert [one["entries"] for one in made.describe(2)["segments"]] == [124, 50, 85, 124]
-    assert made.find(0, 0, 8) == [3, 262] and made.find(0, 0, 7) == []
+    assert made.find(0, 0, 8) == [2, 261] and made.find(0, 0, 7) == []
     assert made.describe(2)["made"]["parameters"] == {"keep": repr(keep), "cut": cut}
     assert tree.file["Runs"].num_entries == 8 + 3 + 3
 
