@@ -156,6 +156,16 @@ def test_branches_bytes_and_descriptions_are_those_of_root(tmp_path: Path) -> No
         assert descriptions(ours) == descriptions(theirs)
 
 
+def test_what_was_read_is_written_again_as_it_was(tmp_path: Path) -> None:
+    with sapwood.open(TREES / "members.root")["T"] as tree, sapwood.recreate(tmp_path / "out.root") as file:
+        data = {name: tree[name].array() for name in ("ev.", "Hits", "p.")}
+        file.mktree("T", records="split").extend(data)
+    with sapwood.open(tmp_path / "out.root")["T"] as tree:
+        for name, array in data.items():
+            again = tree[name].array()
+            assert again.type == array.type and again.to_list() == array.to_list()
+
+
 def test_sapwood_reads_the_records_and_so_does_uproot_their_members(tmp_path: Path) -> None:
     path = tmp_path / "out.root"
     write(path, steps=[3, 1, 3], cluster_entries=2, basket_size=1000, compression="lz4:1")

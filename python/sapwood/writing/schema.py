@@ -172,7 +172,8 @@ class Schema:
                 self._add(Planned(name, storage, form, column, path))
 
     def _plan_split(self, column: str, form: Form) -> None:
-        parts = split_parts(column, form, len(self.branches))
+        # The dot with which the branch of one object ends stands in the names of what was read from such.
+        parts = split_parts(column.rstrip("."), form, len(self.branches))
         for part, following in zip(parts, [*parts[1:], None], strict=True):
             takes = column if part.holds == "values" else None
             # The first member tells how many objects there are.

@@ -365,3 +365,55 @@ const KEYWORDS: &[&str] = &[
     "xor",
     "xor_eq",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn class(name: &str, members: &[(&str, Storage)]) -> Class {
+        let members = members
+            .iter()
+            .map(|(name, storage)| Member { name: (*name).to_owned(), storage: storage.clone() });
+        Class { name: name.to_owned(), members: members.collect() }
+    }
+
+    fn number(primitive: Primitive, dims: &[usize]) -> Storage {
+        Storage::Numbers { primitive, dims: dims.to_vec() }
+    }
+
+    fn deep() -> Class {
+        let momentum =
+            class("P4", &[("pt", number(Primitive::F32, &[])), ("e", number(Primitive::F64, &[]))]);
+        class("Deep", &[("a", number(Primitive::I32, &[])), ("p4", Storage::Object(Arc::new(momentum)))])
+    }
+
+    #[test]
+    fn checksums_and_sizes_are_those_of_root() {
+        let vector = |primitive| Storage::Vector(Item::Number(primitive));
+        let deep = deep();
+        assert_eq!((deep.checksum(), deep.layout()), (0x0141_5eea, (24, 8)));
+        let arrays = [
+            ("w", number(Primitive::F32, &[2])),
+            ("ids", vector(Primitive::I32)),
+            ("on", vector(Primitive::Bool)),
+            ("deep", Storage::Object(Arc::new(deep))),
+        ];
+        let hit = class("Hit", &arrays);
+        assert_eq!((hit.offset(2), hit.offset_of_holder(&[3, 1, 0]), hit.layout().0), (32, 80, 96));
+    }
+
+    #[test]
+    fn what_root_cannot_know_is_refused() {
+        let with = |storage| class("C", &[("x", storage)]);
+        assert!(with(Storage::StdString).check(false).is_ok());
+        assert!(with(Storage::StdString).check(true).is_err());
+        assert!(with(Storage::Objects(Arc::new(deep()))).check(true).is_err());
+        assert!(with(Storage::Text).check(false).is_err());
+        assert!(class("class", &[("x", Storage::StdString)]).check(false).is_err());
+        assert!(class("a::B", &[("x y", Storage::StdString)]).check(false).is_err());
+        assert!(class("C", &[]).check(false).is_err());
+        let twice = [("x", Storage::StdString), ("x", Storage::StdString)];
+        assert!(class("C", &twice).check(false).unwrap_err().to_string().contains("two members"));
+    }
+}
