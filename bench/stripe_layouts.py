@@ -31,7 +31,7 @@ FILES = {
     "DAOD-like": ("xaod_zlib5", "CollectionTree"),
 }
 STRIPES, LISTS = "d", ("list", "snap")
-REPEATS = 5
+REPEATS = 3
 
 Record = dict[str, Any]
 
