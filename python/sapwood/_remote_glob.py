@@ -13,6 +13,8 @@ from .errors import UsageError
 
 # "?" begins the opaque part of a URL: it is no wildcard here.
 _URL = re.compile(r"(?P<server>(?P<scheme>[^:]+)://[^/?]*/)(?P<path>[^?]*)(?P<opaque>\?.*)?", re.DOTALL)
+STORES = ("s3", "gs", "az")
+"""The schemes of object stores, which may hold datasets."""
 _WILDCARD = re.compile(r"[*\[]")
 
 Lister: TypeAlias = Callable[[str], "list[tuple[str, bool]]"]
@@ -31,7 +33,7 @@ def lister(deadline: float | None = None, options: Mapping[str, Any] | None = No
 
 
 def remote_glob(url: str, listed: Lister) -> Iterator[str]:
-    """The URLs of the files that a glob stands for, sorted; a URL without wildcards as it is.
+    """The URLs of the files and datasets that a glob stands for, sorted; a URL without wildcards as it is.
 
     Raises:
         UnsupportedTypeError: if directories of such a server cannot be listed.
@@ -43,12 +45,17 @@ def remote_glob(url: str, listed: Lister) -> Iterator[str]:
     if "**" in match["path"]:
         raise UsageError(f"{url!r}: '**' works for local files only")
     server, opaque = match["server"], match["opaque"] or ""
-    for path in _matches(lambda path: listed(server + path + opaque), "", match["path"].split("/")):
+    has_datasets = match["scheme"].lower() in STORES
+
+    def list_path(path: str) -> list[tuple[str, bool]]:
+        return listed(server + path + opaque)
+
+    for path in _matches(list_path, "", match["path"].split("/"), has_datasets):
         yield server + path + opaque
 
 
-def _matches(listed: Lister, done: str, parts: list[str]) -> Iterator[str]:
-    """The paths of files that begin with ``done`` and go on as ``parts`` say."""
+def _matches(listed: Lister, done: str, parts: list[str], has_datasets: bool) -> Iterator[str]:
+    """The paths of files and datasets that begin with ``done`` and go on as ``parts`` say."""
     plain = 0
     while plain < len(parts) and _WILDCARD.search(parts[plain]) is None:
         plain += 1
@@ -62,7 +69,9 @@ def _matches(listed: Lister, done: str, parts: list[str]) -> Iterator[str]:
         hidden = name.startswith(".") and not pattern.startswith(".")
         if hidden or not fnmatchcase(name, pattern):
             continue
-        if rest and is_directory:
-            yield from _matches(listed, f"{done}{name}/", rest)
-        elif not rest and not is_directory:
-            yield done + name
+        if not rest:
+            is_dataset = is_directory and has_datasets and ("fmt", False) in listed(f"{done}{name}/")
+            if is_dataset or not is_directory:
+                yield done + name
+        elif is_directory:
+            yield from _matches(listed, f"{done}{name}/", rest, has_datasets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import sapwood
 from sapwood import edm, errors, stripe
+from sapwood._remote_glob import remote_glob
 from sapwood.cli._app import app
 
 sys.path.append(str(Path(__file__).parent))
@@ -189,6 +191,31 @@ def test_commands_take_datasets(place: Path, tmp_path: Path) -> None:
         with sapwood.open(tmp_path / f"{name}.root") as file:
             assert file["Events"].num_entries == expected, name
             assert set(file.keys(cycle=False)) == {"Events", "Runs", "LuminosityBlocks", "dir", "dir/hist"}
+
+
+def test_globs_of_buckets_find_datasets() -> None:
+    folders = {
+        "s3://b/sets/": [("a.root", False), ("ttbar", True), ("other", True)],
+        "s3://b/sets/ttbar/": [("fmt", False), ("log", True)],
+        "s3://b/sets/other/": [("x.root", False)],
+    }
+    assert list(remote_glob("s3://b/sets/*", folders.__getitem__)) == [
+        "s3://b/sets/a.root",
+        "s3://b/sets/ttbar",
+    ]
+
+
+def test_commands_find_trees_beside_by_their_names(place: Path) -> None:
+    for target, columns in (("data@v2:Runs", "run"), ("data:LuminosityBlocks", "luminosityBlock")):
+        done = CliRunner().invoke(app, ["head", f"{place}/{target}", columns])
+        assert done.exit_code == 0 and columns in done.output
+
+
+def test_the_doctor_knows_datasets(place: Path) -> None:
+    done = CliRunner().invoke(app, ["doctor", f"{place}/data@v2", "--json"])
+    *_, last = json.loads(done.output)["steps"]
+    assert (done.exit_code, last["name"], last["outcome"]) == (0, "dataset", "passed")
+    assert last["facts"]["entries"] == "250"
 
 
 def test_what_is_lost_is_told_and_nothing_is_written(place: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 TREE_CLASSES = frozenset({"TTree", "TNtuple", "TNtupleD"})
-STORES = ("s3://", "gs://", "az://")
 
 
 def open_target(
@@ -15,6 +14,7 @@ def open_target(
     """Opens a file, or the object in it that stands after a colon."""
     import sapwood
 
+    from .._remote_glob import STORES
     from ..errors import FileNotFoundError
 
     options: dict[str, Any] = {"deadline": deadline, "threads": threads, "replicas": replicas or None}
@@ -23,11 +23,12 @@ def open_target(
         return sapwood.open(target, **options)
     except FileNotFoundError as error:
         # Of a dataset in an object store, nothing but the store says where its name ends.
-        place, colon, name = text.removeprefix(_scheme(text)).partition(":")
-        if target != text or not colon or not text.startswith(STORES):
+        scheme, mark, rest = text.partition("://")
+        place, colon, name = rest.partition(":")
+        if target != text or not colon or scheme.lower() not in STORES:
             raise
         try:
-            return sapwood.open({_scheme(text) + place: name}, **options)
+            return sapwood.open({scheme + mark + place: name}, **options)
         except FileNotFoundError:
             raise error from None
 
@@ -96,8 +97,3 @@ def split_target(text: str) -> Any:
     file, colon, name = text.rpartition(":")
     known = file.startswith(CATALOGUED) or os.path.exists(file) or is_dataset(file)
     return {file: name} if colon and known else text
-
-
-def _scheme(text: str) -> str:
-    """What stands before the host or bucket of a URL."""
-    return "".join(text.partition("://")[:2])
