@@ -271,7 +271,8 @@ fn what_is_damaged_is_of_no_use() {
     let notes = begun_anew("cut-off", cut, &options, &inputs());
     assert!(notes.iter().any(|note| note.contains("a part of it is lost")), "{notes:?}");
     let emptied = |directory: &Directory| fs::write(directory.ending(".journal").unwrap(), b"").unwrap();
-    begun_anew("emptied", emptied, &options, &inputs());
+    let notes = begun_anew("emptied", emptied, &options, &inputs());
+    assert!(notes.iter().any(|note| note.contains("is not whole")), "{notes:?}");
     let lost = |directory: &Directory| fs::remove_file(directory.ending(".part").unwrap()).unwrap();
     begun_anew("lost", lost, &options, &inputs());
 }

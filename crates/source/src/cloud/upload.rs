@@ -4,7 +4,7 @@ use super::bucket;
 use super::kept::{self, Keeping, Kept};
 use super::location::Location;
 use crate::retry::Retries;
-use crate::sink::{Journal, Left, OTHER, Part, Parts, Sink};
+use crate::sink::{DAMAGED, Journal, Left, OTHER, Part, Parts, Sink};
 use crate::{OpenOptions, redact};
 use object_store::multipart::{MultipartStore, PartId};
 use object_store::path::Path;
@@ -302,8 +302,10 @@ impl Sink for Upload {
                     left = Left::Useless(OTHER);
                 }
             },
-            // Nothing can be said of an upload whose journal is damaged from its beginning.
-            Ok(None) => kept::forget(&path),
+            Ok(None) => {
+                kept::forget(&path);
+                left = Left::Useless(DAMAGED);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => return Ok(Left::Never),
         }

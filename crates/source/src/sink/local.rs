@@ -3,7 +3,7 @@
 use super::growing::{Growing, io_error};
 use super::journal::Journal;
 use super::lock::{Lock, is_at, lock};
-use super::{Left, OTHER, Sink};
+use super::{DAMAGED, Left, OTHER, Sink};
 use sapwood_core::{Error, ErrorKind, Piece, Result, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -99,8 +99,12 @@ impl LocalSink {
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
             return Ok(Left::Nothing);
         }
-        let found = Journal::take_up(journal_of(&path))?.filter(|(_, noted)| noted.job == job);
-        let Some((journal, noted)) = found else { return Ok(Left::Useless(OTHER)) };
+        let Some((journal, noted)) = Journal::take_up(journal_of(&path))? else {
+            return Ok(Left::Useless(DAMAGED));
+        };
+        if noted.job != job {
+            return Ok(Left::Useless(OTHER));
+        }
         if file.metadata()?.len() < noted.bytes {
             return Ok(Left::Useless("a part of it is lost"));
         }

@@ -64,8 +64,9 @@ pub trait Sink: fmt::Debug + Send {
     }
 }
 
-/// Why what is left cannot be taken up, if that is all one knows.
+/// Why what is left cannot be taken up.
 pub(crate) const OTHER: &str = "it was of other files, of other options, or of another version";
+pub(crate) const DAMAGED: &str = "its journal is not whole";
 
 /// What an earlier writer of a job left.
 #[derive(Debug, PartialEq, Eq)]
