@@ -1,175 +1,189 @@
-"""Files of the corpus, written anew in several layouts: every branch must stay as it was.
+"""Files of the corpus, written anew in several layouts and merged: every branch must stay as it was.
 
-python tests/conformance/repacked.py [NAME ...] compares all files of the corpus, or those that are named.
+    python tests/conformance/repacked.py [NAME ...]    all files of the corpus, or those that are named
+
+What sapwood understands is compared as columns, and all else by its bytes, entry by entry. Where there is
+ROOT, it compares the bytes of all branches of files that were cut or merged.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import uproot
+from contents import Contents, read
 from corpus import CORPUS
 
 import sapwood
 from sapwood.directory import TREE_CLASSES
 from sapwood.errors import SapwoodError
+from sapwood.repacking import CMS_SETS
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+from root_peer import Judge, python_with_root
 
 LAYOUTS: dict[str, dict[str, Any]] = {
+    "cut": {"compression": "lz4:4", "basket_size": 5_000, "cluster_entries": 7},
+    "merged": {},
     "copy": {},
     "zstd": {"compression": "zstd:5"},
-    "cut": {"compression": "lz4:4", "basket_size": 5_000, "cluster_entries": 7},
     "bytes": {"basket_size": "1 MiB", "cluster_size": "10 kB"},
 }
+"""Options, by the names of layouts. What is merged is a file with itself."""
 
-COMPARED: Counter[str] = Counter()
-"""Branches that were compared, by how."""
+JUDGED = {"cut", "merged"}
+"""Layouts that ROOT compares, too."""
 
 # Baskets that leave this to other branches can be copied, but not cut.
 REFUSED = "does not store where its entries begin"
 
 
-def files() -> list[Path]:
-    """Those of the corpus that hold trees and no RNTuple, which are not written yet."""
-    found = []
-    for path in sorted((CORPUS / "files").iterdir()):
+@dataclass
+class Outcome:
+    """How branches of a file were compared, how many by which; and what is wrong."""
+
+    counted: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def check_all(paths: Iterable[Path], layouts: Callable[[Path], Sequence[str]]) -> Outcome:
+    """What is found in all files that hold trees, each in some layouts, on all processors."""
+    # The largest first, so that none is left at the end.
+    ordered = sorted(paths, key=lambda path: -path.stat().st_size)
+    method = multiprocessing.get_context("spawn")
+    total = Outcome()
+    with ProcessPoolExecutor(os.cpu_count(), method) as pool:
+        jobs = (ordered, map(layouts, ordered), itertools.repeat(python_with_root()))
+        for path, outcome in zip(ordered, pool.map(check, *jobs), strict=True):
+            total.counted += outcome.counted
+            total.wrong += [f"{path.name} {line}" for line in outcome.wrong]
+    return total
+
+
+def check(path: Path, layouts: Sequence[str], python: str | None) -> Outcome:
+    """Writes a file anew in some layouts, and compares. One without trees or with RNTuples is left out."""
+    outcome = Outcome()
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
         try:
-            with sapwood.open({str(path): None}) as file:
-                classes = set(file.classnames().values())
+            file = sapwood.open({str(path): None})
         except SapwoodError:
-            continue
-        if classes & TREE_CLASSES and not any("RNTuple" in name for name in classes):
-            found.append(path)
-    return found
+            return outcome
+        with file:
+            classes = set(file.classnames().values())
+            if classes.isdisjoint(TREE_CLASSES) or any("RNTuple" in name for name in classes):
+                return outcome
+            before = Contents(path, file)
+            for layout in layouts:
+                found = Comparison(before, layout, Path(folder) / path.name, outcome.counted).differences(
+                    python
+                )
+                outcome.wrong += [f"[{layout}] {line}" for line in found]
+        outcome.counted["files"] += 1
+    return outcome
 
 
-def differences(before: Path, after: Path) -> list[str]:
-    """What differs between two files, in words."""
-    _tree_of_uproot.cache_clear()
-    with sapwood.open({str(before): None}) as old, sapwood.open({str(after): None}) as new:
-        found = list(_other_keys(old, new))
-        for path, kind in old.classnames(cycle=False).items():
-            if kind in TREE_CLASSES:
-                found += _trees(old.tree_at(path), new.tree_at(path), before, after)
-    return found
+@cache
+def judge(python: str) -> Judge:
+    """That of this process."""
+    return Judge(python)
 
 
-def _other_keys(old: sapwood.File, new: sapwood.File) -> Iterator[str]:
-    def keys(file: sapwood.File) -> set[tuple[Any, ...]]:
-        others = (key for key in file.all_keys if key.class_name not in TREE_CLASSES and not key.is_directory)
-        return {(key.path, key.cycle, key.class_name, key.title, key.object_bytes) for key in others}
+@dataclass
+class Comparison:
+    """A file, and what it becomes in a layout."""
 
-    yield from (f"only in one: {key}" for key in keys(old) ^ keys(new))
+    before: Contents
+    layout: str
+    target: Path
+    counted: Counter[str]
 
-
-def _trees(old: sapwood.Tree, new: sapwood.Tree, before: Path, after: Path) -> Iterator[str]:
-    if (old.num_entries, len(old.core.branches)) != (new.num_entries, len(new.core.branches)):
-        yield f"{old.object_path}: {new.num_entries} entries, {len(new.core.branches)} branches"
-        return
-    for index, branch in enumerate(old.core.branches):
+    def differences(self, python: str | None) -> list[str]:
+        """What differs, in words."""
+        options = {"threads": 1, **LAYOUTS[self.layout]}
         try:
-            expected = _column(old, index)
+            if self.layout == "merged":
+                report = sapwood.merge([self.before.path] * 2, self.target, **options)
+            else:
+                report = sapwood.repack(self.before.path, self.target, **options)
+            assert report.bytes == self.target.stat().st_size
+            with sapwood.open({str(self.target): None}) as file:
+                after = Contents(self.target, file)
+                found = [*self._others(after)]
+                for tree in self.before.trees:
+                    found += self._branches(after, tree)
         except SapwoodError as error:
-            if error.code == "unsupported" and branch.num_baskets:
-                COMPARED["as bytes"] += 1
-                yield from _entries(before, after, old.object_path, branch.path)
-            continue
-        try:
-            written = _column(new, index)
-        except SapwoodError as error:
-            yield f"{old.object_path}/{branch.path}: {error}"
-            continue
-        COMPARED["as columns"] += 1
-        if expected != written:
-            yield f"{old.object_path}/{branch.path} has other values"
+            if error.code == "unsupported" and REFUSED in str(error) and "basket_size" in options:
+                self.counted["files refused"] += 1
+                return []
+            return [f"{type(error).__name__}: {error}"]
+        if python is not None and self.layout in JUDGED:
+            found += self._by_root(judge(python))
+        return found
 
+    def _times(self, tree: str) -> int:
+        # What all files of a job have is not repeated.
+        return 2 if self.layout == "merged" and tree not in CMS_SETS else 1
 
-def _column(tree: sapwood.Tree, index: int) -> tuple[Any, ...]:
-    from sapwood._border import core_errors
+    def _others(self, after: Contents) -> Iterator[str]:
+        # Histograms are added where files are merged: only that they are there is the same.
+        shown = slice(2 if self.layout == "merged" else None)
+        old, new = ({key[shown] for key in one.others} for one in (self.before, after))
+        yield from (f"only in one: {key}" for key in old ^ new)
 
-    with core_errors():
-        (column,) = tree.core.read([index], 0, tree.num_entries, threads=2, deadline=None)
-    return str(column.form), column.length, *(np.asarray(buffer).tobytes() for buffer in column.buffers)
+    def _branches(self, after: Contents, name: str) -> Iterator[str]:
+        old, new, times = self.before.trees[name], after.trees[name], self._times(name)
+        branches = old.core.branches
+        if (new.num_entries, len(new.core.branches)) != (times * old.num_entries, len(branches)):
+            yield f"{name}: {new.num_entries} entries, {len(new.core.branches)} branches"
+            return
+        understood = self.before.columns(name)
+        self.counted["branches as columns"] += len(understood)
+        for begin in range(0, new.num_entries, max(old.num_entries, 1)):
+            written = read(new, list(understood), begin, begin + old.num_entries)
+            for index, expected in understood.items():
+                if written[index] != expected:
+                    told = written[index] if isinstance(written[index], SapwoodError) else "other values"
+                    yield f"{name}/{branches[index].path}: {told}"
+        for branch in branches:
+            if branch.index not in understood and branch.num_baskets:
+                self.counted["branches as bytes"] += 1
+                data, lengths = self.before.entries(name, branch.path)
+                if after.entries(name, branch.path) != (data * times, lengths * times):
+                    yield f"{name}/{branch.path}: other bytes"
 
-
-def _entries(before: Path, after: Path, tree: str, branch: str) -> Iterator[str]:
-    """Compares the bytes of entries that nobody decodes, as uproot finds them."""
-    try:
-        old, new = ([*_bytes(path, tree, branch)] for path in (before, after))
-    except Exception as error:
-        COMPARED["by nobody"] += 1
-        if "'CS'" not in str(error):  # the old compression, which uproot lacks
-            print(f"    {before.name}:{tree}/{branch} is compared by nobody: {error!r:.100}")
-        return
-    if old != new:
-        yield f"{tree}/{branch} has other bytes"
-
-
-@functools.cache
-def _tree_of_uproot(path: Path, tree: str) -> Any:
-    return uproot.open(path)[tree]
-
-
-def _bytes(path: Path, tree: str, branch: str) -> Iterator[bytes]:
-    # Of several cycles, the newest is written, as the first of the new file.
-    found = _tree_of_uproot(path, tree.partition(";")[0])[branch]
-    for number in range(found.num_baskets):
-        basket = found.basket(number)
-        if basket.byte_offsets is None:
-            yield from (bytes(row) for row in np.asarray(basket.data).reshape(basket.num_entries, -1))
-            continue
-        # Offsets as the basket states them: uproot looks for them at the end, where displacements may be.
-        raw, key_bytes = np.asarray(basket.raw_data), basket.member("fKeylen")
-        border = basket.member("fLast") - key_bytes
-        starts = raw[border + 4 :][: 4 * basket.num_entries].view(">i4") - key_bytes
-        yield from (bytes(raw[a:b]) for a, b in itertools.pairwise([*starts, border]))
-
-
-def check(path: Path, layout: str, folder: Path) -> list[str]:
-    """What is wrong with a file of the corpus in another layout."""
-    target = folder / f"{layout}-{path.name}"
-    try:
-        report = sapwood.repack(path, target, **LAYOUTS[layout])
-        assert report.bytes == target.stat().st_size
-        return differences(path, target)
-    except SapwoodError as error:
-        if error.code == "unsupported" and REFUSED in str(error) and "basket_size" in LAYOUTS[layout]:
-            COMPARED["files refused"] += 1
-            return []
-        return [f"{type(error).__name__}: {error}"]
-    finally:
-        if "KEEP" not in os.environ:
-            target.unlink(missing_ok=True)
-
-
-def main(names: list[str]) -> int:
-    """Compares, and prints what is wrong."""
-    wrong, begin = Counter[str](), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        for path in files():
-            if names and path.name not in names:
+    def _by_root(self, judge: Judge) -> Iterator[str]:
+        for tree in self.before.trees:
+            name = tree.partition(";")[0]
+            found = judge.compare(self.before.path, self.target, [name], self._times(tree))
+            if found is None:
+                self.counted["trees that ROOT does not survive"] += 1
                 continue
-            for layout in LAYOUTS:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    found = check(path, layout, Path(folder))
-                for line in found[:8]:
-                    print(f"{path.name} [{layout}] {line}", flush=True)
-                wrong[layout] += bool(found)
-                COMPARED["files"] += 1
-    print(f"{dict(COMPARED)} in {time.monotonic() - begin:.0f} s")
-    print(f"{wrong.total()} files are not as they were: {dict(wrong)}")
-    return 1 if wrong.total() else 0
+            self.counted["branches by ROOT"] += found[name]["branches"] - found[name]["unread"]
+            self.counted["branches that ROOT does not read"] += found[name]["unread"]
+            yield from (f"ROOT: {name}/{what}" for what in found[name]["differences"])
+
+
+def main(names: Sequence[str]) -> int:
+    """Compares, and prints what is wrong."""
+    begin = time.monotonic()
+    paths = [path for path in (CORPUS / "files").iterdir() if not names or path.name in names]
+    outcome = check_all(paths, lambda path: list(LAYOUTS))
+    print("\n".join(outcome.wrong))
+    print(f"{dict(outcome.counted)} in {time.monotonic() - begin:.0f} s, {len(outcome.wrong)} differences")
+    return 1 if outcome.wrong else 0
 
 
 if __name__ == "__main__":

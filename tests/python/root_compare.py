@@ -3,7 +3,7 @@
 It answers lines of JSON, with one for each two files; `times` is how often the other one has the entries:
 
     [file, other file, [tree, …], times]
-    {tree: {"branches": …, "entries": …, "bytes": …, "read": …, "differences": […]}, …}
+    {tree: {"branches": …, "entries": …, "bytes": …, "unread": …, "read": …, "differences": […]}, …}
 
 All branches, entry by entry: the bytes that ROOT finds in their baskets once these are decompressed; where
 their classes are known, also how many `TTree::GetEntry` reads. Other classes need no dictionary.
@@ -12,6 +12,7 @@ their classes are known, also how many `TTree::GetEntry` reads. Other classes ne
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 
@@ -29,6 +30,8 @@ namespace same {
 
 struct Result {
    Long64_t branches = 0, entries = 0, bytes = 0;
+   // Branches that ROOT does not read in the first file.
+   Long64_t unread = 0;
    // Whether all classes are known: ROOT is not sure to survive objects of others.
    bool known = true;
    std::vector<std::string> differences;
@@ -76,7 +79,11 @@ bool Same(Entries first, Entries &second, Long64_t entries, Long64_t behind, con
 {
    for (Long64_t entry = 0; entry < entries; ++entry) {
       auto left = first.Get(entry), right = second.Get(behind + entry);
-      if (!left.first || !right.first || left.second != right.second ||
+      if (!left.first) {
+         ++result.unread;
+         return false;
+      }
+      if (!right.first || left.second != right.second ||
           std::memcmp(left.first, right.first, left.second)) {
          result.differences.push_back(name + ", entry " + std::to_string(behind + entry));
          return false;
@@ -109,8 +116,8 @@ void Compare(TObjArray *one, TObjArray *other, Long64_t entries, int times, Resu
          auto described = TClass::GetClass(mine->GetClassName());
          result.known = result.known && described && described->HasInterpreterInfo();
       }
-      const bool filled = Filled(mine);
-      if (filled != Filled(theirs)) result.differences.push_back(name + ": bytes");
+      const bool filled = entries > 0 && Filled(mine);
+      if (entries > 0 && filled != Filled(theirs)) result.differences.push_back(name + ": bytes");
       Entries second(theirs);
       for (int time = 0; filled && time < times; ++time) {
          if (!Same(Entries(mine), second, entries, time * entries, name, result)) break;
@@ -130,7 +137,8 @@ Result Trees(TTree *one, TTree *other, int times)
    Compare(one->GetListOfBranches(), other->GetListOfBranches(), result.entries, times, result);
    for (Long64_t entry = 0; result.known && entry < result.entries; ++entry) {
       const int read = one->GetEntry(entry);
-      if (read <= 0 || read != other->GetEntry(entry)) {
+      if (read < 0) break;  // neither in the first file
+      if (read != other->GetEntry(entry)) {
          result.differences.push_back("entry " + std::to_string(entry) + " is read differently");
          break;
       }
@@ -152,6 +160,7 @@ def compare(path: str, other: str, trees: list[str], times: int = 1) -> dict[str
             "branches": int(result.branches),
             "entries": int(result.entries),
             "bytes": int(result.bytes),
+            "unread": int(result.unread),
             "read": bool(result.known),
             "differences": [str(one) for one in result.differences],
         }
@@ -162,13 +171,15 @@ def compare(path: str, other: str, trees: list[str], times: int = 1) -> dict[str
 
 def main() -> None:
     """Answers until its input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # ROOT prints, too
     ROOT.gErrorIgnoreLevel = ROOT.kError  # Classes without a dictionary are meant to be there.
     ROOT.gEnv.SetValue("Root.Stacktrace", "no")
     if not ROOT.gInterpreter.Declare(CODE):
         raise SystemExit("the comparison does not compile")
     for line in sys.stdin:
         signal.alarm(SECONDS)
-        print(json.dumps(compare(*json.loads(line))), flush=True)
+        print(json.dumps(compare(*json.loads(line))), file=answers, flush=True)
         signal.alarm(0)
 
 
