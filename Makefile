@@ -5,10 +5,10 @@ BIN := .venv/bin
 PY := $(BIN)/python
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 CARGO := cargo --locked
-
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYO3_PYTHON := $(CURDIR)/$(PY)
-export SAPWOOD_TESTKIT := $(CARGO_TARGET_DIR)/release/sapwood-testkit
+TESTKIT = target/release/sapwood-testkit
+export SAPWOOD_TESTKIT = $(CURDIR)/$(TESTKIT)
 # The servers of the tests are local, whatever proxy the machine uses.
 export NO_PROXY := 127.0.0.1,localhost,$(NO_PROXY)
 export SAPWOOD_CORPUS ?= $(abspath ../shared/corpus)
@@ -19,18 +19,18 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-stripe bench-studies conformance fuzz format clean
+BENCHES := bench $(addprefix bench-,objects remote learned sources write repack stripe studies)
+.PHONY: help demo test build servers check lint types layers docs serve-docs test-rust test-python $(BENCHES) conformance fuzz format clean
 
 help: ## list the targets
 	@echo "make TARGET, with TARGET one of"
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 # --- the two commands of the README -----------------------------------------------------------------------------
-
-demo: build ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
+demo: build $(TESTKIT) ## make a NanoAOD-like file, read it from disk and over a slow network, next to uproot
 	@$(PY) scripts/demo.py
-
-test: servers check build test-rust docs test-python ## everything: lint, types, Rust, Python, conformance, documents
+test: .venv/.tools ## everything: lint, types, Rust, Python, conformance, documents
+	@MAKE=$(MAKE) sh scripts/test.sh
 
 # --- building ---------------------------------------------------------------------------------------------------
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
@@ -45,18 +45,19 @@ servers: .venv/.tools ## install the real servers that the tests need, where tha
 .venv/.core: .venv/.tools pyproject.toml $(RUST_SOURCES)
 	@sh scripts/toolchain.sh
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
-	@$(CARGO) build --release --quiet -p sapwood-testkit
 	@touch $@
 
-# --- checking ---------------------------------------------------------------------------------------------------
+# With the features that all crates need, as they are compiled for the extension and for the tests.
+target/%/sapwood-testkit: $(RUST_SOURCES)
+	@$(CARGO) build $(if $(filter release,$*),--release) --quiet --workspace --bin sapwood-testkit && touch $@
 
+# --- checking ---------------------------------------------------------------------------------------------------
 check: lint layers types ## what is quick: style, lints, types, file sizes, the order of the crates
 lint: .venv/.tools
 	@sh scripts/toolchain.sh
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@sh scripts/rust_lint.sh
 	@$(PY) scripts/check_sizes.py
-
 layers: .venv/.tools
 	@$(PY) scripts/check_layers.py
 types: .venv/.tools
@@ -64,13 +65,14 @@ types: .venv/.tools
 
 test-rust: build ## the tests of the crates
 	SAPWOOD_XRDCL="$$(ls $(CURDIR)/python/sapwood/_xrdcl*.so 2>/dev/null | tail -n 1)" $(CARGO) test --workspace --quiet
-test-python: build ## the tests of the package, the command line and the corpus
+test-python: TESTKIT = target/debug/sapwood-testkit
+test-python: build target/debug/sapwood-testkit ## the tests of the package, the command line and the corpus
 	$(PY) -m pytest -q
 
 docs: .venv/.core ## build the documents into site/, strictly
-	@sh scripts/docs.sh build
 serve-docs: .venv/.core ## the documents at a local address, rebuilt as they change
-	@sh scripts/docs.sh serve
+docs serve-docs:
+	@sh scripts/docs.sh $(if $(filter docs,$@),build,serve)
 
 # --- more -------------------------------------------------------------------------------------------------------
 bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
@@ -82,7 +84,7 @@ bench-write: build ## the part about writing files
 bench-repack: build ## the part about repacking and merging them
 bench-stripe: build servers ## the part about datasets in object stores; docs/stripe-benchmarks.md
 bench-studies: build ## layouts of files, swept; docs/concepts/which-layout.md
-bench bench-objects bench-remote bench-learned bench-sources bench-write bench-repack bench-stripe bench-studies:
+$(BENCHES): $(TESTKIT)
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 
 conformance: build ## compare with the corpus of real files; writes the tables of docs/conformance.md
@@ -91,10 +93,8 @@ conformance: build ## compare with the corpus of real files; writes the tables o
 
 fuzz: ## run every fuzz target for a minute (needs cargo-fuzz)
 	@sh scripts/fuzz.sh 60
-
 format: .venv/.tools ## format Rust and Python
 	cargo fmt --all
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
-
 clean: ## remove what was built
 	rm -rf .venv build site target

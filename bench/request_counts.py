@@ -112,7 +112,11 @@ def testkit() -> Path:
 
 
 def _missing_testkit() -> str | None:
-    return None if testkit().is_file() else f"no delay line in {testkit()} (make build)"
+    return (
+        None
+        if testkit().is_file()
+        else f"no delay line in {testkit()} (cargo build --release -p sapwood-testkit)"
+    )
 
 
 @contextmanager

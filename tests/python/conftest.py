@@ -15,6 +15,8 @@ import postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("SAPWOOD_CORPUS", REPOSITORY.parent / "shared" / "corpus"))
+# As `make test-python` builds it.
+os.environ.setdefault("SAPWOOD_TESTKIT", str(REPOSITORY / "target" / "debug" / "sapwood-testkit"))
 
 
 @pytest.fixture(scope="session")
