@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from test_stripe import jets, same, write
 ak = pytest.importorskip("awkward")
 
 DATA = Path(__file__).resolve().parents[1] / "data"
+MAIN = "from sapwood.cli.main import main; main()"
 
 
 def piece(folder: Path, number: int) -> str:
@@ -51,6 +53,32 @@ class TestConsolidation:
         pieces.expire(newest=1)
         pieces.gc(grace_days=0, alone=True, dry_run=False)
         assert pieces.tree()["event"].array(library="np").tolist() == list(range(300))
+
+    def test_of_chosen_products_only_their_stripes_become_fewer(self, tmp_path: Path) -> None:
+        layout: dict[str, Any] = {"batch": 48, "stripe_size": "32 B", "group": False}
+        dataset = stripe.create(tmp_path / "data", [piece(tmp_path, number) for number in (0, 1)], **layout)
+        version = dataset.version()
+        was = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*") if path.is_file()}
+        command = [sys.executable, "-c", MAIN, "stripe", "consolidate", str(tmp_path / "data")]
+        done = subprocess.run(
+            [*command, "--product", "Jet", "--product", "met", "--json"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["segments"] == [2, 2] and told["version"] == version + 1 and not told["notes"]
+        # Of each segment, an object for each of its two batches, and a list.
+        assert told["objects"][1] == 2 * (2 + 1) and told["objects"][0] > 20
+        now = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*") if path.is_file()}
+        same_as_before = {path for path in was if now.get(path) == was[path]}
+        assert {path.name for path in set(was) - same_as_before} == {"hint"}
+        kinds = [path.relative_to(tmp_path / "data").parts[0] for path in set(now) - set(was)]
+        assert sorted(kinds) == ["d"] * 4 + ["list"] * 2 + ["log", "snap"]
+        same(dataset.tree(version), dataset.tree())
+        assert dataset.statistics("met")[0].stripes == 4 and dataset.statistics("event")[0].stripes > 4
+        assert dataset.verify().wrong == () and dataset.find(7, 6, 63) == [63]
+        assert dataset.consolidate(products="Jet").version == version + 1
+        with pytest.raises(errors.KeyInFileError, match="'Nothing'"):
+            dataset.consolidate(products=["Nothing"])
 
     @pytest.mark.parametrize(("name", "tree"), [("edm/edm.root", "Events"), ("trees/split.root", None)])
     def test_every_class_stays_as_it_is(self, name: str, tree: str | None, tmp_path: Path) -> None:
