@@ -194,6 +194,27 @@ def made_of(expected: dict[str, list[Any]], name: str) -> list[Any]:
     ]
 
 
+def write_inside(path: Path) -> dict[str, list[Any]]:
+    """Writes records in records, which hold lists of records; gives what they hold."""
+    kind = "Outer[a: A[n: int8, i: I[h: var * H[y: float64, q: Q[z: int16]], s: string]], b: bool]"
+
+    def item(k: int) -> dict[str, Any]:
+        inner = {"h": [{"y": 2 * k, "q": {"z": j}} for j in range(k % 3)], "s": "s" * k}
+        return {"a": {"n": k, "i": inner}, "b": k % 2 == 0}
+
+    data = {"one": [item(k) for k in range(8)], "two": [item(k + 1) for k in range(8)]}
+    with sapwood.recreate(path) as file:
+        file.mktree("T", dict.fromkeys(data, kind), records="split").extend(data)
+    return data
+
+
+def test_lists_inside_of_records_inside_of_records(tmp_path: Path) -> None:
+    data = write_inside(tmp_path / "out.root")
+    with sapwood.open(tmp_path / "out.root")["T"] as tree:
+        assert {name: tree[f"{name}."].array().to_list() for name in data} == data
+        assert "two./two.a/two.a.i.h/two.a.i.h.q.z" in tree
+
+
 def test_root_reads_the_members_with_all_settings_and_says_nothing(tmp_path: Path) -> None:
     paths = []
     levels = ["none", "zlib:1", "zlib:9", "lzma:1", "lz4:1", "lz4:9", "zstd:1", "zstd:5", "zstd:9"]
@@ -206,9 +227,12 @@ def test_root_reads_the_members_with_all_settings_and_says_nothing(tmp_path: Pat
             basket_size=[1000, 32000][number % 2],
             **[{"cluster_entries": 2}, {"cluster_size": 500}, {}][number % 3],
         )
-    *ours, theirs = split_by_root(*paths, TREES / "members.root")
+    inside = write_inside(tmp_path / "inside.root")
+    *ours, theirs, nested = split_by_root(*paths, TREES / "members.root", tmp_path / "inside.root")
     for found in ours:
         assert found == theirs
+    assert nested["one.a.i.h.y"] == [[hit["y"] for hit in one["a"]["i"]["h"]] for one in inside["one"]]
+    assert nested["two.a.i.s"] == [[two["a"]["i"]["s"]] for two in inside["two"]]
     assert theirs["ev.i"] == [[-1000 * k] for k in range(ENTRIES)]
 
 
