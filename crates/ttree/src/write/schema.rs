@@ -46,7 +46,7 @@ pub enum Storage {
     StdString,
     /// A `std::vector` of these.
     Vector(Item),
-    /// Objects that are split: the branches of their members follow, as [`split`](super::split) says.
+    /// Objects that are split: the branches of their members follow, as [`split`](fn@super::split) says.
     Object(Arc<Class>),
     /// `std::vector`s of objects that are split: this branch says how many there are.
     Objects(Arc<Class>),
