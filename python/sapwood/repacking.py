@@ -90,7 +90,7 @@ def repack(
             ROOT file comes of it. It must not be the target.
         target: a local path, a URL of an object store, or an object with ``write`` and ``seek``. The file is
             there when it is complete. A run of more than ten seconds that was killed, or failed for a reason
-            that may pass, is gone on with by the same call (not in an object); ``notes`` of the report say so.
+            that may pass, is gone on with by the same call (but not in an object); the notes say so.
         compression: of all baskets, such as ``"zstd:5"``, ``"none"`` or ROOT's number.
         basket_size: bytes of a basket before compression, such as ``"256 KiB"``.
         cluster_size: bytes of a cluster as they are stored in the source, such as ``"20 MB"``.
