@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import hashlib
-import inspect
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._border import core_errors
 from .._filters import Filter
-from .._memory import memory_size
 from .._paths import CATALOGUED
 from .._whole_file import write_whole
 from ..compression import Compression
@@ -26,6 +23,7 @@ from ._logs import Log, catalogued, log_of
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._sources import Sources, remembered
 from ._statistics import Statistics, excluded, statistics
+from ._words import function_name, product_names, version_name, writing_options, written
 
 if TYPE_CHECKING:
     from ..catalog import DatabaseLog
@@ -52,7 +50,7 @@ class Dataset:
     def version(self, version: int | str | None = None) -> int:
         """The number of the newest version, or of one with a tag."""
         with core_errors():
-            return int(self._core.version(_named(version)))
+            return int(self._core.version(version_name(version)))
 
     def tree(self, version: int | str | None = None) -> Tree:
         """The tree of a version; by default the newest.
@@ -65,7 +63,7 @@ class Dataset:
         asked: dict[str, Any] = {"threads": self._options.threads, **self._again()}
         if self._log is not None:
             asked["log"] = self._log
-        found = open_file(f"{self._where}@{_named(version)}", **asked)
+        found = open_file(f"{self._where}@{version_name(version)}", **asked)
         return found  # type: ignore[no-any-return]
 
     def describe(self, version: int | str | None = None, *, sizes: bool = True) -> dict[str, Any]:
@@ -110,16 +108,16 @@ class Dataset:
         if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
             path = str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
             writing["parameters"] = {**remembered(*chosen), **(writing.get("parameters") or {})}
-            made = _writing(self._options, **writing) | opened.chosen(path, *chosen)
+            made = writing_options(self._options, **writing) | opened.chosen(path, *chosen)
         else:
-            made = _writing(self._options, **writing)
+            made = writing_options(self._options, **writing)
         if receipt is None:
             with core_errors():
-                return _written(self._core.append(inputs, made))
+                return written(self._core.append(inputs, made))
         with core_errors():
             told, text = self._core.write_receipt(inputs, made)
         write_whole(Path(receipt), text)
-        return _written(told)
+        return written(told)
 
     def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:
         """Commits what workers have stored, as one version.
@@ -141,7 +139,7 @@ class Dataset:
             with builtins.open(receipt, encoding="utf-8") as file:
                 texts.append(file.read())
         with core_errors():
-            return _written(self._core.commit_receipts(texts, _writing(self._options, who=who)))
+            return written(self._core.commit_receipts(texts, writing_options(self._options, who=who)))
 
     def consolidate(
         self,
@@ -171,9 +169,9 @@ class Dataset:
             KeyInFileError: if there is no such product.
             ConflictError: if others changed the same segments meanwhile.
         """
-        made = _writing(self._options, stripe_size=target, **writing)
+        made = writing_options(self._options, stripe_size=target, **writing)
         with core_errors():
-            told = self._core.consolidate(_names(products), dry_run, made)
+            told = self._core.consolidate(product_names(products), dry_run, made)
         return Consolidated(**{**told, "notes": tuple(told["notes"])})
 
     def add(
@@ -203,11 +201,11 @@ class Dataset:
         inputs, tree = opened.inputs, opened.tree
         if len(inputs) != 1:
             raise UsageError(f"{len(inputs)} files were given: products are added from one")
-        made = _writing(self._options, **writing)
+        made = writing_options(self._options, **writing)
         with core_errors():
             tree = tree or str(describe(self._where, sizes=False, log=self._log, **self._again())["tree"])
-            told = self._core.add(inputs[0], tree, _names(products), by_position, made)
-        return _written(told)
+            told = self._core.add(inputs[0], tree, product_names(products), by_position, made)
+        return written(told)
 
     def add_product(
         self,
@@ -250,7 +248,7 @@ class Dataset:
         parameters = {
             "product": name,
             "columns": ",".join(columns),
-            "function": _told_of(function),
+            "function": function_name(function),
             "from": f"{self.url}@v{version}",
             **writing.pop("parameters", {}),
         }
@@ -295,7 +293,7 @@ class Dataset:
     def tag(self, name: str, version: int | str | None = None) -> int:
         """Gives a version a name, by which it is kept, too; its number. A name is given once, for ever."""
         with core_errors():
-            return int(self._core.tag(name, _named(version)))
+            return int(self._core.tag(name, version_name(version)))
 
     def untag(self, name: str) -> None:
         """Takes a name away from its version. It is not given again."""
@@ -316,7 +314,7 @@ class Dataset:
             seed: for the lot.
         """
         with core_errors():
-            objects, size, skipped, wrong = self._core.verify(_named(version), fraction, seed)
+            objects, size, skipped, wrong = self._core.verify(version_name(version), fraction, seed)
         return Verified(objects, size, skipped, tuple(Wrong(*one) for one in wrong))
 
     def expire(self, *, newest: int | None = None, days: float | None = None, dry_run: bool = False) -> int:
@@ -454,7 +452,7 @@ def create(
             opened.first().item(path)
     database = log_of(log, place, asked, tree=path)
     dataset = open(url, log=database, deadline=deadline, threads=threads, _exists=False, **options)
-    writing = _writing(
+    writing = writing_options(
         dataset._options,
         compression=compression,
         stripe_size=stripe_size,
@@ -500,61 +498,3 @@ def open(
         if _exists:
             core.version("latest")
     return Dataset(core, place, asked, database)
-
-
-def _writing(
-    options: OpenOptions,
-    *,
-    compression: Compression | str | int | None = None,
-    stripe_size: int | str | None = None,
-    batch: int | None = None,
-    group: bool = True,
-    pad: int = 0,
-    statistics: bool = True,
-    who: str | None = None,
-    job: tuple[str, int] | None = None,
-    parameters: Mapping[str, str] | None = None,
-    base: str | None = None,
-) -> dict[str, Any]:
-    """How it is written, in the words of the core."""
-    if batch is not None and batch < 1:
-        raise UsageError(f"a batch of {batch} entries makes no sense")
-    return {
-        "compression": None if compression is None else Compression.of(compression).code,
-        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
-        "batch": batch,
-        "group": group,
-        "pad": pad,
-        "statistics": statistics,
-        "threads": options.threads,
-        "who": who,
-        "job": job,
-        "parameters": dict(parameters or {}),
-        "base": base,
-    }
-
-
-def _written(told: dict[str, Any]) -> Written:
-    return Written(**{**told, "notes": tuple(told["notes"])})
-
-
-def _names(products: str | Sequence[str] | None) -> list[str] | None:
-    """Names of products, as the core is told."""
-    return [products] if isinstance(products, str) else None if products is None else list(products)
-
-
-def _named(version: int | str | None) -> str:
-    """A version, as the core is told."""
-    if version is None:
-        return "latest"
-    return f"v{version}" if isinstance(version, int) else version
-
-
-def _told_of(function: Callable[..., Any]) -> str:
-    """The name of a function, and a checksum of its source where that can be seen."""
-    name = getattr(function, "__qualname__", repr(function))
-    try:
-        source = inspect.getsource(function)
-    except (OSError, TypeError):
-        return str(name)
-    return f"{name} sha256:{hashlib.sha256(source.encode()).hexdigest()[:16]}"

@@ -13,6 +13,7 @@ from .._border import core_errors
 from ..options import open_options
 from ._describe import _place
 from ._logs import Log, log_of
+from ._words import version_name
 
 
 def select(
@@ -51,7 +52,7 @@ def select(
     else:
         text = Path(mask).read_text(encoding="utf-8")
     with core_errors():
-        return _open(url, log, deadline, options).select(_named(version), text)
+        return _open(url, log, deadline, options).select(version_name(version), text)
 
 
 def find(
@@ -81,11 +82,7 @@ def find(
         KeyInFileError: it has no such version, or does not say which events its entries are.
     """
     with core_errors():
-        return _open(url, log, deadline, options).find(_named(version), [*events])
-
-
-def _named(version: int | str | None) -> str:
-    return f"v{version}" if isinstance(version, int) else version or "latest"
+        return _open(url, log, deadline, options).find(version_name(version), [*events])
 
 
 def _open(

@@ -1,0 +1,73 @@
+"""What datasets ask the core for, and what it answers, in its words."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .._memory import memory_size
+from ..compression import Compression
+from ..errors import UsageError
+from ..options import OpenOptions
+from ._results import Written
+
+
+def writing_options(
+    options: OpenOptions,
+    *,
+    compression: Compression | str | int | None = None,
+    stripe_size: int | str | None = None,
+    batch: int | None = None,
+    group: bool = True,
+    pad: int = 0,
+    statistics: bool = True,
+    who: str | None = None,
+    job: tuple[str, int] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    base: str | None = None,
+) -> dict[str, Any]:
+    """How it is written, in the words of the core."""
+    if batch is not None and batch < 1:
+        raise UsageError(f"a batch of {batch} entries makes no sense")
+    return {
+        "compression": None if compression is None else Compression.of(compression).code,
+        "stripe_size": None if stripe_size is None else memory_size(stripe_size),
+        "batch": batch,
+        "group": group,
+        "pad": pad,
+        "statistics": statistics,
+        "threads": options.threads,
+        "who": who,
+        "job": job,
+        "parameters": dict(parameters or {}),
+        "base": base,
+    }
+
+
+def written(told: dict[str, Any]) -> Written:
+    """What the core tells of something that was written."""
+    return Written(**{**told, "notes": tuple(told["notes"])})
+
+
+def product_names(products: str | Sequence[str] | None) -> list[str] | None:
+    """Names of products, as the core is told."""
+    return [products] if isinstance(products, str) else None if products is None else list(products)
+
+
+def version_name(version: int | str | None) -> str:
+    """A version, as the core is told."""
+    if version is None:
+        return "latest"
+    return f"v{version}" if isinstance(version, int) else version
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """The name of a function, and a checksum of its source where that can be seen."""
+    name = getattr(function, "__qualname__", repr(function))
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return str(name)
+    return f"{name} sha256:{hashlib.sha256(source.encode()).hexdigest()[:16]}"
