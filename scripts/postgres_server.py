@@ -26,7 +26,7 @@ from pathlib import Path
 
 from xrootd_server import free_port
 
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
 STOP_SECONDS = 10.0
 USER = "catalogue"
 # A test may lose its database: nothing waits for the disk.
