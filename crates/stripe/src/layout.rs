@@ -121,7 +121,7 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
 fn divide(bytes: &[f64], entries: u64, target: f64) -> Vec<Range<usize>> {
     let whole = |bytes: f64| bytes * entries as f64;
     if whole(bytes.iter().sum()) < 1.5 * target {
-        return vec![0..bytes.len()];
+        return std::iter::once(0..bytes.len()).collect();
     }
     let small: f64 = bytes.iter().copied().filter(|bytes| whole(*bytes) < target).map(whole).sum();
     // As many parts as come nearest to it, alike.

@@ -7,11 +7,12 @@
 use super::basket::CutBasket;
 use super::cutting::{Cutting, Order};
 use super::held::{Held, while_held};
+use super::matching::events_of;
 use super::references;
 use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
-use super::writing::{WriteOptions, events_of};
+use super::writing::WriteOptions;
 use crate::pool::{computing, runtime};
 use crate::repack::input::InputTree;
 use crate::{File, Interrupt};
@@ -20,7 +21,7 @@ use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::OpenOptions;
 use sapwood_stripe::{
-    Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, Product, Segment, plan,
+    Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, plan,
 };
 use std::collections::BTreeSet;
 
@@ -281,6 +282,11 @@ fn again(
     if branches().any(|branch| tree.has_references(branch)) {
         references::check(&file, deadline, interrupt)?;
     }
+    // What cannot be joined is told before anything is written.
+    let (auxiliary, events) = match chosen.all {
+        true => joined(&part, &file, run, options, uploads, interrupt)?,
+        false => (None, None),
+    };
     let pool = computing(options.threads)?;
     let layout = run.layout(&options.layout);
     // Small baskets are mostly their headers: what larger ones have is tried out.
@@ -300,17 +306,30 @@ fn again(
     };
     let lists = writing.run(uploads, interrupt)?;
     let lists = parts.into_iter().map(|part| part.name).zip(lists).collect();
-    let (mut events, mut beside) = (None, None);
-    if chosen.all {
-        let known = part.snapshot().segments.iter().all(|segment| segment.events.is_some());
-        let index = if known { events_of(&part, deadline, interrupt)? } else { None };
-        events = index.map(|index| put_whole(index.encode()?, uploads, interrupt)).transpose()?;
-        if run.beside > 0 {
-            let file = auxiliary(&file, &template.tree, options.threads, deadline, interrupt)?;
-            beside = Some(put_whole(file, uploads, interrupt)?);
+    Ok(NewSegment { entries: run.entries, batch: layout.batch, lists, events, auxiliary })
+}
+
+/// What came beside the entries of a run, and which events they are.
+fn joined(
+    part: &Dataset,
+    file: &File,
+    run: &Run,
+    options: &WriteOptions,
+    uploads: &mut Uploads,
+    interrupt: Interrupt<'_>,
+) -> Result<(Option<ObjectRef>, Option<ObjectRef>)> {
+    let (deadline, snapshot) = (options.deadline, part.snapshot());
+    let beside = match run.beside {
+        0 => None,
+        _ => {
+            let file = auxiliary(file, &snapshot.tree, options.threads, deadline, interrupt)?;
+            Some(put_whole(file, uploads, interrupt)?)
         }
-    }
-    Ok(NewSegment { entries: run.entries, batch: layout.batch, lists, events, auxiliary: beside })
+    };
+    let known = snapshot.segments.iter().all(|segment| segment.events.is_some());
+    let events = if known { events_of(part, deadline, interrupt)? } else { None };
+    let events = events.map(|events| put_whole(events.encode()?, uploads, interrupt)).transpose()?;
+    Ok((beside, events))
 }
 
 /// Bytes of each branch of each product per entry, if so many entries have one basket.

@@ -8,7 +8,7 @@
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
 //! - `writing`: datasets out of files. `products` says which branches belong together, `template` where they are in a file,
 //!   `cutting` cuts their entries into baskets (`basket`; `statistics` says what is in them), `segment` stores them (`uploads`),
-//!   `identity` says which events they are.
+//!   `identity` says which events they are, `matching` which entries of a tree are the same events.
 //! - `held`: the lease of who writes. `receipts`: many write, one commits. `consolidate`: small pieces become larger ones.
 //! - `grafted`: the tree of all products as one record, by which it is an input of what writes files; `export`: a file again.
 
@@ -22,6 +22,7 @@ mod grafted;
 mod held;
 mod identity;
 mod known;
+mod matching;
 mod memory;
 mod objects;
 mod open;
