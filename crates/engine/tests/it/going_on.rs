@@ -133,7 +133,10 @@ fn layouts() -> Vec<(&'static str, RepackOptions)> {
     let all = [
         ("copied", RepackOptions::default()),
         ("compressed", RepackOptions { compression: lz4, ..RepackOptions::default() }),
-        ("a-range", RepackOptions { choices: choice(vec![30..450]), ..RepackOptions::default() }),
+        (
+            "a-range",
+            RepackOptions { choices: choice(std::iter::once(30..450).collect()), ..RepackOptions::default() },
+        ),
         ("scattered", RepackOptions { choices: choice(scattered), ..RepackOptions::default() }),
         (
             "cut",

@@ -145,10 +145,8 @@ impl Sink for LocalSink {
 
     fn take_up(&mut self, job: u64) -> Result<Left> {
         let mut found = Left::Nothing;
-        for path in beside(&self.target, ".part") {
-            if !journal_of(&path).exists() {
-                continue;
-            }
+        for journal in beside(&self.target).into_iter().filter(|path| is_journal(path)) {
+            let path = journal.with_extension("part");
             // What cannot be opened is somebody else's, or gone.
             match self.adopt(path, job) {
                 Ok(Left::Nothing) | Err(_) => {}
@@ -185,15 +183,15 @@ impl Sink for LocalSink {
 
 /// Removes what others began to write in this place and left: the temporary files that nobody has locked.
 fn remove_abandoned(target: &Path) {
-    for part in beside(target, ".part").filter(|part| is_old(part)) {
-        if File::options().write(true).open(&part).is_ok_and(|file| lock(&file) == Lock::Ours) {
-            remove(&part);
-        }
-    }
-    // A journal is made after its part, and goes after it.
-    for journal in beside(target, ".journal").filter(|journal| is_old(journal)) {
-        if !journal.with_extension("part").exists() {
-            remove(&journal);
+    for path in beside(target).into_iter().filter(|path| is_old(path)) {
+        let is_abandoned = if is_journal(&path) {
+            // It is made after its part, and goes after it.
+            !path.with_extension("part").exists()
+        } else {
+            File::options().write(true).open(&path).is_ok_and(|file| lock(&file) == Lock::Ours)
+        };
+        if is_abandoned {
+            remove(&path);
         }
     }
 }
@@ -203,6 +201,10 @@ fn remove_abandoned(target: &Path) {
 fn remove(part: &Path) {
     let _ = fs::remove_file(part);
     let _ = fs::remove_file(journal_of(part));
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "journal")
 }
 
 /// The journal of a temporary file.
@@ -216,8 +218,8 @@ fn is_old(path: &Path) -> bool {
     age.is_some_and(|age| age > UNLOCKED)
 }
 
-/// The temporary files of a target that end so.
-fn beside(target: &Path, end: &str) -> impl Iterator<Item = PathBuf> + use<> {
+/// The temporary files of a target, and their journals.
+fn beside(target: &Path) -> Vec<PathBuf> {
     let directory = match target.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
@@ -225,13 +227,14 @@ fn beside(target: &Path, end: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let name = target.file_name().and_then(|name| name.to_str());
     let found = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = found.filter_map(|entry| entry.file_name().into_string().ok());
-    let names = names.filter(|one| name.is_some_and(|name| is_temporary(one, name, end)));
-    names.map(|name| directory.join(name)).collect::<Vec<_>>().into_iter()
+    let names = names.filter(|one| name.is_some_and(|name| is_temporary(one, name)));
+    names.map(|name| directory.join(name)).collect()
 }
 
 /// True for the temporary names of a file.
-fn is_temporary(one: &str, name: &str, end: &str) -> bool {
-    let random = one.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(end));
+fn is_temporary(one: &str, name: &str) -> bool {
+    let rest = one.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    let random = rest.and_then(|rest| rest.strip_suffix(".part").or_else(|| rest.strip_suffix(".journal")));
     random.is_some_and(|random| random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
