@@ -67,7 +67,7 @@ fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
         return (Outcome::Passed("a file has come in its place".to_owned()), Vec::new());
     };
     let snapshot = &dataset.snapshot;
-    let entries: u64 = snapshot.segments.iter().map(|segment| segment.entries).sum();
+    let entries = file.dataset_entries(&snapshot.tree).unwrap_or_default();
     let facts = [
         ("tree", snapshot.tree.clone()),
         ("entries", entries.to_string()),

@@ -258,6 +258,12 @@ impl File {
         self.0.dataset.as_ref().map(|dataset| dataset.snapshot.tree.as_str())
     }
 
+    /// The entries of the tree at a path, if it is that of a dataset.
+    pub(crate) fn dataset_entries(&self, path: &str) -> Option<u64> {
+        let dataset = self.0.dataset.as_ref().filter(|dataset| dataset.snapshot.tree == path)?;
+        Some(dataset.snapshot.segments.iter().map(|segment| segment.entries).sum())
+    }
+
     /// The header.
     pub fn header(&self) -> &FileHeader {
         &self.0.header

@@ -58,7 +58,14 @@ impl Beside {
             files.push((file, keys));
             counted.push((object, OnceLock::new()));
         }
-        Ok(Beside { url: url.to_owned(), counters, counted, tree: snapshot.tree.clone(), files, joined: Mutex::default() })
+        Ok(Beside {
+            url: url.to_owned(),
+            counters,
+            counted,
+            tree: snapshot.tree.clone(),
+            files,
+            joined: Mutex::default(),
+        })
     }
 
     /// The files.

@@ -26,7 +26,7 @@ pub(crate) struct ProductBasket {
 }
 
 /// A tree that is written: that of the first schema, with the branches of the others.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Grafted {
     name: String,
     title: String,

@@ -40,8 +40,9 @@ pub(crate) struct View {
     /// Of each product: its stripes in each segment.
     stripes: Vec<OnceLock<Vec<Known>>>,
     beside: OnceLock<Beside>,
-    /// The snapshot without segments.
+    /// The snapshot without segments, and its tree without entries; made when they are needed.
     frame: OnceLock<Snapshot>,
+    grafted: Arc<OnceLock<Grafted>>,
     counters: Arc<Counters>,
 }
 
@@ -65,8 +66,18 @@ impl View {
         let schemas = snapshot.schemas.iter().map(|schema| Parsed::new(schema, &snapshot.tree));
         let schemas = schemas.collect::<Result<Vec<_>>>()?.into();
         let stripes = snapshot.products.iter().map(|_| OnceLock::new()).collect();
-        let (objects, beside, frame) = (Arc::default(), OnceLock::new(), OnceLock::new());
-        Ok(View { snapshot, url, stores, schemas, objects, stripes, beside, frame, counters })
+        Ok(View {
+            snapshot,
+            url,
+            stores,
+            schemas,
+            objects: Arc::default(),
+            stripes,
+            beside: OnceLock::new(),
+            frame: OnceLock::new(),
+            grafted: Arc::default(),
+            counters,
+        })
     }
 
     /// The same version with the entries of one segment only, by its place.
@@ -82,6 +93,7 @@ impl View {
             stripes: self.stripes.iter().map(|_| OnceLock::new()).collect(),
             beside: OnceLock::new(),
             frame: OnceLock::new(),
+            grafted: Arc::clone(&self.grafted),
             counters: Arc::clone(&self.counters),
         }
     }
@@ -143,8 +155,14 @@ impl View {
         interrupt: Interrupt<'_>,
     ) -> Result<(TreeRecord, Vec<u64>)> {
         let snapshot = &self.snapshot;
-        let template = Template::of_snapshot(snapshot, deadline, interrupt)?;
-        let mut tree = Grafted::new(&template, deadline, interrupt)?;
+        let mut tree = match self.grafted.get() {
+            Some(tree) => tree.clone(),
+            None => {
+                let template = Template::of_snapshot(snapshot, deadline, interrupt)?;
+                let tree = Grafted::new(&template, deadline, interrupt)?;
+                self.grafted.get_or_init(|| tree).clone()
+            }
+        };
         for file in self.beside(deadline, interrupt)?.files() {
             tree.raise(&open_tree(file, &snapshot.tree, deadline, interrupt)?);
         }

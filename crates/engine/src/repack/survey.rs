@@ -240,16 +240,21 @@ impl SurveyedTree {
         else {
             return Ok(false);
         };
+        let before = before.last();
+        let goes_on = before.is_some_and(|before| inputs.given(before.index) == inputs.given(index));
+        last.given = match before {
+            None => (0, 0),
+            Some(before) if goes_on => (before.given.0, before.given.1 + before.entries),
+            Some(before) => (before.given.0 + 1, 0),
+        };
+        if goes_on && let Some(entries) = file.dataset_entries(&self.path) {
+            // All segments of a dataset have the same branches.
+            last.entries = entries;
+            return Ok(false);
+        }
         let tree = InputTree::open(file, &self.path, last.cycle, options.step(), interrupt)?;
         let elsewhere = tree.outline.branches.iter().any(|branch| !branch.file_name.is_empty());
         last.entries = tree.meta.entries;
-        last.given = match before.last() {
-            None => (0, 0),
-            Some(before) if inputs.given(before.index) == inputs.given(index) => {
-                (before.given.0, before.given.1 + before.entries)
-            }
-            Some(before) => (before.given.0 + 1, 0),
-        };
         let Some(first) = self.first.take() else {
             let choice = options.choices.iter().find(|choice| choice.tree == self.path);
             let scattered = choice.and_then(|choice| choice.entries.as_ref());
