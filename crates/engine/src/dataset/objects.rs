@@ -44,6 +44,8 @@ struct Known {
 #[derive(Debug)]
 struct Object {
     held: Held,
+    /// In bytes, if it is known.
+    size: Option<u64>,
     /// The stripes that are known to lie in it, by where they begin.
     stripes: BTreeMap<u64, (Arc<Stripes>, usize)>,
 }
@@ -63,7 +65,7 @@ impl Objects {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let place = |(number, stripe): (usize, sapwood_stripe::Stripe)| {
             let (index, offset) = match stripe.place {
-                Place::Object { object, offset } => (known.number(object), offset),
+                Place::Object { object, offset } => (known.number(object, stripe.object_size), offset),
                 Place::Inline(bytes) => (known.add(Held::Here(bytes)), 0),
             };
             if offset.saturating_add(u64::from(stripe.len)) > SPAN || index as u64 >= END / SPAN - 1 {
@@ -92,16 +94,17 @@ impl Objects {
         let behind = object.stripes.range(start + 1..wanted.end().max(start + 1));
         let stripes = before.into_iter().chain(behind);
         let stripes = stripes.map(|(offset, (stripes, number))| (*offset, Arc::clone(stripes), *number));
-        Ok(Piece::new(object.held.clone(), wanted, stripes.collect()))
+        Ok(Piece::new(object.held.clone(), object.size, wanted, stripes.collect()))
     }
 }
 
 impl Known {
-    fn number(&mut self, name: ObjectName) -> usize {
+    fn number(&mut self, name: ObjectName, size: Option<u64>) -> usize {
         match self.number_of.get(&name) {
             Some(index) => *index,
             None => {
                 let index = self.add(Held::There(name));
+                self.objects.last_mut().into_iter().for_each(|object| object.size = size);
                 self.number_of.insert(name, index);
                 index
             }
@@ -109,7 +112,7 @@ impl Known {
     }
 
     fn add(&mut self, held: Held) -> usize {
-        self.objects.push(Object { held, stripes: BTreeMap::new() });
+        self.objects.push(Object { held, size: None, stripes: BTreeMap::new() });
         self.objects.len() - 1
     }
 }
@@ -125,19 +128,23 @@ pub(super) struct Piece {
     wanted: ByteRange,
     /// What is read of it.
     pub(super) range: ByteRange,
+    /// The size of the object, if so much of it is wanted that all may be asked for: some servers send a file with less work
+    /// than a range of it.
+    pub(super) whole: Option<u64>,
     /// The stripes that lie there, or begin before it.
     stripes: Vec<KnownStripe>,
 }
 
 impl Piece {
-    fn new(held: Held, wanted: ByteRange, stripes: Vec<KnownStripe>) -> Piece {
-        let mut piece = Piece { held, wanted, range: wanted, stripes };
+    fn new(held: Held, size: Option<u64>, wanted: ByteRange, stripes: Vec<KnownStripe>) -> Piece {
+        let mut piece = Piece { held, wanted, range: wanted, whole: None, stripes };
         let (mut start, mut end) = (wanted.start, wanted.end());
         let touched = |basket: &ByteRange| basket.start < wanted.end() && basket.end() > wanted.start;
         for (basket, ..) in piece.baskets().filter(|(basket, ..)| touched(basket)) {
             (start, end) = (start.min(basket.start), end.max(basket.end()));
         }
         piece.range = ByteRange { start, len: end - start };
+        piece.whole = size.filter(|size| end <= *size && piece.range.len >= size / 8 * 7);
         piece
     }
 

@@ -127,6 +127,7 @@ impl<'a> Placing<'a> {
                     statistics.push(known);
                 }
                 let (content, placed) = builder.finish()?;
+                let size = content.len() as u64;
                 let id = self.ids.next();
                 let name = ObjectName { base: uploads.base, id };
                 for (((product, branches), placed), known) in
@@ -134,7 +135,7 @@ impl<'a> Placing<'a> {
                 {
                     let list = self.lists.get_mut(*product);
                     let list = list.ok_or_else(|| Error::corrupt("a product has no list"))?;
-                    list.push_some(branches.clone(), name, placed, known)?;
+                    list.push_some(branches.clone(), name, size, placed, known)?;
                 }
                 uploads.put(keys::data(id), content, interrupt)?;
             }

@@ -77,14 +77,16 @@ impl StripeSource {
             ))
         })?;
         let key = keys::data(name.id);
-        let got = store.get(&key, Some(piece.range), deadline).await.map_err(|error| piece.explain(error))?;
-        match got.len() as u64 == piece.range.len {
-            true => Ok(got),
-            false => {
-                let message = format!("{} bytes came of {}", got.len(), piece.range.len);
-                Err(piece.explain(Error::new(ErrorKind::Truncated, message).url(store.url())))
-            }
+        let (got, len) = match piece.whole {
+            Some(size) => (store.get_whole(&key, size, deadline).await, size),
+            None => (store.get(&key, Some(piece.range), deadline).await, piece.range.len),
+        };
+        let got = got.map_err(|error| piece.explain(error))?;
+        if got.len() as u64 != len {
+            let message = format!("{} bytes came of {len}", got.len());
+            return Err(piece.explain(Error::new(ErrorKind::Truncated, message).url(store.url())));
         }
+        Ok(if piece.whole.is_some() { piece.of_all(&got) } else { got })
     }
 }
 

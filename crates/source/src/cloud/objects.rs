@@ -359,6 +359,12 @@ impl Store for CloudStore {
         }))
     }
 
+    fn get_whole<'a>(&'a self, key: &'a str, size: u64, deadline: Deadline) -> BoxFuture<'a, Result<Bytes>> {
+        Box::pin(self.act(key, key::check(key), deadline, move |state| async move {
+            state.reads.get_whole(&self.address(&state, key)?, size, &self.name(key), deadline).await
+        }))
+    }
+
     fn put<'a>(&'a self, key: &'a str, content: Bytes, deadline: Deadline) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let content = &content;

@@ -75,6 +75,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Bytes>>;
 
+    /// All bytes of an object that has so many: as the range of all of them, which some servers send with more work.
+    ///
+    /// # Errors
+    /// As [`get`](Store::get); `Truncated` or `Server` if it has another size.
+    fn get_whole<'a>(&'a self, key: &'a str, size: u64, deadline: Deadline) -> BoxFuture<'a, Result<Bytes>> {
+        self.get(key, Some(ByteRange { start: 0, len: size }), deadline)
+    }
+
     /// Writes an object, in place of one that is there.
     ///
     /// # Errors
@@ -133,6 +141,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Bytes>> {
         (**self).get(key, range, deadline)
+    }
+
+    fn get_whole<'a>(&'a self, key: &'a str, size: u64, deadline: Deadline) -> BoxFuture<'a, Result<Bytes>> {
+        (**self).get_whole(key, size, deadline)
     }
 
     fn put<'a>(&'a self, key: &'a str, content: Bytes, deadline: Deadline) -> BoxFuture<'a, Result<()>> {

@@ -47,6 +47,8 @@ pub struct Stripe {
     pub place: Place,
     /// Length of all baskets, which follow each other, in bytes.
     pub len: u32,
+    /// Size of the object that they lie in, in bytes, if that is known.
+    pub object_size: Option<u64>,
 }
 
 /// A basket of one branch.
@@ -89,6 +91,8 @@ pub struct StripeList {
     ends: Vec<u64>,
     stripes: Vec<Span>,
     objects: Vec<ObjectName>,
+    /// Of each object, in bytes; 0 where it is not known.
+    sizes: Vec<u64>,
     inline: Vec<u8>,
     /// Of each stripe, where each basket begins in it, and where the last ends.
     starts: Vec<u32>,
@@ -125,6 +129,7 @@ impl StripeList {
             ends: vec![0; branches.max(1)],
             stripes: Vec::new(),
             objects: Vec::new(),
+            sizes: Vec::new(),
             inline: Vec::new(),
             starts: Vec::new(),
             checksums: Vec::new(),
@@ -144,10 +149,11 @@ impl StripeList {
         placed: &Placed,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
-        self.push_some(0..self.branches, object, placed, statistics)
+        self.push_some(0..self.branches, object, 0, placed, statistics)
     }
 
-    /// Adds the next stripe of some branches, which lies in an object. All of these have to be known up to the same entry.
+    /// Adds the next stripe of some branches, which lies in an object of `size` bytes, 0 if that is not known. All of these
+    /// branches have to be known up to the same entry.
     ///
     /// # Errors
     /// As [`StripeList::push`].
@@ -155,6 +161,7 @@ impl StripeList {
         &mut self,
         branches: Range<usize>,
         object: ObjectName,
+        size: u64,
         placed: &Placed,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
@@ -165,6 +172,7 @@ impl StripeList {
         self.add(branches, (number, placed.offset), placed.entries, &placed.baskets, statistics)?;
         if !again {
             self.objects.push(object);
+            self.sizes.push(size);
         }
         Ok(())
     }
@@ -277,8 +285,9 @@ impl StripeList {
         let span = self.stripes.get(stripe)?;
         let len = self.start(span.branches.end, stripe)?;
         let place = self.place(span, 0, len)?;
-        let Span { first_entry, entries, ref branches, .. } = *span;
-        Some(Stripe { first_entry, entries, branches: branches.clone(), place, len })
+        let Span { first_entry, entries, ref branches, object, .. } = *span;
+        let object_size = self.sizes.get(object as usize).copied().filter(|size| *size > 0);
+        Some(Stripe { first_entry, entries, branches: branches.clone(), place, len, object_size })
     }
 
     /// All of them.

@@ -12,6 +12,8 @@ const MAGIC: [u8; 4] = *b"SPLT";
 const VERSION: u16 = 1;
 /// Feature: stripes may be of some branches only.
 const OF_BRANCHES: u16 = 1;
+/// Feature: the sizes of objects are there.
+const SIZES: u16 = 2;
 /// What the columns of a list may have, in bytes: some 40 million baskets.
 const LIMIT: usize = 512 << 20;
 
@@ -32,7 +34,8 @@ impl StripeList {
         }
         let mut out = MAGIC.to_vec();
         out.extend(VERSION.to_le_bytes());
-        out.extend((if self.is_of_branches() { OF_BRANCHES } else { 0 }).to_le_bytes());
+        let of_branches = if self.is_of_branches() { OF_BRANCHES } else { 0 };
+        out.extend((of_branches | if self.has_sizes() { SIZES } else { 0 }).to_le_bytes());
         out.extend(self.entries().to_le_bytes());
         out.extend((self.len() as u64).to_le_bytes());
         for count in [self.branches, self.objects.len(), self.inline.len()] {
@@ -48,6 +51,10 @@ impl StripeList {
 
     fn is_of_branches(&self) -> bool {
         self.stripes.iter().any(|span| span.branches != (0..self.branches))
+    }
+
+    fn has_sizes(&self) -> bool {
+        self.sizes.iter().any(|size| *size > 0)
     }
 
     /// The numbers of all baskets, branch by branch.
@@ -79,6 +86,9 @@ impl StripeList {
         let steps = self.objects.iter().zip(before).map(|(object, before)| object.id.minus(before).halves());
         put_planes(&mut out, 8, steps.clone().map(|(low, _)| low));
         put_planes(&mut out, 4, steps.map(|(_, high)| u64::from(high)));
+        if self.has_sizes() {
+            put_planes(&mut out, 8, self.sizes.iter().copied());
+        }
         put_planes(&mut out, 8, self.stripes.iter().map(|span| span.entries));
         if self.is_of_branches() {
             put_planes(&mut out, 4, self.stripes.iter().map(|span| span.branches.start as u64));
@@ -112,14 +122,14 @@ impl StripeList {
             return Err(Error::corrupt("this is not a stripe list").at(0));
         }
         let (version, features) = (reader.u16()?, reader.u16()?);
-        if version != VERSION || features & !OF_BRANCHES != 0 {
+        if version != VERSION || features & !(OF_BRANCHES | SIZES) != 0 {
             let message = format!("a stripe list has version {version}, with features {features:#x}");
             return Err(Error::unsupported(message).at(4).hint("a newer sapwood can read it"));
         }
         let (has_entries, stripes) = (reader.u64()?, reader.u64()?);
         let has_branches = reader.u32()? as usize;
         let (objects, inline) = (reader.u32()? as usize, reader.u32()? as usize);
-        let of_branches = features & OF_BRANCHES != 0;
+        let (of_branches, sizes) = (features & OF_BRANCHES != 0, features & SIZES != 0);
         let most = if of_branches { entries.saturating_mul(branches as u64) } else { entries };
         reader.rule((has_branches, has_entries) == (branches, entries), || {
             format!(
@@ -129,7 +139,7 @@ impl StripeList {
         reader.rule(stripes <= most, || format!("{stripes} stripes are too many for {entries} entries"))?;
         let stripes = size(stripes)?;
         let baskets = if of_branches { Some(size(reader.u64()?)?) } else { branches.checked_mul(stripes) };
-        let counts = Counts { stripes, baskets: baskets.unwrap_or(usize::MAX), objects, of_branches };
+        let counts = Counts { stripes, baskets: baskets.unwrap_or(usize::MAX), objects, of_branches, sizes };
         let wanted = counts.len().and_then(|len| len.checked_add(inline)).unwrap_or(usize::MAX);
         let content = reader.packed(wanted.min(LIMIT))?;
         reader.rule(wanted == content.len(), || {
@@ -157,6 +167,7 @@ impl StripeList {
             id = id.plus(Id::from_halves(low, high as u32));
             self.objects.push(ObjectName { base: base as u32, id });
         }
+        self.sizes = if counts.sizes { reader.planes(objects, 8)? } else { vec![0; objects] };
         let entries = reader.planes(stripes, 8)?;
         let branches = match counts.of_branches {
             true => (reader.planes(stripes, 4)?, reader.planes(stripes, 4)?),
@@ -233,6 +244,7 @@ struct Counts {
     baskets: usize,
     objects: usize,
     of_branches: bool,
+    sizes: bool,
 }
 
 impl Counts {
@@ -240,7 +252,8 @@ impl Counts {
     fn len(&self) -> Option<usize> {
         let baskets = self.baskets.checked_mul(4 + 8)?;
         let stripes = self.stripes.checked_mul(8 + 4 + 8 + if self.of_branches { 8 } else { 0 })?;
-        baskets.checked_add(stripes)?.checked_add(self.objects.checked_mul(4 + Id::LEN)?)
+        let objects = self.objects.checked_mul(4 + Id::LEN + if self.sizes { 8 } else { 0 })?;
+        baskets.checked_add(stripes)?.checked_add(objects)
     }
 }
 

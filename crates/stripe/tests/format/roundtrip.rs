@@ -78,7 +78,7 @@ fn stripes_of_some_branches_follow_those_before() {
     let (_, placed) = builder.finish().unwrap();
     let (object, mut list) = (ObjectName { base: 0, id: Id::random() }, StripeList::new(3));
     let none =
-        |list: &mut StripeList, range, place: usize| list.push_some(range, object, &placed[place], &[]);
+        |list: &mut StripeList, range, place: usize| list.push_some(range, object, 0, &placed[place], &[]);
     none(&mut list, 0..1, 0).unwrap();
     assert_eq!(list.entries(), 0);
     list.encode().unwrap_err();
@@ -147,7 +147,7 @@ proptest! {
                     builder.add("x", 0, *entries, records.clone()).unwrap();
                     let (_, placed) = builder.finish().unwrap();
                     let object = ObjectName { base: 1, id: Id::random() };
-                    list.push_some(range.clone(), object, &placed[0], &statistics).unwrap();
+                    list.push_some(range.clone(), object, step * first, &placed[0], &statistics).unwrap();
                     wanted.push((first, *entries, range, records, statistics, false));
                 }
             }
@@ -160,6 +160,8 @@ proptest! {
         for (number, (first, entries, range, records, statistics, inline)) in wanted.iter().enumerate() {
             let stripe = again.stripe(number).unwrap();
             prop_assert_eq!((stripe.first_entry, stripe.entries, &stripe.branches), (*first, *entries, range));
+            let size = Some(step * first).filter(|size| *size > 0 && !inline);
+            prop_assert_eq!(stripe.object_size, size);
             prop_assert!(again.within(*first..first + 1).any(|found| found == number));
             prop_assert!(again.within(first + entries - 1..u64::MAX).any(|found| found == number));
             prop_assert!(again.within(0..*first).all(|found| found != number));

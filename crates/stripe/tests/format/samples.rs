@@ -51,9 +51,9 @@ pub(crate) fn list_of_branches() -> StripeList {
         builder.add("Muon", 0, entries, records("Muon", 3, 0)[branches].to_vec()).unwrap();
         builder.finish().unwrap().1.remove(0)
     };
-    list.push_some(0..1, object("e0"), &placed(0..1, 2000), &statistics[..1]).unwrap();
+    list.push_some(0..1, object("e0"), 700, &placed(0..1, 2000), &statistics[..1]).unwrap();
     for part in ["e1", "e2"] {
-        list.push_some(1..3, object(part), &placed(1..3, 1000), &statistics[1..]).unwrap();
+        list.push_some(1..3, object(part), 800, &placed(1..3, 1000), &statistics[1..]).unwrap();
     }
     list.push_inline(500, &records("Muon", 3, 2), &[]).unwrap();
     list

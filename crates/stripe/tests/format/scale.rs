@@ -52,7 +52,8 @@ fn fill(list: &mut StripeList, bytes: f64, branches: &Range<usize>, stripe: u64,
         let baskets = branches.clone().map(basket).collect();
         let object = ObjectName { base: 0, id: ids.next() };
         let placed = Placed { offset: 200 + first, entries: here, baskets };
-        list.push_some(branches.clone(), object, &placed, &[]).unwrap();
+        let size = 600 + placed.byte_count();
+        list.push_some(branches.clone(), object, size, &placed, &[]).unwrap();
         start += here;
     }
 }
