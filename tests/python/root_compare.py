@@ -50,7 +50,11 @@ public:
          ++fNumber;
          fBasket = nullptr;
       }
-      if (!fBasket) fBasket = fBranch->GetBasket(fNumber);
+      if (!fBasket) {
+         // Where no offsets are stored, ROOT counts from the entry on at which the branch is.
+         if (fBranch->IsA() == TBranch::Class()) fBranch->GetEntry(first[fNumber]);
+         fBasket = fBranch->GetBasket(fNumber);
+      }
       if (!fBasket) return {nullptr, 0};
       const Int_t *offsets = fBasket->GetNevBufSize() > 0 ? fBasket->GetEntryOffset() : nullptr;
       const Long64_t place = entry - first[fNumber];
