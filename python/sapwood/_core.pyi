@@ -425,9 +425,9 @@ def repack(
 
 def split_branches(column: str, storage: tuple[Any, ...], place: int) -> list[tuple[str, tuple[Any, ...]]]:
     """Names and storage of the branches of a column of split objects, of which the first has this place in
-    its tree. storage: ("object", class, members) or, of vectors, ("objects", class, members), where a member is
-    (name, storage). The members' own branches are stored as ("member", place of the branch of the objects,
-    numbers of the members that lead to it)."""
+    its tree. storage: ("object", class, members) or, of vectors, ("objects", class, members), where a
+    member is (name, storage). The members' own branches are stored as ("member", place of the branch of
+    the objects, numbers of the members that lead to it)."""
 
 @final
 class Writer:
