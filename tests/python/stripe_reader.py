@@ -88,40 +88,63 @@ def name_of(number: int) -> str:
     return "".join(DIGITS[number >> 5 * place & 31] for place in reversed(range(20)))
 
 
-def stripes(section: bytes) -> Iterator[tuple[int, int | bytes, str, int, list[int], list[int]]]:
-    """Of each stripe its entries, base (or bytes), object, offset, lengths and checksums of baskets."""
+def listed(section: bytes) -> tuple[Reader, Reader, dict[str, Any]]:
+    """The columns of a stripe list, what follows them, and the list's numbers with the stripes' branches."""
     reader = Reader(section)
-    magic, version, features, entries, count, branches, objects, inline = reader.numbers("4sHHQQIII")
-    assert (magic, version, features) == (b"SPLT", 1, 0)
+    magic, version, features, *numbers = reader.numbers("4sHHQQIII")
+    assert (magic, version, features & ~3) == (b"SPLT", 1, 0)
+    found = dict(zip(("entries", "count", "branches", "objects", "inline"), numbers, strict=True))
+    count, objects = found["count"], found["objects"]
+    baskets = reader.numbers("Q")[0] if features & 1 else found["branches"] * count
     columns = Reader(reader.packed())
     bases, low, high = (columns.planes(objects, width).tolist() for width in (4, 8, 4))
-    names, number = [], 0
-    for lowest, highest in zip(low, high, strict=True):
+    found["sizes"] = columns.planes(objects, 8).tolist() if features & 2 else [0] * objects
+    found["of stripes"] = columns.planes(count, 8).tolist()
+    if features & 1:
+        firsts, several = (columns.planes(count, 4).tolist() for _ in range(2))
+    else:
+        firsts, several = [0] * count, [found["branches"]] * count
+    found["spans"] = [range(one, one + number) for one, number in zip(firsts, several, strict=True)]
+    assert sum(several) == baskets
+    found["names"], number = [], 0
+    for base, lowest, highest in zip(bases, low, high, strict=True):
         number = (number + lowest + (highest << 64)) % (1 << 96)
-        names.append(name_of(number))
-    sizes = columns.planes(count, 8).tolist()
+        found["names"].append((base, name_of(number)))
+    return columns, reader, found
+
+
+def stripes(section: bytes) -> Iterator[tuple[range, int, int | bytes, str, int, list[int], list[int]]]:
+    """Of each stripe: branches, entries, base (or bytes), object, offset, lengths and checksums of baskets."""
+    columns, _, found = listed(section)
+    count, spans, ends = found["count"], found["spans"], [0] * found["branches"]
     which = np.cumsum(columns.planes(count, 4), dtype=np.uint32).tolist()
     offsets = columns.planes(count, 8).tolist()
-    lengths = columns.planes(branches * count, 4).reshape(branches, count)
-    sums = np.frombuffer(columns.take(8 * branches * count), "<u8").reshape(branches, count)
-    here = columns.take(inline)
-    assert sum(sizes) == entries and columns.at == len(columns.content)
-    for stripe, (size, place, offset) in enumerate(zip(sizes, which, offsets, strict=True)):
-        base, name = (here, "") if place == 2**32 - 1 else (bases[place], names[place])
-        yield size, base, name, offset, lengths[:, stripe].tolist(), sums[:, stripe].tolist()
+    places = [(branch, stripe) for stripe, span in enumerate(spans) for branch in span]
+    places.sort()
+    lengths = dict(zip(places, columns.planes(len(places), 4).tolist(), strict=True))
+    sums = dict(zip(places, np.frombuffer(columns.take(8 * len(places)), "<u8").tolist(), strict=True))
+    here = columns.take(found["inline"])
+    assert columns.at == len(columns.content)
+    for stripe, (span, entries) in enumerate(zip(spans, found["of stripes"], strict=True)):
+        assert len({ends[branch] for branch in span}) == 1
+        for branch in span:
+            ends[branch] += entries
+        place = which[stripe]
+        base, name = (here, "") if place == 2**32 - 1 else found["names"][place]
+        of_stripe = [[column[branch, stripe] for branch in span] for column in (lengths, sums)]
+        yield span, entries, base, name, offsets[stripe], *of_stripe
+    assert set(ends) == {found["entries"]}
 
 
 def statistics(section: bytes) -> list[list[tuple[int, int, Any, Any] | None]]:
-    """Of each branch and stripe: number of values, of NaN, least and greatest (or None); or nothing."""
-    reader = Reader(section)
-    *_, count, branches, _, _ = reader.numbers("4sHHQQIII")
-    reader.packed()
+    """Of each branch, by stripe: number of values, of NaN, least and greatest (or None); or nothing."""
+    _, reader, list_of = listed(section)
+    count, spans = list_of["count"], list_of["spans"]
     columns = Reader(reader.packed())
     assert reader.at == len(section)
-    if not columns.content:
-        return [[None] * count for _ in range(branches)]
     found: list[list[tuple[int, int, Any, Any] | None]] = []
-    for kind in columns.take(branches):
+    kinds = columns.take(list_of["branches"]) if columns.content else bytes(list_of["branches"])
+    for branch, kind in enumerate(kinds):
         known: list[tuple[int, int, Any, Any] | None] = [None] * count
         if kind:
             values, nans, low, high = (columns.planes(count, 8) for _ in range(4))
@@ -131,7 +154,7 @@ def statistics(section: bytes) -> list[list[tuple[int, int, Any, Any] | None]]:
                 ends = (least.item(), greatest.item()) if number > not_numbers and kind != 4 else (None, None)
                 if number != 2**64 - 1:
                     known[stripe] = (int(number), int(not_numbers), *ends)
-        found.append(known)
+        found.append([one for one, span in zip(known, spans, strict=True) if branch in span])
     assert columns.at == len(columns.content)
     return found
 
@@ -180,13 +203,16 @@ class Dataset:
     def baskets(self, product: dict[str, Any], place: int) -> Iterator[tuple[int, bytes]]:
         """Entries and content of each basket of a branch, by its place; none if it has no leaves."""
         for section in self.sections(product):
-            for entries, base, name, offset, lengths, sums in stripes(section):
+            for span, entries, base, name, offset, lengths, sums in stripes(section):
+                if place not in span:
+                    continue
                 thing = (
                     base if isinstance(base, bytes) else (self.folder / "d" / name[-2:] / name).read_bytes()
                 )
-                start = offset + sum(lengths[:place])
-                record = thing[start : start + lengths[place]]
-                assert checksum(record) == sums[place]
+                number = place - span.start
+                start = offset + sum(lengths[:number])
+                record = thing[start : start + lengths[number]]
+                assert checksum(record) == sums[number]
                 if not record:
                     continue
                 length, key = struct.unpack_from(">6xI4xH", record)

@@ -43,8 +43,10 @@ def test_snapshots_and_lists_are_as_specified() -> None:
     section = listed[place["offset"] : place["offset"] + place["len"]]
     assert stripe_reader.checksum(section) == place["checksum"]
     found = list(stripe_reader.stripes(section))
-    assert [entries for entries, *_ in found] == [1000, 1000, 500]
-    for stripe, (_, base, name, offset, lengths, sums) in enumerate(found):
+    assert [(span, entries) for span, entries, *_ in found] == [
+        (range(3), entries) for entries in (1000, 1000, 500)
+    ]
+    for stripe, (_, _, base, name, offset, lengths, sums) in enumerate(found):
         assert name == (f"{'a' + str(stripe):0>20}" if stripe < 2 else "")
         thing = base if isinstance(base, bytes) else (GOLDEN / f"stripe-{stripe}").read_bytes()
         for branch in range(3):
@@ -54,6 +56,18 @@ def test_snapshots_and_lists_are_as_specified() -> None:
             assert stripe_reader.checksum(basket) == sums[branch]
     known = stripe_reader.statistics(section)
     assert known == [[None] * 3, [(2000, 1, -0.5, 1e300)] * 2 + [None], [None, (5, 0, -1, 7), None]]
+
+
+def test_lists_of_some_branches_are_as_specified() -> None:
+    section = (GOLDEN / "list-of-branches").read_bytes()
+    found = list(stripe_reader.stripes(section))
+    spans = [(range(1), 2000), (range(1, 3), 1000), (range(1, 3), 1000), (range(3), 500)]
+    assert [(span, entries) for span, entries, *_ in found] == spans
+    assert [name[-2:] for _, _, _, name, *_ in found] == ["e0", "e1", "e2", ""]
+    assert stripe_reader.listed(section)[2]["sizes"] == [700, 800, 800]
+    known = stripe_reader.statistics(section)
+    float_values, signed_values = (2000, 1, -0.5, 1e300), (5, 0, -1, 7)
+    assert known == [[None] * 2, [float_values] * 2 + [None], [signed_values] * 2 + [None]]
 
 
 def test_indexes_of_events_are_as_specified() -> None:
@@ -80,7 +94,7 @@ def test_a_dataset_is_read_by_a_reader_that_knows_only_the_text(tmp_path: Path) 
         tree = file.mktree("Events", {**types, "Jet_pt": "var * float32"}, counter_name=lambda _: "nJet")
         tree.extend({**columns, "Jet_pt": ak.unflatten(pt, counts)})
     writing = {"compression": None, "stripe_size": 2000, "batch": 144, "group": True, "pad": 0}
-    writing |= {"threads": None, "who": None, "job": None, "parameters": {}}
+    writing |= {"statistics": True, "threads": None, "who": None, "job": None, "parameters": {}}
     place = _core.Stripes(str(tmp_path / "dataset"))
     place.create("Events", [(str(tmp_path / "in.root"), {})], writing)
     place.append([(str(tmp_path / "in.root"), {})], writing)

@@ -24,6 +24,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 WRITING: dict[str, Any] = {
+    "statistics": True,
     "compression": None, "stripe_size": None, "batch": None, "group": True, "pad": 0,
     "threads": None, "who": None, "job": None, "parameters": {},
 }  # fmt: skip
