@@ -114,7 +114,7 @@ def listed(section: bytes) -> tuple[Reader, Reader, dict[str, Any]]:
 
 
 def stripes(section: bytes) -> Iterator[tuple[range, int, int | bytes, str, int, list[int], list[int]]]:
-    """Of each stripe: branches, entries, base (or bytes), object, offset, lengths and checksums of baskets."""
+    """Of each stripe: branches, entries, base (or bytes), object, offset, lengths of baskets, checksums."""
     columns, _, found = listed(section)
     count, spans, ends = found["count"], found["spans"], [0] * found["branches"]
     which = np.cumsum(columns.planes(count, 4), dtype=np.uint32).tolist()
