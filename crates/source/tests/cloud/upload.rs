@@ -225,8 +225,9 @@ async fn an_upload_is_gone_on_with() {
         let part = format!("partNumber={number}&");
         asked.iter().filter(|line| line.starts_with("PUT") && format!("{line}&").contains(&part)).count()
     };
-    // The first is held back until the end, and the second to the fourth were sent.
-    assert_eq!([1, 2, 3, 4, 5, 6].map(sent), [1, 0, 0, 0, 1, 1], "{asked:?}");
+    // The first is held back until the end, the second and the third were sent; the fourth, if it was in time.
+    assert_eq!([1, 2, 3, 5, 6].map(sent), [1, 0, 0, 1, 1], "{asked:?}");
+    assert!(sent(4) < 2, "{asked:?}");
     assert!(asked[asked.len() - 1].starts_with("POST /bucket/dir/f.root?uploadId=upload-1"), "{asked:?}");
     // What was begun for nothing was taken back.
     assert_eq!((aborts(&server), journals(&directory)), (1, 0));
