@@ -73,7 +73,10 @@ impl Objects {
                     "the dataset has more objects, or larger ones, than can be read",
                 ));
             }
-            if let Some(object) = known.objects.get_mut(index) {
+            // One without bytes begins where the next one does, which is the one to be checked.
+            if stripe.len > 0
+                && let Some(object) = known.objects.get_mut(index)
+            {
                 object.stripes.entry(offset).or_insert_with(|| (Arc::clone(stripes), number));
             }
             // The first span is for what is no object: the schema.
@@ -210,4 +213,30 @@ fn slice(bytes: &Bytes, range: ByteRange, part: ByteRange) -> Bytes {
     let start = usize::try_from(part.start - range.start).unwrap_or(usize::MAX);
     let end = start.saturating_add(usize::try_from(part.len).unwrap_or(usize::MAX)).min(bytes.len());
     bytes.slice(start.min(end)..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_stripe::{Id, ObjectBuilder, StripeList};
+
+    #[test]
+    fn baskets_are_checked_behind_a_stripe_without_bytes() {
+        let mut builder = ObjectBuilder::default();
+        builder.add("empty", 0, 10, vec![Bytes::new()]).unwrap();
+        builder.add("full", 0, 10, vec![Bytes::from("a record")]).unwrap();
+        let (content, placed) = builder.finish().unwrap();
+        let (name, objects) = (ObjectName { base: 0, id: Id::random() }, Objects::default());
+        let of_product = |product: usize| {
+            let mut list = StripeList::new(1);
+            list.push(name, &placed[product], &[]).unwrap();
+            let stripes = Stripes { product: product.to_string(), first_entry: 0, list };
+            objects.place(&Arc::new(stripes)).unwrap()[0]
+        };
+        let (_, start) = (of_product(0), of_product(1));
+        let piece = objects.find(ByteRange::new(start, 8).unwrap()).unwrap();
+        piece.verify(&piece.of_all(&content)).unwrap();
+        let error = piece.verify(&Bytes::from("a recorD")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Checksum);
+    }
 }
