@@ -1,9 +1,10 @@
 //! A local file that grows: pieces are collected, and written where they belong.
 
+use super::behind::{Behind, Failure, write_at};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Piece, Result};
 use std::fs::File;
-use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::io;
 
 /// Bytes that are collected before they are written, up to an offset that is a multiple of this: few enough that those
 /// which were just read are still in the processor's own memory. Systems keep files in pieces of such sizes, at such
@@ -28,12 +29,26 @@ pub(super) struct Growing {
     waiting_at: u64,
     /// Up to where the file has room; none if the file system promises nothing.
     room: Option<u64>,
+    /// Who writes, if the file is not small.
+    behind: Option<Behind>,
+    /// The process that writes: a fork of it has no such thread, and would wait for it for ever.
+    process: u32,
 }
 
 impl Growing {
     /// A file that grows from `end` on; errors call it `name`.
     pub(super) fn new(name: String, file: File, end: u64) -> Growing {
-        Growing { name, file, waiting: Vec::new(), end, waiting_at: end, room: Some(end) }
+        let process = std::process::id();
+        Growing {
+            name,
+            file,
+            waiting: Vec::new(),
+            end,
+            waiting_at: end,
+            room: Some(end),
+            behind: None,
+            process,
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -43,8 +58,8 @@ impl Growing {
     /// Takes a piece: the next one, or one that comes again.
     pub(super) fn write(&mut self, piece: Piece) -> Result<()> {
         if piece.offset != self.end {
-            self.flush()?;
-            return self.write_at(piece.offset, &[piece.bytes]);
+            self.flush_to(self.end)?;
+            return self.write_at(piece.offset, vec![piece.bytes]);
         }
         self.end = piece.end();
         self.waiting.push(piece.bytes);
@@ -56,17 +71,18 @@ impl Growing {
             self.flush_to(full)?;
         }
         if self.waiting.len() >= PIECES {
-            self.flush()?;
+            self.flush_to(self.end)?;
         }
         Ok(())
     }
 
-    /// Writes what was collected.
+    /// Writes what was collected, and waits until it is written.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.flush_to(self.end)
+        self.flush_to(self.end)?;
+        self.settle()
     }
 
-    /// Writes what was collected, up to an offset in the last piece.
+    /// Has what was collected written, up to an offset in the last piece.
     fn flush_to(&mut self, to: u64) -> Result<()> {
         if to == self.waiting_at {
             return Ok(());
@@ -79,7 +95,7 @@ impl Growing {
             let behind = usize::try_from(self.end - to).unwrap_or(usize::MAX);
             self.waiting.push(last.split_off(last.len().saturating_sub(behind)));
         }
-        self.write_at(self.waiting_at, &waiting)?;
+        self.write_at(self.waiting_at, waiting)?;
         self.waiting_at = to;
         Ok(())
     }
@@ -108,9 +124,23 @@ impl Growing {
         self.tried(|file| file.sync_all())
     }
 
-    /// Does something with the file; its error becomes one of ours.
+    /// Does something with the file, after what was to be written; its error becomes one of ours.
     pub(super) fn tried<T>(&mut self, work: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
+        self.settle()?;
         work(&mut self.file).map_err(|error| io_error(error).url(&self.name))
+    }
+
+    /// Leaves the file with so many bytes, whether what was to be written could be or not.
+    pub(super) fn abandon(&mut self, bytes: u64) {
+        // There is nobody to tell. What a fork drops is still written.
+        let _ = self.settle();
+        if self.is_ours() {
+            let _ = self.file.set_len(bytes);
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// Asks for room for more than what is written next, in files that are not small.
@@ -121,29 +151,38 @@ impl Growing {
         self.room = reserve(&self.file, room, len).then_some(room + len);
     }
 
-    fn write_at(&mut self, offset: u64, pieces: &[Bytes]) -> Result<()> {
-        let written = self.tried(|file| {
-            file.seek(SeekFrom::Start(offset))?;
-            write_all(file, pieces)
-        });
-        written.map_err(|error| error.at(offset))
+    /// Has pieces written, by a thread of its own once the file is not small.
+    fn write_at(&mut self, offset: u64, pieces: Vec<Bytes>) -> Result<()> {
+        if !self.is_ours() {
+            let message = "the file is written by another process, of which this one is a fork";
+            return Err(Error::usage(message).url(&self.name).hint("make another file"));
+        }
+        if self.behind.is_none() && self.end >= LEAST_ROOM {
+            // Where there can be no thread, it is done here.
+            self.behind = Behind::start(&self.file).ok();
+        }
+        let Some(behind) = &self.behind else {
+            let written = write_at(&mut self.file, offset, &pieces);
+            return written.map_err(|error| self.failed((offset, error)));
+        };
+        if behind.write(offset, pieces) {
+            return Ok(());
+        }
+        let lost = Error::new(ErrorKind::Io, "a part of the file is lost").url(&self.name);
+        self.settle().and(Err(lost.at(offset)))
     }
-}
 
-/// Writes pieces one behind the other, from where they are.
-fn write_all(file: &mut File, pieces: &[Bytes]) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> =
-        pieces.iter().filter(|piece| !piece.is_empty()).map(|piece| IoSlice::new(piece)).collect();
-    let mut left = &mut slices[..];
-    while !left.is_empty() {
-        match file.write_vectored(left) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut left, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+    /// Waits until everything that was to be written is.
+    fn settle(&mut self) -> Result<()> {
+        match self.behind.take() {
+            Some(behind) if self.is_ours() => behind.end().map_err(|failure| self.failed(failure)),
+            _ => Ok(()),
         }
     }
-    Ok(())
+
+    fn failed(&self, (offset, error): Failure) -> Error {
+        io_error(error).url(&self.name).at(offset)
+    }
 }
 
 /// Sets room aside behind the end of a file, whose length stays; false if there is none to be had.
@@ -190,7 +229,8 @@ mod tests {
         std::fs::write(&path, b"before").unwrap();
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         let mut growing = Growing::new("growing".to_owned(), file, 6);
-        let sizes = [1, 0, BUFFER - 8, 1, BUFFER, 3 * BUFFER + 5, 2, 2 * BUFFER - 2];
+        // Up to the last, it is small: behind that, a thread writes.
+        let sizes = [1, 0, BUFFER - 8, 1, BUFFER, 3 * BUFFER + 5, 2, 2 * BUFFER - 2, 5 << 20, 7, BUFFER];
         let mut expected = b"before".to_vec();
         for (index, len) in sizes.into_iter().chain([1; 2 * PIECES]).enumerate() {
             let offset = expected.len() as u64;

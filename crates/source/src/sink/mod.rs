@@ -3,6 +3,7 @@
 //! [`create`] makes a [`Sink`] for a path or URL. A sink is handed [`Piece`]s in order, and then told to
 //! [`commit`](Sink::commit); one that is dropped before that leaves what was there as it was.
 
+mod behind;
 mod growing;
 mod journal;
 mod local;

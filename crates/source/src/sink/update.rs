@@ -132,9 +132,8 @@ impl Sink for UpdateSink {
 impl Drop for UpdateSink {
     fn drop(&mut self) {
         if !self.begun {
-            let size = self.size;
-            // There is nobody to tell, and what is behind the end has no meaning.
-            let _ = self.file.tried(|file| file.set_len(size));
+            // What is behind the end has no meaning.
+            self.file.abandon(self.size);
         }
     }
 }
