@@ -21,6 +21,7 @@ from pathlib import Path
 import report
 import uproot
 from basketlist import write_list
+from machine import touch_memory
 from rootbuild import HERE, compiled, root_folder
 
 TREE = "Events"
@@ -29,7 +30,6 @@ MUON = ["Muon_pt", "Muon_eta", "Muon_phi", "Muon_mass", "Muon_charge"]
 TEN = [*MUON, "Jet_pt", "Jet_eta", "PuppiMET_pt", "HLT_Path0_v", "PV_npvs"]
 SELECTIONS: dict[str, list[str]] = {"one": ["Muon_pt"], "ten": TEN, "all": []}
 RUN_SECONDS = 900
-TOUCHED_BYTES = 3 << 30
 
 
 @dataclass(frozen=True)
@@ -88,19 +88,6 @@ def available(readers: list[Reader]) -> list[Reader]:
         if any(reader.kind == kind for reader in readers):
             print(f"left out, for want of {what}: {kind}", file=sys.stderr)
     return [reader for reader in readers if reader.kind not in missing]
-
-
-def touch_memory() -> None:
-    """Makes sure that the machine has memory at hand for the next reader, whoever it is.
-
-    A virtual machine may have given free pages back to its host: the first process to want them again then
-    waits for the host, up to 0.9 s per GB, and the next one does not.
-    """
-    program = (
-        f"import mmap; memory = mmap.mmap(-1, {TOUCHED_BYTES}); memory.madvise(mmap.MADV_HUGEPAGE); "
-        f"memory[::4096] = bytes({TOUCHED_BYTES // 4096})"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def run(reader: Reader, command: list[str]) -> dict[str, float]:

@@ -3,8 +3,8 @@
     python bench/repack.py --data DIR [--repeats 2] [--markdown FILE] [--json FILE]
 
 Files are in the page cache. Reports medians of wall and processor seconds, and the peak of memory; and
-compares what was written with the input. What only copies is done more often. Against `cp`, the seconds of
-the call count, without those in which Python starts.
+compares what was written with the input. What only copies is done more often. Against `cp` and the libraries
+of compression, the seconds of the call count, without those in which Python starts.
 """
 
 from __future__ import annotations
@@ -24,22 +24,29 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from machine import touch_memory
 from report import table
 
 COPIES = ("copy", "merge", "merge of 1,000")
-MORE = 15
+MORE = 9
 """What only copies is quick: it is done so many times more."""
 
 SAPWOOD = """
-import json, sys, time, sapwood
+import json, resource, sys, time, sapwood
 work, target, sources, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
 sapwood.repack
-begin = time.monotonic()
+
+def used():
+    found = resource.getrusage(resource.RUSAGE_SELF)
+    return found.ru_utime + found.ru_stime
+
+begin, used_before = time.monotonic(), used()
 if work.startswith("merge"):
     report = sapwood.merge(sources, target, **options)
 else:
     report = sapwood.repack(sources[0], target, **options)
-print(report.decompress_seconds + report.compress_seconds, time.monotonic() - begin)
+call, call_cpu = time.monotonic() - begin, used() - used_before
+print(report.decompress_seconds + report.compress_seconds, call, call_cpu)
 """
 
 Call = tuple[str, list[str], dict[str, Any]]
@@ -69,6 +76,7 @@ def run(
     else:
         call = [sys.executable, "-c", SAPWOOD, work, str(target), json.dumps(sources), json.dumps(options)]
     os.sync()
+    touch_memory()
     begin = time.monotonic()
     child = subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True)
     told = child.stdout.read() if child.stdout else ""
@@ -84,7 +92,7 @@ def run(
     }
     result["call"] = wall
     if who == "sapwood":
-        result["libraries"], result["call"] = map(float, told.split())
+        result["libraries"], result["call"], result["call_cpu"] = map(float, told.split())
     return result
 
 
@@ -188,8 +196,9 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
     for work, who in runs:
         if who != "sapwood, 1 thread":
             continue
-        ratio = value(work, who, "cpu") / value(work, who, "libraries")
-        asked.append((f"CPU / decompress + compress, {work}", ratio, "at most 1.15", ratio <= 1.15))
+        ratio = value(work, who, "call_cpu") / value(work, who, "libraries")
+        name = f"CPU of the call / decompress + compress, {work}"
+        asked.append((name, ratio, "at most 1.15", ratio <= 1.15))
         ratio = value(work, "hadd", "wall") / value(work, "sapwood", "wall")
         asked.append((f"hadd / sapwood, wall, {work}", ratio, "at least 1.50", ratio >= 1.5))
         ratio = value(work, "hadd", "cpu") / value(work, "sapwood", "cpu")

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import stripe_report
+from machine import touch_memory
 from remote_servers import Far, Server, serve
 from rootbuild import HERE, compiled
 from stripe_servers import ObjectStore, missing, object_store
@@ -55,6 +56,7 @@ Record = dict[str, Any]
 
 def run(command: Sequence[str], variables: dict[str, str], far: Far | None = None) -> Run:
     """What a reader says of itself, and its processor seconds; with what went through the line before it."""
+    touch_memory()
     pipe, environment = subprocess.PIPE, {**os.environ, **variables}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
