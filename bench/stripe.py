@@ -56,7 +56,6 @@ Record = dict[str, Any]
 
 def run(command: Sequence[str], variables: dict[str, str], far: Far | None = None) -> Run:
     """What a reader says of itself, and its processor seconds; with what went through the line before it."""
-    touch_memory()
     pipe, environment = subprocess.PIPE, {**os.environ, **variables}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
@@ -106,6 +105,7 @@ def turns(repeats: int, readers: Mapping[str, Callable[[], Run]]) -> dict[str, l
     runs: dict[str, list[Run]] = {name: [] for name in readers}
     for _ in range(repeats):
         for name, read in readers.items():
+            touch_memory()
             runs[name].append(read())
     return runs
 
