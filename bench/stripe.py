@@ -5,7 +5,7 @@
 reading: all products of 100,000 NanoAOD-like events, near: stripes in a store, the file over root:// and
     from disk, with sapwood and ROOT; and what the store can send at best of the same objects, to as many
     connections.
-far: three columns and all of them at 100 ms of round trip.
+far: everything at 1 Gbit/s; three columns and everything at 100 ms of round trip.
 requests: what opening asks for, and one product of the first entries.
 sizes: the objects of a dataset against the file, and what they take where data are coded over six disks.
 changes: one product replaced, the largest and one of 1 %, against the file written anew.
@@ -45,7 +45,8 @@ COLUMNS = ["Jet_pt", "Jet_eta", "Jet_phi"]
 PRODUCTS = {"the largest product, of 19 %,": "Jet", "a product of 1 %": "SoftActivityJet"}
 WRITERS, WRITTEN = 8, 5_000
 CONNECTIONS = 32
-ROUND_TRIP_MS = 100
+# Lines to a server: milliseconds of round trip, 10⁶ bits per second (0 for no limit), what is read over it.
+LINES = {"1 Gbit/s": (0, 1000, ["whole"]), "100 ms": (100, 0, ["columns", "whole"])}
 RUN_SECONDS = 300.0
 # Far away, ROOT is stopped early, and what it would have taken is told by the share that it had read.
 EARLY_SECONDS = 15
@@ -126,16 +127,18 @@ def reading(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> 
         yield {"part": "reading", "store": store.name, "reader": name, "runs": runs}
 
 
-def through(server: Server, command: Callable[[Far], list[str]]) -> Run:
+def through(server: Server, line: str, command: Callable[[Far], list[str]]) -> Run:
     """A run from afar; one that ended early, with the seconds that all would have taken."""
-    with server.far(ROUND_TRIP_MS, 0) as far:
+    round_trip, megabits, _ = LINES[line]
+    with server.far(round_trip, megabits) as far:
         found = run(command(far), far.variables, far)
     return {**found, "seconds": found["seconds"] / (found.get("share") or 1)}
 
 
 def distant(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> Iterator[Record]:
-    """Three columns, and everything, from afar."""
-    for mode, columns in (("columns", COLUMNS), ("whole", [])):
+    """Three columns, and everything, over a line."""
+    for line, mode in ((line, mode) for line, (_, _, modes) in LINES.items() for mode in modes):
+        columns = COLUMNS if mode == "columns" else []
 
         def by_sapwood(far: Far, mode: str = mode, columns: Sequence[str] = columns) -> list[str]:
             name = DATASET if far.protocol == "s3" else f"{NAME}.root"
@@ -146,13 +149,14 @@ def distant(store: ObjectStore, xrootd: Server, options: argparse.Namespace) -> 
             return root_reader(url, mode, *columns, build=options.build, seconds=EARLY_SECONDS)
 
         readers = {
-            "stripes, sapwood": partial(through, store.remote, by_sapwood),
-            "file over root://, sapwood": partial(through, xrootd, by_sapwood),
+            "stripes, sapwood": partial(through, store.remote, line, by_sapwood),
+            "file over root://, sapwood": partial(through, xrootd, line, by_sapwood),
         }
         found = turns(options.repeats, readers)
-        found |= turns(1, {"file over root://, ROOT": partial(through, xrootd, by_root)})
+        found |= turns(1, {"file over root://, ROOT": partial(through, xrootd, line, by_root)})
         for name, runs in found.items():
-            yield {"part": "far", "mode": mode, "store": store.name, "reader": name, "runs": runs}
+            record = {"part": "far", "line": line, "mode": mode, "store": store.name}
+            yield {**record, "reader": name, "runs": runs}
 
 
 def requests(store: ObjectStore) -> Iterator[Record]:
@@ -220,8 +224,7 @@ def measure(name: str, xrootd: Server, options: argparse.Namespace) -> Iterator[
         yield {"part": "sizes", "store": name, "objects": objects, **record, **numbers}
         yield from requests(store)
         yield from reading(store, xrootd, options)
-        if name == options.stores[0]:
-            yield from distant(store, xrootd, options)
+        yield from distant(store, xrootd, options)
         yield from changes(store, options)
         yield from writers(store, options)
 

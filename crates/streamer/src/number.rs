@@ -69,6 +69,30 @@ impl Number {
         }
     }
 
+    /// Its code in streamer information (root-io-spec ElementTypes §2); of those that have several, the one whose size is the
+    /// same on all machines.
+    pub fn type_code(self) -> i32 {
+        match self {
+            Number::Plain(primitive) => match primitive {
+                Primitive::Bool => 18,
+                Primitive::I8 => 1,
+                Primitive::U8 => 11,
+                Primitive::I16 => 2,
+                Primitive::U16 => 12,
+                Primitive::I32 => 3,
+                Primitive::U32 => 13,
+                Primitive::I64 => 16,
+                Primitive::U64 => 17,
+                Primitive::F32 => 5,
+                Primitive::F64 => 8,
+            },
+            Number::FloatAsDouble
+            | Number::Scaled { double: true, .. }
+            | Number::Truncated { double: true, .. } => 9,
+            Number::Scaled { .. } | Number::Truncated { .. } => 19,
+        }
+    }
+
     /// Bytes of one value in memory.
     pub fn size(self) -> usize {
         self.primitive().size()
@@ -241,6 +265,13 @@ mod tests {
         let mut out = [9; 3];
         Number::Plain(Primitive::Bool).decode(&[0, 1, 0x99], &mut out);
         assert_eq!(out, [0, 1, 1]);
+    }
+
+    #[test]
+    fn types_are_found_by_their_codes() {
+        let codes = (1..20).filter_map(|code| basic(code).map(|(primitive, _)| (code, primitive)));
+        let own = codes.filter(|(code, primitive)| Number::Plain(*primitive).type_code() == *code);
+        assert_eq!(own.count(), 11, "each type has one code");
     }
 
     // The bytes are those that root-io-spec TLeaf §7 quotes for `ttree/leaf-truncated`.

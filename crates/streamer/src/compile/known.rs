@@ -125,32 +125,10 @@ fn kind_of(type_name: &str) -> (ElementKind, i32) {
     let is_collection =
         crate::cpp_type::Template::parse(type_name).is_some_and(|template| template.container().is_some());
     match CppType::parse(type_name) {
-        CppType::Number(number, _) => (ElementKind::BasicType, code_of(number)),
+        CppType::Number(number, _) => (ElementKind::BasicType, number.type_code()),
         CppType::StdString => (ElementKind::StlString, 500),
         CppType::RootString => (ElementKind::String, 65),
         _ if is_collection => (ElementKind::Stl { stl_type: 0, content_type: 0 }, 300),
         _ => (ElementKind::ObjectAny, 62),
-    }
-}
-
-fn code_of(number: Number) -> i32 {
-    match number {
-        Number::Plain(primitive) => match primitive {
-            Primitive::Bool => 18,
-            Primitive::I8 => 1,
-            Primitive::U8 => 11,
-            Primitive::I16 => 2,
-            Primitive::U16 => 12,
-            Primitive::I32 => 3,
-            Primitive::U32 => 13,
-            Primitive::I64 => 16,
-            Primitive::U64 => 17,
-            Primitive::F32 => 5,
-            Primitive::F64 => 8,
-        },
-        Number::FloatAsDouble
-        | Number::Scaled { double: true, .. }
-        | Number::Truncated { double: true, .. } => 9,
-        Number::Scaled { .. } | Number::Truncated { .. } => 19,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::schema::{Item, Storage, cpp_name, item_size};
 use sapwood_core::{Error, Primitive, Result};
+use sapwood_streamer::Number;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// A class whose objects are split into a branch for each member.
@@ -184,7 +185,7 @@ impl Member {
     pub(super) fn type_code(&self) -> i32 {
         match &self.storage {
             Storage::Numbers { primitive, dims } => {
-                type_code(*primitive) + if dims.is_empty() { 0 } else { ARRAY }
+                Number::Plain(*primitive).type_code() + if dims.is_empty() { 0 } else { ARRAY }
             }
             Storage::Object(_) => ANY,
             _ => STL,
@@ -205,7 +206,7 @@ impl Member {
             Storage::Object(class) => (ElementKind::ObjectAny, ANY, class.name.clone()),
             storage => {
                 let content_type = match storage {
-                    Storage::Vector(Item::Number(primitive)) => type_code(*primitive),
+                    Storage::Vector(Item::Number(primitive)) => Number::Plain(*primitive).type_code(),
                     _ => OBJECT,
                 };
                 if let Storage::Objects(class) = storage {
@@ -228,23 +229,6 @@ impl Member {
             type_name,
             range: None,
         }
-    }
-}
-
-/// The type code of numbers (root-io-spec ElementTypes §1).
-fn type_code(primitive: Primitive) -> i32 {
-    match primitive {
-        Primitive::Bool => 18,
-        Primitive::I8 => 1,
-        Primitive::U8 => 11,
-        Primitive::I16 => 2,
-        Primitive::U16 => 12,
-        Primitive::I32 => 3,
-        Primitive::U32 => 13,
-        Primitive::I64 => 16,
-        Primitive::U64 => 17,
-        Primitive::F32 => 5,
-        Primitive::F64 => 8,
     }
 }
 
