@@ -229,7 +229,7 @@ impl View {
     fn baskets(&self, origin: Origin) -> Vec<BasketRef> {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
         let known = known.into_iter().flatten();
-        let mut baskets: Vec<BasketRef> = known
+        known
             .flat_map(|Known { stripes, addresses }| {
                 addresses.iter().enumerate().filter_map(move |(number, address)| {
                     let start = stripes.list.start(origin.branch, number)?;
@@ -243,10 +243,7 @@ impl View {
                     })
                 })
             })
-            .collect();
-        // They stay as long as the tree does, and a large dataset has millions.
-        baskets.shrink_to_fit();
-        baskets
+            .collect()
     }
 
     /// What is known of the values of a branch; its stripes are known.
