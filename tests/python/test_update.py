@@ -284,6 +284,41 @@ def test_a_file_that_may_not_grow_leaves_what_was_there(path: Path, opener: str)
     assert os.listdir(path.parent) == [path.name]
 
 
+FORK = """
+import os, sys, numpy, sapwood
+from sapwood.errors import UsageError
+
+with getattr(sapwood, sys.argv[1])(sys.argv[2]) as file:
+    tree = file.mktree("Forked", {"x": "float64"}, cluster_entries=100_000)
+    values = numpy.random.default_rng(1).random(1_000_000)
+    tree.extend({"x": values})
+    for what in ("drops", "writes"):
+        child = os.fork()
+        if child == 0:
+            if what == "drops":
+                del tree, file
+                os._exit(0)
+            try:
+                tree.extend({"x": values})
+            except UsageError as error:
+                os._exit(0 if "fork" in str(error) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, what
+    tree.extend({"x": -values})
+read = sapwood.open(sys.argv[2])["Forked"]["x"].array(library="np")
+assert numpy.array_equal(read, numpy.concatenate([values, -values]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("opener", ["recreate", "update"])
+def test_what_a_fork_does_with_a_large_file_leaves_that_of_its_parent(path: Path, opener: str) -> None:
+    # It is written by a thread, which the fork does not have.
+    call = [sys.executable, "-c", FORK, opener, str(path)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_two_do_not_add_at_once(path: Path) -> None:
     with sapwood.update(path) as first:
         with pytest.raises(OSError, match="somebody else"):
