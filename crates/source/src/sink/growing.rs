@@ -31,6 +31,8 @@ pub(super) struct Growing {
     room: Option<u64>,
     /// Who writes, if the file is not small.
     behind: Option<Behind>,
+    /// True once something could not be written: then nothing is, whoever was told.
+    lost: bool,
     /// The process that writes: a fork of it has no such thread, and would wait for it for ever.
     process: u32,
 }
@@ -47,6 +49,7 @@ impl Growing {
             waiting_at: end,
             room: Some(end),
             behind: None,
+            lost: false,
             process,
         }
     }
@@ -103,8 +106,15 @@ impl Growing {
     /// Writes what was collected, and gives back the room that was not needed.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush()?;
+        self.give_back().map_err(|error| io_error(error).url(&self.name))
+    }
+
+    /// Gives back the room that was not needed, whether what was to be written could be or not.
+    pub(super) fn give_back(&mut self) -> io::Result<()> {
+        // Whoever asks for all to be written is told.
+        let _ = self.settle();
         match self.room.take() {
-            Some(room) if room > self.end => self.tried(|file| file.set_len(file.metadata()?.len())),
+            Some(room) if room > self.end || self.lost => self.file.set_len(self.file.metadata()?.len()),
             _ => Ok(()),
         }
     }
@@ -157,6 +167,9 @@ impl Growing {
             let message = "the file is written by another process, of which this one is a fork";
             return Err(Error::usage(message).url(&self.name).hint("make another file"));
         }
+        if self.lost {
+            return Err(self.incomplete().at(offset));
+        }
         if self.behind.is_none() && self.end >= LEAST_ROOM {
             // Where there can be no thread, it is done here.
             self.behind = Behind::start(&self.file).ok();
@@ -168,20 +181,25 @@ impl Growing {
         if behind.write(offset, pieces) {
             return Ok(());
         }
-        let lost = Error::new(ErrorKind::Io, "a part of the file is lost").url(&self.name);
-        self.settle().and(Err(lost.at(offset)))
+        self.settle().and(Err(self.incomplete().at(offset)))
     }
 
     /// Waits until everything that was to be written is.
     fn settle(&mut self) -> Result<()> {
         match self.behind.take() {
             Some(behind) if self.is_ours() => behind.end().map_err(|failure| self.failed(failure)),
+            _ if self.lost => Err(self.incomplete()),
             _ => Ok(()),
         }
     }
 
-    fn failed(&self, (offset, error): Failure) -> Error {
+    fn failed(&mut self, (offset, error): Failure) -> Error {
+        self.lost = true;
         io_error(error).url(&self.name).at(offset)
+    }
+
+    fn incomplete(&self) -> Error {
+        Error::new(ErrorKind::Io, "a part of the file could not be written").url(&self.name)
     }
 }
 
@@ -244,6 +262,21 @@ mod tests {
         growing.finish().unwrap();
         assert!(std::fs::read(&path).unwrap() == expected);
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_was_lost_stays_lost() {
+        for len in [BUFFER, 8 << 20] {
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let mut growing = Growing::new("full".to_owned(), full, 0);
+            let piece = |offset| Piece { offset, bytes: vec![0; len].into(), provisional: false };
+            assert!(growing.write(piece(0)).is_err() || growing.flush().is_err());
+            // There is room again.
+            growing.file = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+            assert!(growing.write(piece(growing.end())).is_err());
+            assert!(growing.flush().is_err() && growing.finish().is_err() && growing.sync().is_err());
+        }
     }
 
     #[cfg(target_os = "linux")]

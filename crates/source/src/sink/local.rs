@@ -176,7 +176,7 @@ impl Sink for LocalSink {
         journal.wait();
         self.part.stays = journal.is_kept();
         // Where there is no room left, others wait for what was set aside.
-        let _ = self.file.finish();
+        let _ = self.file.give_back();
         self.part.stays.then(|| self.part.path.display().to_string())
     }
 }
