@@ -288,23 +288,24 @@ FORK = """
 import os, sys, numpy, sapwood
 from sapwood.errors import UsageError
 
-with getattr(sapwood, sys.argv[1])(sys.argv[2]) as file:
-    tree = file.mktree("Forked", {"x": "float64"}, cluster_entries=100_000)
-    values = numpy.random.default_rng(1).random(1_000_000)
-    tree.extend({"x": values})
-    for what in ("drops", "writes"):
-        child = os.fork()
-        if child == 0:
-            if what == "drops":
-                del tree, file
-                os._exit(0)
-            try:
-                tree.extend({"x": values})
-            except UsageError as error:
-                os._exit(0 if "fork" in str(error) else 1)
-            os._exit(2)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, what
-    tree.extend({"x": -values})
+file = getattr(sapwood, sys.argv[1])(sys.argv[2])
+tree = file.mktree("Forked", {"x": "float64"}, cluster_entries=100_000)
+values = numpy.random.default_rng(1).random(1_000_000)
+tree.extend({"x": values})
+for what in ("drops", "writes"):
+    child = os.fork()
+    if child == 0:
+        if what == "drops":
+            del tree, file
+            os._exit(0)
+        try:
+            tree.extend({"x": values})
+        except UsageError as error:
+            os._exit(0 if "fork" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, what
+tree.extend({"x": -values})
+file.close()
 read = sapwood.open(sys.argv[2])["Forked"]["x"].array(library="np")
 assert numpy.array_equal(read, numpy.concatenate([values, -values]))
 """
