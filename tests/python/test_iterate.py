@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +230,74 @@ def test_files_are_closed_when_an_iteration_ends_or_is_left(three_files: Path) -
     assert not report.file.closed
     steps.close()  # type: ignore[attr-defined]
     assert report.file.closed
+
+
+class Watched(io.FileIO):
+    """A file object that counts what is read of it."""
+
+    reads = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        self.reads += 1
+        return super().read(size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        self.reads += 1
+        return super().readinto(buffer) or 0
+
+
+def test_file_objects_are_read_only_while_somebody_waits_for_it(events_file: Path) -> None:
+    with Watched(events_file) as watched, sapwood.open(watched) as file:
+        reads = []
+        for _ in file["Events"].iterate("Muon_pt", step_size=250, threads=2):
+            reads.append(watched.reads)
+            time.sleep(0.1)
+            assert watched.reads == reads[-1]
+        assert reads == sorted(set(reads)) and len(reads) == 4
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_damaged_step_is_an_error_when_it_is_its_turn(
+    events_file: Path, tmp_path: Path, threads: int
+) -> None:
+    content = bytearray(events_file.read_bytes())
+    with sapwood.open(events_file) as file:
+        _, _, offset, size, _ = file["Events"]["Muon_pt"].baskets[2]
+    content[offset : offset + size] = bytes(size)
+    (path := tmp_path / "damaged.root").write_bytes(content)
+    with sapwood.open(path) as file:
+        steps = file["Events"].iterate("Muon_pt", step_size=250, threads=threads)
+        assert len(next(steps)) == 250 and len(next(steps)) == 250
+        with pytest.raises(errors.CorruptFileError, match="Muon_pt"):
+            next(steps)
+        assert list(steps) == []
+
+
+FORK = """
+import os, sys, numpy, sapwood
+from sapwood.errors import UsageError
+
+tree = sapwood.open(sys.argv[1])["Events"]
+steps = tree.iterate("Muon_pt", step_size=250, threads=2)
+whole = tree["Muon_pt"].array()
+for number, step in enumerate(steps):
+    assert step["Muon_pt"].tolist() == whole[250 * number : 250 * number + 250].tolist()
+    child = os.fork()
+    if child == 0:
+        own = [part["Muon_pt"] for part in tree.iterate("Muon_pt", step_size=250, threads=2)]
+        assert sum((part.tolist() for part in own), []) == whole.tolist()
+        try:
+            rest = list(steps)
+        except UsageError as error:
+            os._exit(0 if "fork" in str(error) else 1)
+        os._exit(0 if number == 3 and rest == [] else 2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, number
+assert number == 3
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_fork_does_not_wait_for_the_threads_of_its_parent(events_file: Path) -> None:
+    call = [sys.executable, "-c", FORK, str(events_file)]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

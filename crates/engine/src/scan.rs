@@ -1,4 +1,4 @@
-//! Reading range by range, with the next range on its way while one is worked on.
+//! Reading range by range, with the next range being read while one is worked on.
 
 use crate::kept::Kept;
 use crate::plan::{check_range, plan, prepare};
@@ -6,28 +6,30 @@ use crate::read::{Here, ReadOptions, read_here};
 use crate::request::{Request, Requests};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool, recorded};
-use sapwood_core::{Column, Deadline, Result};
+use sapwood_core::{Column, Deadline, Error, ErrorKind, Result};
+use sapwood_fetch::wait;
 use sapwood_source::record::Read;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{mem, process};
+use tokio::task::JoinHandle;
 
 /// The columns of a tree, range by range.
+///
+/// With more than one computing thread, the next range is read while the caller works on the last one. It is read when it
+/// is asked for where nothing is to be read ahead, where the source is tied to its user, and while the read is recorded.
 #[derive(Debug)]
-pub struct Scan {
-    tree: Tree,
-    requests: Requests,
-    reader: Reader,
-    threads: Option<usize>,
-    patience: Duration,
-    recorded: Option<Read>,
-}
+pub struct Scan(State);
 
 #[derive(Debug)]
-enum Reader {
-    /// Of a source that never waits.
-    Here(std::vec::IntoIter<Range<u64>>, Kept),
-    /// Of a distant source.
-    Ahead(Box<Windows>),
+enum State {
+    /// The next range is read when it is asked for.
+    Waiting(Box<Steps>),
+    /// The next range is being read.
+    Begun(Begun),
+    Over,
 }
 
 impl Scan {
@@ -52,20 +54,60 @@ impl Scan {
         } else {
             Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges, recorded.as_ref())?))
         };
-        Ok(Scan { tree, requests, reader, threads: options.threads, patience, recorded })
+        let threads = options.threads;
+        Ok(Scan(State::Waiting(Box::new(Steps { tree, requests, reader, threads, patience, recorded }))))
     }
 
     /// The columns of the next range; `None` after the last.
     ///
     /// # Errors
-    /// As [`Tree::read`]. An error ends the scan.
+    /// As [`Tree::read`]; `Usage` in a fork of the process that scans. An error ends the scan.
     pub fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<Vec<Column>>> {
+        let done = match mem::replace(&mut self.0, State::Over) {
+            State::Waiting(mut steps) => {
+                let columns = steps.next(interrupt);
+                Ok((steps, columns))
+            }
+            State::Begun(begun) => begun.finish(interrupt),
+            State::Over => return None,
+        };
+        let columns = done.and_then(|(steps, columns)| {
+            if let Some(Ok(_)) = columns {
+                self.0 = steps.go_on()?;
+            }
+            columns.transpose()
+        });
+        columns.transpose()
+    }
+}
+
+/// The ranges that are still to be read.
+#[derive(Debug)]
+struct Steps {
+    tree: Tree,
+    requests: Requests,
+    reader: Reader,
+    threads: Option<usize>,
+    patience: Duration,
+    recorded: Option<Read>,
+}
+
+#[derive(Debug)]
+enum Reader {
+    /// Of a source that never waits.
+    Here(std::vec::IntoIter<Range<u64>>, Kept),
+    /// Of a distant source.
+    Ahead(Box<Windows>),
+}
+
+impl Steps {
+    fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<Vec<Column>>> {
         let pool = match pool::computing(self.threads) {
             Ok(pool) => pool,
             Err(error) => return Some(Err(error)),
         };
         let deadline = Deadline::after(self.patience);
-        let Scan { tree, requests, reader, recorded, .. } = self;
+        let Steps { tree, requests, reader, recorded, .. } = self;
         let read = recorded.as_ref();
         let columns = Read::deliver(read, tree.file().counters(), || {
             let columns = match reader {
@@ -75,11 +117,77 @@ impl Scan {
                     let next = ranges.as_slice().first().map_or(u64::MAX, |next| next.start);
                     let here = Here { pool: &pool, deadline, read, kept: Some((&*kept, next)) };
                     read_here(tree, &requests.wanted, &range, &here, interrupt)
-                        .inspect_err(|_| *ranges = Vec::new().into_iter())
                 }),
             };
             columns.transpose()
         });
         Some(columns.transpose()?.and_then(|columns| self.requests.split(&self.tree, &columns)))
+    }
+
+    /// Begins to read the next range, if that can be done beside the caller's work.
+    fn go_on(mut self: Box<Self>) -> Result<State> {
+        if !self.may_go_on()? {
+            return Ok(State::Waiting(self));
+        }
+        let (tree, patience) = (self.tree.clone(), self.patience);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let interrupted = Arc::clone(&cancelled);
+        // Not on a computing thread: this one waits, for those and for bytes.
+        let task = pool::runtime()?.spawn_blocking(move || {
+            let columns = self.next(&mut || interrupted.load(Ordering::Relaxed));
+            (self, columns)
+        });
+        Ok(State::Begun(Begun { task, tree, patience, cancelled, owner: process::id() }))
+    }
+
+    fn may_go_on(&self) -> Result<bool> {
+        let is_over = match &self.reader {
+            Reader::Here(ranges, _) => ranges.as_slice().is_empty(),
+            Reader::Ahead(windows) => windows.is_over(),
+        };
+        let tied = self.tree.file().0.fetcher.source().physics().tied;
+        // What is recorded is what each range takes, and what its user takes between two of them.
+        if is_over || tied || self.recorded.is_some() {
+            return Ok(false);
+        }
+        Ok(pool::computing(self.threads)?.current_num_threads() > 1 && pool::budget()?.most() > 0)
+    }
+}
+
+/// The columns of a range, if there is one more, and what is to be read after it.
+type Done = (Box<Steps>, Option<Result<Vec<Column>>>);
+
+/// A range that is being read. If it is dropped, that ends soon.
+#[derive(Debug)]
+struct Begun {
+    task: JoinHandle<Done>,
+    tree: Tree,
+    patience: Duration,
+    cancelled: Arc<AtomicBool>,
+    /// The process whose threads read it.
+    owner: u32,
+}
+
+impl Begun {
+    fn finish(mut self, interrupt: Interrupt<'_>) -> Result<Done> {
+        if self.owner != process::id() {
+            return Err(Error::usage("the process that began to read these entry ranges was forked")
+                .hint("begin to read them in the process that wants them")
+                .url(self.tree.file().url()));
+        }
+        let task = &mut self.task;
+        let done = async {
+            task.await.map_err(|error| {
+                Error::new(ErrorKind::Io, "the thread that reads a range broke down").caused_by(error)
+            })
+        };
+        wait(&pool::runtime()?, done, Deadline::after(self.patience), interrupt)
+            .map_err(|error| error.url(self.tree.file().url()))
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 }

@@ -111,7 +111,12 @@ impl Windows {
         })
     }
 
-    /// The columns of the next range.
+    /// True if there is no further range.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ranges.as_slice().is_empty()
+    }
+
+    /// The columns of the next range; not after an error.
     pub(crate) fn next(
         &mut self,
         pool: &ThreadPool,
@@ -121,9 +126,6 @@ impl Windows {
         let windows = self.ranges.next()?;
         let parts = windows.iter().map(|window| self.columns(window, pool, deadline, interrupt));
         let columns = parts.collect::<Result<_>>().and_then(|parts| pool.install(|| join(parts)));
-        if columns.is_err() {
-            self.ranges = Vec::new().into_iter();
-        }
         Some(columns.map_err(|error| error.url(self.tree.file().url())))
     }
 

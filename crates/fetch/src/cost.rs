@@ -111,6 +111,7 @@ mod tests {
         ranges_per_request: 1,
         concurrency: 10,
         immediate: false,
+        tied: false,
     };
     const MULTI: Physics = Physics { ranges_per_request: 100, ..SINGLE };
 

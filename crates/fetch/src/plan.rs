@@ -204,8 +204,14 @@ mod tests {
     use std::time::Duration;
 
     const UNKNOWN: Link = Link { round_trip: None, bandwidth: None };
-    const WEB: Physics =
-        Physics { gap: 100, largest_request: 1000, ranges_per_request: 4, concurrency: 3, immediate: false };
+    const WEB: Physics = Physics {
+        gap: 100,
+        largest_request: 1000,
+        ranges_per_request: 4,
+        concurrency: 3,
+        immediate: false,
+        tied: false,
+    };
 
     fn range(start: u64, len: u64) -> ByteRange {
         ByteRange { start, len }

@@ -80,7 +80,7 @@ impl Source for ObjectSource {
     }
 
     fn physics(&self) -> Physics {
-        Physics::LOCAL
+        Physics { tied: true, ..Physics::LOCAL }
     }
 
     fn read_ranges<'a>(

@@ -15,6 +15,8 @@ pub struct Physics {
     /// True if a read never waits for anything but the local machine, so that reading inside a
     /// computing task costs nothing.
     pub immediate: bool,
+    /// True if others use what it reads from, so that it may only be read while its own user waits for it.
+    pub tied: bool,
 }
 
 impl Physics {
@@ -25,6 +27,7 @@ impl Physics {
         ranges_per_request: usize::MAX,
         concurrency: 1,
         immediate: true,
+        tied: false,
     };
 
     /// A local file: a system call costs about as much as copying some 16 kB.
@@ -34,5 +37,6 @@ impl Physics {
         ranges_per_request: usize::MAX,
         concurrency: 4,
         immediate: true,
+        tied: false,
     };
 }

@@ -16,6 +16,7 @@ const STRIPES: Physics = Physics {
     ranges_per_request: 1,
     concurrency: 8,
     immediate: false,
+    tied: false,
 };
 
 /// The objects of a dataset, one behind the other.

@@ -13,3 +13,4 @@ mod lazy;
 mod members;
 mod ranges;
 mod reading;
+mod scans;

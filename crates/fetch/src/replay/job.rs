@@ -356,7 +356,8 @@ impl File {
                 let words = |count| usize::try_from(count).unwrap_or(usize::MAX);
                 let (ranges_per_request, concurrency) = (words(ranges), words(concurrency));
                 let immediate = immediate != 0;
-                file.physics = Physics { gap, largest_request, ranges_per_request, concurrency, immediate };
+                file.physics =
+                    Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false };
             }
         }
         file

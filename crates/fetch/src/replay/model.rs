@@ -112,4 +112,5 @@ pub(super) const FAR: Physics = Physics {
     ranges_per_request: 100,
     concurrency: 16,
     immediate: false,
+    tied: false,
 };

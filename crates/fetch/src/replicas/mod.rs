@@ -83,6 +83,7 @@ impl Source for Replicas {
             ranges_per_request: a.ranges_per_request.min(b.ranges_per_request),
             concurrency: a.concurrency.saturating_add(b.concurrency),
             immediate: false,
+            tied: false,
         };
         let all = self.shared.active().into_iter().map(|source| source.physics());
         let usual = || self.shared.source(0).map_or(Physics::LOCAL, |first| first.physics());

@@ -8,8 +8,14 @@ use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-const FAR: Physics =
-    Physics { gap: 4, largest_request: 250, ranges_per_request: 3, concurrency: 3, immediate: false };
+const FAR: Physics = Physics {
+    gap: 4,
+    largest_request: 250,
+    ranges_per_request: 3,
+    concurrency: 3,
+    immediate: false,
+    tied: false,
+};
 
 /// A server with one file, which counts what it is asked.
 #[derive(Debug)]

@@ -176,7 +176,7 @@ prop_compose! {
         concurrency in 1..5_usize,
         immediate in any::<bool>(),
     ) -> Physics {
-        Physics { gap, largest_request, ranges_per_request, concurrency, immediate }
+        Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
     }
 }
 

@@ -38,8 +38,14 @@ pub(crate) struct TestSource {
 }
 
 /// Physics like those of a web server that is kind to tests.
-pub(crate) const WEB: Physics =
-    Physics { gap: 8, largest_request: 100, ranges_per_request: 4, concurrency: 3, immediate: false };
+pub(crate) const WEB: Physics = Physics {
+    gap: 8,
+    largest_request: 100,
+    ranges_per_request: 4,
+    concurrency: 3,
+    immediate: false,
+    tied: false,
+};
 
 /// The content of every test source: a pattern without a short period.
 pub(crate) fn content(size: usize) -> Vec<u8> {

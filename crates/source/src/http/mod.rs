@@ -86,6 +86,7 @@ impl Source for HttpSource {
                 (true, most) => client::connections_at(server.round_trip(), most),
             },
             immediate: false,
+            tied: false,
         }
     }
 

@@ -92,6 +92,7 @@ impl Source for XrootdSource {
             ranges_per_request: self.ranges_per_request,
             concurrency: CONCURRENCY,
             immediate: false,
+            tied: false,
         }
     }
 

@@ -144,6 +144,7 @@ impl Source for Server {
             ranges_per_request: 64,
             concurrency: 16,
             immediate: false,
+            tied: false,
         }
     }
 
