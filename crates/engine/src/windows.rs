@@ -96,7 +96,7 @@ impl Windows {
             cut_ranges.push(windows);
         }
         let handle = pool::runtime()?;
-        let depth = Ahead::of_windows(most);
+        let depth = Ahead::of_windows(most, fetcher.round_trip());
         let ahead = files.into_iter().map(|(file, jobs)| {
             (file, ReadAhead::new(jobs.jobs, tree.fetcher_at(file), handle.clone(), depth))
         });

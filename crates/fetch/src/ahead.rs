@@ -3,12 +3,13 @@
 use crate::Fetcher;
 use crate::budget::Share;
 use crate::wait::wait;
+use crate::window::is_near;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
 use std::collections::VecDeque;
 use std::fmt;
 use std::iter::Peekable;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -50,10 +51,14 @@ const WINDOWS_AHEAD: usize = 4;
 /// Jobs that are fetched ahead at most until the first one has come, which shares the link with them.
 const AT_FIRST: usize = 2;
 
+/// Near a server these are enough: what it sends is there before it is needed, and memory is used again the sooner.
+const NEAR_WINDOWS_AHEAD: u64 = 2;
+
 impl Ahead {
-    /// For windows of at most so many bytes.
-    pub fn of_windows(bytes: u64) -> Ahead {
-        Ahead { jobs: WINDOWS_AHEAD, bytes: bytes.saturating_mul(WINDOWS_AHEAD as u64) }
+    /// For windows of at most so many bytes, from a server at this distance.
+    pub fn of_windows(bytes: u64, round_trip: Option<Duration>) -> Ahead {
+        let windows = if is_near(round_trip) { NEAR_WINDOWS_AHEAD } else { WINDOWS_AHEAD as u64 };
+        Ahead { jobs: WINDOWS_AHEAD, bytes: bytes.saturating_mul(windows) }
     }
 }
 

@@ -293,7 +293,7 @@ mod tests {
             concurrency in 1..5_usize,
             immediate in any::<bool>(),
         ) -> Physics {
-            Physics { gap, largest_request, ranges_per_request, concurrency, immediate }
+            Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
         }
     }
 

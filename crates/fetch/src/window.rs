@@ -35,6 +35,11 @@ pub fn near_window_bytes(total: u64, round_trip: Option<Duration>) -> u64 {
     if worth < WINDOW { worth.max(NEAR_WINDOW) } else { u64::MAX }
 }
 
+/// Whether a round trip to the server takes little of the time that a window takes.
+pub(crate) fn is_near(round_trip: Option<Duration>) -> bool {
+    near_window_bytes(0, round_trip) < WINDOW
+}
+
 /// Cuts `entries` into windows of whole clusters whose `baskets`, of which each begins at an entry and has so many
 /// bytes, are at most `most` bytes together; one window if they all are. See [`windows`].
 pub fn cut_windows(
@@ -117,6 +122,8 @@ mod tests {
         assert_eq!(near_window_bytes(7 << 20, None), u64::MAX);
         assert_eq!([at(7 << 20, 0), at(7 << 20, 2), at(7 << 20, 100)], [NEAR_WINDOW, 2_000_000, u64::MAX]);
         assert_eq!([at(7 << 20, 11), at(1 << 40, 0)], [11_000_000, u64::MAX]);
+        let near = |millis| is_near(Some(Duration::from_millis(millis)));
+        assert_eq!([near(0), near(11), near(100), is_near(None)], [true, true, false, false]);
     }
 
     /// The windows as pairs of start and stop.

@@ -400,12 +400,13 @@ impl<'j> Run<'j> {
             }
             counts.push(windows.len());
         }
-        let depth = match self.world.policy.ahead {
-            Some(jobs) => Ahead { jobs, bytes: u64::MAX },
-            None => Ahead::of_windows(most),
-        };
         let ahead = jobs.into_iter().filter_map(|(file, jobs)| {
-            let ahead = ReadAhead::new(jobs, self.fetcher(file)?, Handle::current(), depth);
+            let fetcher = self.fetcher(file)?;
+            let depth = match self.world.policy.ahead {
+                Some(jobs) => Ahead { jobs, bytes: u64::MAX },
+                None => Ahead::of_windows(most, fetcher.round_trip()),
+            };
+            let ahead = ReadAhead::new(jobs, fetcher, Handle::current(), depth);
             Some(if self.world.policy.ahead.is_some() { ahead.fixed() } else { ahead })
         });
         Reading { ahead: ahead.collect(), windows: counts.into_iter() }
