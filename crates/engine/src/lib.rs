@@ -19,6 +19,7 @@
 //!                               └── the next window, while this one is decoded
 //! ```
 
+mod background;
 mod chain;
 pub mod dataset;
 mod doctor;

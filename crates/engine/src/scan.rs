@@ -1,20 +1,18 @@
 //! Reading range by range, with the next range being read while one is worked on.
 
+use crate::background::Background;
 use crate::kept::Kept;
 use crate::plan::{check_range, plan, prepare};
 use crate::read::{Here, ReadOptions, read_here};
 use crate::request::{Request, Requests};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool, recorded};
-use sapwood_core::{Column, Deadline, Error, ErrorKind, Result};
-use sapwood_fetch::wait;
+use sapwood_core::{Column, Deadline, Result};
 use sapwood_source::record::Read;
+use std::mem;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use std::{mem, process};
-use tokio::task::JoinHandle;
 
 /// The columns of a tree, range by range.
 ///
@@ -28,7 +26,11 @@ enum State {
     /// The next range is read when it is asked for.
     Waiting(Box<Steps>),
     /// The next range is being read.
-    Begun(Begun),
+    Begun {
+        task: Background<Done>,
+        tree: Tree,
+        patience: Duration,
+    },
     Over,
 }
 
@@ -68,7 +70,9 @@ impl Scan {
                 let columns = steps.next(interrupt);
                 Ok((steps, columns))
             }
-            State::Begun(begun) => begun.finish(interrupt),
+            State::Begun { task, tree, patience } => task
+                .finish(Deadline::after(patience), interrupt)
+                .map_err(|error| error.url(tree.file().url())),
             State::Over => return None,
         };
         let columns = done.and_then(|(steps, columns)| {
@@ -130,14 +134,11 @@ impl Steps {
             return Ok(State::Waiting(self));
         }
         let (tree, patience) = (self.tree.clone(), self.patience);
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let interrupted = Arc::clone(&cancelled);
-        // Not on a computing thread: this one waits, for those and for bytes.
-        let task = pool::runtime()?.spawn_blocking(move || {
-            let columns = self.next(&mut || interrupted.load(Ordering::Relaxed));
+        let task = Background::begin(move |cancelled| {
+            let columns = self.next(&mut || cancelled.load(Ordering::Relaxed));
             (self, columns)
-        });
-        Ok(State::Begun(Begun { task, tree, patience, cancelled, owner: process::id() }))
+        })?;
+        Ok(State::Begun { task, tree, patience })
     }
 
     fn may_go_on(&self) -> Result<bool> {
@@ -154,40 +155,5 @@ impl Steps {
     }
 }
 
-/// The columns of a range, if there is one more, and what is to be read after it.
+/// What is to be read after a range, and its columns.
 type Done = (Box<Steps>, Option<Result<Vec<Column>>>);
-
-/// A range that is being read. If it is dropped, that ends soon.
-#[derive(Debug)]
-struct Begun {
-    task: JoinHandle<Done>,
-    tree: Tree,
-    patience: Duration,
-    cancelled: Arc<AtomicBool>,
-    /// The process whose threads read it.
-    owner: u32,
-}
-
-impl Begun {
-    fn finish(mut self, interrupt: Interrupt<'_>) -> Result<Done> {
-        if self.owner != process::id() {
-            return Err(Error::usage("the process that began to read these entry ranges was forked")
-                .hint("begin to read them in the process that wants them")
-                .url(self.tree.file().url()));
-        }
-        let task = &mut self.task;
-        let done = async {
-            task.await.map_err(|error| {
-                Error::new(ErrorKind::Io, "the thread that reads a range broke down").caused_by(error)
-            })
-        };
-        wait(&pool::runtime()?, done, Deadline::after(self.patience), interrupt)
-            .map_err(|error| error.url(self.tree.file().url()))
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -88,7 +89,7 @@ def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
             # What is at an address stays there as long as it is held.
             shared[key] = (offsets, offsets - start)
         offsets, values = shared[key][1], values[start:]
-    return BuiltColumn(("list", ("primitive", values.dtype.name)), len(layout), [offsets, values])
+    return BuiltColumn(("list", ("primitive", _name(values.dtype))), len(layout), [offsets, values])
 
 
 def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
@@ -118,7 +119,12 @@ def fit(name: str, column: BuiltColumn, wanted: Form) -> list[NDArray[Any]]:
         UsageError: if the data are of another type, or a number does not fit.
         UnsupportedTypeError: if some are missing.
     """
-    buffers = list(_Fitting(name, column.form, wanted).fit(column))
+    if column.form == wanted and is_plain(wanted) and column.buffers[-1].dtype.isnative:
+        *offsets, values = column.buffers
+        starts = [each[: column.length + 1] for each in offsets]
+        buffers = [*starts, values[: int(starts[0][-1]) if starts else column.length]]
+    else:
+        buffers = list(_Fitting(name, column.form, wanted).fit(column))
     return [np.ascontiguousarray(buffer) for buffer in buffers]
 
 
@@ -238,15 +244,28 @@ def number(name: str, dtype: np.dtype[Any]) -> str:
     Raises:
         UnsupportedTypeError: if branches cannot hold it.
     """
-    if dtype.name not in NUMBERS:
+    known = _name(dtype)
+    if known not in NUMBERS:
         hint = {
             "m": "write its numbers: .view('int64')",
             "M": "write its numbers: .view('int64')",
             "c": "write its parts, .real and .imag, as two branches",
             "f": "convert it: .astype('float32') or .astype('float64')",
         }.get(dtype.kind)
-        raise UnsupportedTypeError(f"{name!r}: no branch can hold {dtype.name}", branch=name, hint=hint)
+        raise UnsupportedTypeError(f"{name!r}: no branch can hold {known}", branch=name, hint=hint)
+    return known
+
+
+@cache
+def _name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy puts together each time."""
     return dtype.name
+
+
+def is_plain(form: Form) -> bool:
+    """Whether it is a number, or a list of numbers: most columns of wide trees are."""
+    item = form[1] if form[0] == "list" else form
+    return bool(item[0] == "primitive")
 
 
 def is_block(form: Form) -> bool:

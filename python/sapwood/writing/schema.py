@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
-from .columns import Offsets, Path, as_vector, column_of, fit, is_block, leaves, storable
+from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
 from .records import split_parts
 from .types import ColumnType
 
@@ -129,6 +129,8 @@ class Schema:
                 raise KeyInFileError.not_found("column", name, self.columns, "the tree")
 
     def _parts(self, name: str, column: BuiltColumn) -> dict[Path, BuiltColumn]:
+        if is_plain(column.form) and self._paths[name] == [()]:
+            return {(): column}
         parts = leaves(column)
         found = {path: _given(path, parts) for path in self._paths[name]}
         if None in found.values() or set(parts) != set(found.values()):
