@@ -278,7 +278,7 @@ class Tree:
         threads: int | None = None,
         deadline: float | None = None,
     ) -> Scan:
-        """An iterator over the ranges, in order; while one is handed out, the next is fetched."""
+        """An iterator over the ranges, in order; while one is worked on, the next is read."""
     def start_entries(
         self,
         requests: Sequence[int | tuple[int, str]],

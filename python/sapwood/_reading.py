@@ -58,7 +58,7 @@ def read_steps(
     deadline: float | None = None,
     index_offset: int = 0,
 ) -> Iterator[Any]:
-    """The results for ranges of entries, in order; while one is handed out, the next is fetched."""
+    """The results for ranges of entries, in order; while one is worked on, the next is read."""
     return Steps(wish, steps, threads, deadline).results(report, index_offset)
 
 
@@ -134,7 +134,7 @@ class Steps:
             ]
 
     def results(self, report: bool = False, index_offset: int = 0) -> Iterator[Any]:
-        """The results, in order, once; while one is handed out, the next is fetched."""
+        """The results, in order, once; while one is worked on, the next is read."""
         tree = self._wish.source.tree
         # Over distance, the second stage of a step is in flight while the first one of the next is worked on.
         ahead = 1 if self._stages is not None and tree.core.is_distant else 0

@@ -51,7 +51,7 @@ class Background:
         mode: ``"sequential"`` begins at a random entry of a random file and goes on from there through all
             files, again and again. ``"random-clusters"`` takes the files in random order, and the clusters of
             each in random order; when all were used, again in another order.
-        most_entries: longer clusters are read in pieces of this length. Three or so are in memory at a time.
+        most_entries: longer clusters are read in pieces of this length. Four or so are in memory at a time.
         filter_name, filter_typename, filter_branch: which branches make up an event, if there are no
             ``expressions``.
         library: ``"ak"``, ``"np"``, ``"pd"`` or ``"arrow"``.

@@ -324,7 +324,7 @@ class HasBranches(ABC):
         decompression_executor: Any = None,
         interpretation_executor: Any = None,
     ) -> Iterator[Any]:
-        """The same as :meth:`arrays`, in steps: while one is handed out, the next is fetched.
+        """The same as :meth:`arrays`, in steps: while one is worked on, the next is read.
 
         Args:
             step_size: entries per step, or memory, such as ``"100 MB"``, that the arrays of a step fill.

@@ -51,7 +51,7 @@ def iterate(
     threads: int | None = None,
     **options: Any,
 ) -> Iterator[Any]:
-    """Reads many files in steps: while one step is handed out, the next is fetched, and the next files begin.
+    """Reads many files in steps: while one step is worked on, the next is read, and the next files begin.
 
     Args:
         files: a path or URL with a tree, ``"dir/*.root:Events"`` (globs for local files, sorted), a dict

@@ -152,10 +152,14 @@ def test_the_next_clusters_are_read_before_they_are_asked_for(served: str) -> No
         file = report.tree.file
         (basket,) = {size for size, _ in report.tree["hits"].basket_sizes[:1]}
         until = time.monotonic() + 10
-        while file.report().wanted_bytes < 3 * basket and time.monotonic() < until:
+
+        def ready() -> bool:
+            return file.report().baskets >= 2 and file.report().wanted_bytes >= 3 * basket
+
+        while not ready() and time.monotonic() < until:
             time.sleep(0.01)
+        assert ready()
         assert file.report().baskets == 2
-        assert file.report().wanted_bytes >= 3 * basket
         assert file.report().unplanned_reads == 0
         events.take(3 * POOL)
 

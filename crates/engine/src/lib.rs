@@ -16,7 +16,7 @@
 //!
 //! ```text
 //! scan: windows of clusters ─▶ fetch ─▶ decompress and decode, on all threads ─▶ columns, in order
-//!                               └── the next window, while this one is decoded
+//!                               └── the next window, while this one is decoded; the next range, while one is worked on
 //! ```
 
 mod background;
