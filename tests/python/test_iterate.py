@@ -301,3 +301,27 @@ def test_a_fork_does_not_wait_for_the_threads_of_its_parent(events_file: Path) -
     call = [sys.executable, "-c", FORK, str(events_file)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+WAITS = """
+import sys, time, sapwood
+
+file = sapwood.open(sys.argv[1])
+steps = file["Events"].iterate("Muon_pt", step_size=250, threads=2)
+next(steps)
+time.sleep(0.3)
+of_one = file.report().baskets
+assert len(list(steps)) == 3
+assert 0 < 4 * of_one == file.report().baskets
+"""
+
+
+@pytest.mark.parametrize("variable", ["SAPWOOD_READ_AHEAD", "SAPWOOD_TRACE"])
+def test_a_step_is_read_when_it_is_asked_for_if_nothing_is_to_be_read_ahead_or_a_job_is_recorded(
+    events_file: Path, tmp_path: Path, variable: str
+) -> None:
+    value = "0" if variable == "SAPWOOD_READ_AHEAD" else str(tmp_path / "job.swt")
+    call = [sys.executable, "-c", WAITS, str(events_file)]
+    environment = {**os.environ, variable: value}
+    done = subprocess.run(call, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
