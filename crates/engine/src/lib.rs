@@ -19,7 +19,6 @@
 //!                               └── the next window, while this one is decoded; the next range, while one is worked on
 //! ```
 
-mod background;
 mod chain;
 pub mod dataset;
 mod doctor;
@@ -31,6 +30,7 @@ mod kept;
 mod keys;
 mod lazy;
 mod listing;
+mod meanwhile;
 mod member;
 mod object;
 mod opening;

@@ -1,7 +1,7 @@
 //! Reading range by range, with the next range being read while one is worked on.
 
-use crate::background::Background;
 use crate::kept::Kept;
+use crate::meanwhile::Meanwhile;
 use crate::plan::{check_range, plan, prepare};
 use crate::read::{Here, ReadOptions, read_here};
 use crate::request::{Request, Requests};
@@ -27,7 +27,7 @@ enum State {
     Waiting(Box<Steps>),
     /// The next range is being read.
     Begun {
-        task: Background<Done>,
+        task: Meanwhile<Done>,
         tree: Tree,
         patience: Duration,
     },
@@ -134,7 +134,7 @@ impl Steps {
             return Ok(State::Waiting(self));
         }
         let (tree, patience) = (self.tree.clone(), self.patience);
-        let task = Background::begin(move |cancelled| {
+        let task = Meanwhile::begin(move |cancelled| {
             let columns = self.next(&mut || cancelled.load(Ordering::Relaxed));
             (self, columns)
         })?;

@@ -11,14 +11,14 @@ use tokio::task::JoinHandle;
 
 /// Work that goes on, and in the end gives a `T`.
 #[derive(Debug)]
-pub(crate) struct Background<T> {
+pub(crate) struct Meanwhile<T> {
     task: JoinHandle<T>,
     cancelled: Arc<AtomicBool>,
     /// The process whose threads do it.
     owner: u32,
 }
 
-impl<T: Send + 'static> Background<T> {
+impl<T: Send + 'static> Meanwhile<T> {
     /// Begins it, on a thread that may wait for the computing ones. When this is dropped, the flag that `work` is given
     /// is set: it should then end early.
     ///
@@ -28,7 +28,7 @@ impl<T: Send + 'static> Background<T> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
         let task = runtime()?.spawn_blocking(move || work(&flag));
-        Ok(Background { task, cancelled, owner: process::id() })
+        Ok(Meanwhile { task, cancelled, owner: process::id() })
     }
 
     /// Waits for what it gives.
@@ -50,7 +50,7 @@ impl<T: Send + 'static> Background<T> {
     }
 }
 
-impl<T> Drop for Background<T> {
+impl<T> Drop for Meanwhile<T> {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_it_gives_is_there_when_it_is_asked_for() {
-        let work = Background::begin(|_| 7).unwrap();
+        let work = Meanwhile::begin(|_| 7).unwrap();
         assert_eq!(work.finish(Deadline::default(), &mut || false).unwrap(), 7);
     }
 
@@ -75,7 +75,7 @@ mod tests {
             (Duration::from_secs(600), true, ErrorKind::Cancelled),
         ] {
             let (ended, end) = channel();
-            let work = Background::begin(move |cancelled| {
+            let work = Meanwhile::begin(move |cancelled| {
                 while !cancelled.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_breaks_down_is_an_error() {
-        let work = Background::begin(|_| -> u8 { panic!("on purpose") }).unwrap();
+        let work = Meanwhile::begin(|_| -> u8 { panic!("on purpose") }).unwrap();
         assert_eq!(work.finish(Deadline::default(), &mut || false).unwrap_err().kind(), ErrorKind::Io);
     }
 }
