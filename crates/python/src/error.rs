@@ -51,21 +51,19 @@ pub(crate) fn detached<T: Send>(
     let is_main = is_main_thread(py)?;
     let result = py.detach(|| {
         let mut interrupt = || {
-            is_main
-                && match Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())) {
-                    Ok(()) => false,
-                    Err(raised) => {
-                        signal = Some(raised);
-                        true
-                    }
-                }
+            // Python tells of a signal once; whoever asks again, in the same work, is to give up, too.
+            if is_main && signal.is_none() {
+                signal = Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())).err();
+            }
+            signal.is_some()
         };
         work(&mut interrupt)
     });
     let handed_on = logging::hand_on(py);
-    match result {
-        Ok(value) => handed_on.map(|()| value),
-        Err(error) => Err(signal.unwrap_or_else(|| exception(&error))),
+    match (signal, result) {
+        (Some(raised), _) => Err(raised),
+        (None, Ok(value)) => handed_on.map(|()| value),
+        (None, Err(error)) => Err(exception(&error)),
     }
 }
 
