@@ -216,6 +216,15 @@ impl<'a> Iterator for Blocks<'a> {
     }
 }
 
+/// True if a block of a payload that holds `object_len` bytes begins with the byte `at` of them.
+pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
+    let mut ends = blocks(payload, object_len).scan(0, |end, block| {
+        *end += block.ok()?.header.uncompressed;
+        Some(*end)
+    });
+    at == 0 || ends.any(|end| end == at)
+}
+
 /// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.
 ///
 /// For callers that take memory of a length that a file states: after this, a payload cannot claim more than

@@ -1,7 +1,7 @@
 //! From a compressed payload to the bytes of the object.
 
 use crate::block::{Algorithm, Block, blocks, uncompressed_len};
-use crate::{lz4, lzma};
+use crate::{lz4, lzma, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -51,6 +51,33 @@ impl Decoder {
             rest = after;
         }
         Ok(())
+    }
+
+    /// As [`decode`](Decoder::decode), of the beginning of an object, if the blocks behind it hold what the caller knows:
+    /// `rest`. Answers whether their checksums say so; if not, nothing is decompressed.
+    ///
+    /// That is so of the baskets of [`Encoder::compress_basket`](crate::Encoder::compress_basket) by Zstandard: branches
+    /// with the same counter have tables of offsets that follow from each other.
+    ///
+    /// # Errors
+    /// As [`Decoder::decode`].
+    pub fn decode_before(&mut self, rest: &[u8], payload: &[u8], out: &mut [u8]) -> Result<bool> {
+        let (mut entries, mut rest) = (out.len(), rest);
+        for block in blocks(payload, out.len() + rest.len()) {
+            let block = block?;
+            let len = block.header.uncompressed;
+            if let Some(left) = entries.checked_sub(len) {
+                entries = left;
+                continue;
+            }
+            let known = if entries == 0 { rest.split_at_checked(len) } else { None };
+            match known {
+                Some((known, after)) if is_known(&block, known) => rest = after,
+                _ => return Ok(false),
+            }
+        }
+        self.decode(payload, out)?;
+        Ok(true)
     }
 
     /// Decompresses `payload` into new memory of `object_len` bytes.
@@ -119,6 +146,11 @@ impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder").finish_non_exhaustive()
     }
+}
+
+/// True if a block is known to hold these bytes.
+fn is_known(block: &Block<'_>, bytes: &[u8]) -> bool {
+    block.header.algorithm == Algorithm::Zstd && table::holds(block.data, bytes)
 }
 
 fn deflate_error(error: libdeflater::DecompressionError) -> Error {

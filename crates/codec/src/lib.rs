@@ -16,9 +16,12 @@ mod decoder;
 mod encoder;
 mod lz4;
 mod lzma;
+mod table;
 mod zstd;
 
-pub use block::{Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, blocks, is_compressed, uncompressed_len};
+pub use block::{
+    Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, is_compressed, uncompressed_len,
+};
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};
 pub use encoder::{BLOCK_MAX, Encoder, with_encoder};

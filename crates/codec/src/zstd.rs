@@ -12,7 +12,7 @@ use zstd_safe::{CCtx, CParameter, ResetDirective, Strategy};
 pub enum Search {
     /// The last place where the same bytes may be, for repetitions of at least 5 bytes.
     First,
-    /// Two such places, one for long repetitions: the library's level 4.
+    /// Two such places, one for long repetitions: the library's level 3.
     Double,
     /// A few places, the longest repetition is taken: its level 5.
     Few,
@@ -49,7 +49,7 @@ pub(crate) fn compress(
             context.set_parameter(CParameter::MinMatch(5)).ok()?;
             1
         }
-        (4 | 5, Search::Double) => 4,
+        (4 | 5, Search::Double) => 3,
         (4 | 5, Search::Few) => 5,
         (4 | 5, Search::Far) if block.len() <= SHORT_BLOCK => 7,
         (4 | 5, Search::Far) => {

@@ -1,7 +1,7 @@
 //! One basket: its header, which is never compressed, and its content.
 
 use bytes::Bytes;
-use sapwood_codec::{is_compressed, uncompressed_len, with_decoder};
+use sapwood_codec::{begins_block, is_compressed, uncompressed_len, with_decoder};
 use sapwood_core::{Error, ErrorKind, Result};
 
 /// What a basket's key and header say, readable without decompressing anything (root-io-spec TBasket §1-4).
@@ -116,6 +116,28 @@ impl BasketHeader {
             )));
         }
         Ok(())
+    }
+
+    /// True if the table of offsets of a basket that is a record of its own is compressed apart from its entries.
+    pub(crate) fn has_table_apart(&self, record: &[u8]) -> bool {
+        let payload = record.get(self.key_len..self.record_len).unwrap_or_default();
+        self.has_table()
+            && !self.holds_sizes
+            && is_compressed(self.object_len, payload.len())
+            && begins_block(payload, self.object_len, self.data_len)
+    }
+
+    /// The entries of a basket whose table is compressed apart, into `place`, which has `data_len` bytes, if it is certain
+    /// that the table is this one. Answers whether it is.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Checksum` if it is damaged.
+    pub(crate) fn decompress_before(&self, table: &[u8], record: &[u8], place: &mut [u8]) -> Result<bool> {
+        let payload = record.get(self.key_len..self.record_len).unwrap_or_default();
+        if self.object_len != place.len() + table.len() {
+            return Ok(false);
+        }
+        with_decoder(|decoder| decoder.decode_before(table, payload, place))
     }
 
     /// The content of a basket that is a record of its own, into `place`, which has `object_len` bytes.

@@ -53,7 +53,8 @@ fn the_quickest_search_that_is_enough_is_found() {
     for object in [noise(20_000), numbers(30_000), sentences(30_000), vec![0; 30_000], vec![1], Vec::new()] {
         let mut size = |search| {
             let mut payload = Vec::new();
-            let smaller = encoder.compress_by(search, &object, compression, &mut payload).unwrap();
+            let smaller =
+                encoder.compress_basket(search, &object, object.len(), compression, &mut payload).unwrap();
             if !smaller {
                 return object.len();
             }
@@ -62,19 +63,117 @@ fn the_quickest_search_that_is_enough_is_found() {
         };
         let far = size(Search::Far);
         let mut payload = b"before".to_vec();
-        let (smaller, search) = Encoder::default().learn(&object, compression, &mut payload).unwrap();
+        let (smaller, search) =
+            Encoder::default().learn(&object, object.len(), compression, &mut payload).unwrap();
         let payload = payload.strip_prefix(b"before").unwrap();
         let learned = if smaller { payload.len() } else { object.len() };
         assert_eq!((learned, payload.is_empty()), (size(search), !smaller));
         assert!(learned <= far + far * 14 / 1000 + 8, "{search:?}: {learned} of {far}");
     }
-    let mut found = |object: &[u8], compression| encoder.learn(object, compression, &mut vec![]).unwrap().1;
+    let mut found =
+        |object: &[u8], compression| encoder.learn(object, object.len(), compression, &mut vec![]).unwrap().1;
     // Nothing is found in noise, however far one searches; in sentences there is.
     assert_eq!(found(&noise(20_000), compression), Search::First);
     assert_eq!(found(&sentences(30_000), compression), Search::Far);
     // The beginning tells for all of a long object.
     assert_eq!(found(&noise(200_000), compression), Search::First);
     assert_eq!(found(&noise(20_000), Compression::new(Algorithm::Zlib, 5).unwrap()), Search::default());
+}
+
+/// A basket: entries, and the table of their offsets.
+fn basket(entries: &[u8], count: u32) -> Vec<u8> {
+    let offset =
+        |entry: u32| 90 + (u64::from(entry) * entries.len() as u64 / u64::from(count)) as u32 / 4 * 4;
+    let table = [vec![count + 1], (0..count).map(offset).collect(), vec![0]].concat();
+    entries.iter().copied().chain(table.into_iter().flat_map(u32::to_be_bytes)).collect()
+}
+
+#[test]
+fn tables_of_offsets_become_blocks_of_their_own() {
+    let entries = numbers(60_000);
+    let content = basket(&entries, 5000);
+    for algorithm in WRITTEN {
+        for level in 1..=9 {
+            let compression = Compression::new(algorithm, level).unwrap();
+            let len = |data_len: usize, expected: usize| {
+                let mut payload = Vec::new();
+                let mut encoder = Encoder::default();
+                let search = Search::Few;
+                assert!(
+                    encoder.compress_basket(search, &content, data_len, compression, &mut payload).unwrap()
+                );
+                assert_eq!(blocks(&payload, content.len()).count(), expected, "{compression}");
+                let back = Decoder::default().decode_to_vec(&payload, content.len()).unwrap();
+                assert!(back == content, "{compression}");
+                payload.len()
+            };
+            let apart = if matches!(algorithm, Algorithm::Lz4 | Algorithm::Lzma) { 1 } else { 2 };
+            let (whole, parted) = (len(content.len(), 1), len(entries.len(), apart));
+            assert!(parted <= whole, "{compression}: {parted} of {whole}");
+            if algorithm == Algorithm::Zstd {
+                // A table of 20 kB takes at most 6 bits for each of its 5,000 offsets.
+                assert!(parted < whole - 3000 || level > 6, "{compression}: {parted} of {whole}");
+            }
+        }
+    }
+}
+
+#[test]
+fn entries_come_without_a_table_that_is_known() {
+    let entries = numbers(60_000);
+    // The second table is several blocks.
+    for (count, compression) in [(5000, "zstd:5"), (200_000, "zstd:5"), (5000, "zstd:1"), (5000, "zlib:1")] {
+        let content = basket(&entries, count);
+        let compression: Compression = compression.parse().unwrap();
+        let (mut payload, mut out) = (Vec::new(), vec![0; entries.len()]);
+        Encoder::default()
+            .compress_basket(Search::Far, &content, entries.len(), compression, &mut payload)
+            .unwrap();
+        let table = &content[entries.len()..];
+        let is_zstd = compression.algorithm() == Algorithm::Zstd;
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.decode_before(table, &payload, &mut out).unwrap(), is_zstd);
+        assert!(!is_zstd || out == entries);
+        // Another table, and entries that end elsewhere.
+        let mut other = table.to_vec();
+        other[table.len() / 2] ^= 1;
+        assert!(!decoder.decode_before(&other, &payload, &mut out).unwrap());
+        let (less, more) = (&mut out[..59_996], &content[59_996..]);
+        assert!(!decoder.decode_before(more, &payload, less).unwrap());
+        decoder.decode_before(&[], &payload[..100], &mut out).unwrap_err();
+    }
+    // One block for both tells nothing of the table.
+    let content = basket(&entries, 5000);
+    let (mut payload, mut out) = (Vec::new(), vec![0; entries.len()]);
+    Encoder::default().compress(&content, Compression::default(), &mut payload).unwrap();
+    assert!(!Decoder::default().decode_before(&content[60_000..], &payload, &mut out).unwrap());
+}
+
+#[test]
+fn baskets_of_all_shapes_come_back() {
+    let compression = Compression::default();
+    // No bytes of entries, no table, a short table, one that is several blocks, and a length beyond the end.
+    for (entries, count, data_len) in
+        [(0, 3000, 0), (5000, 0, 5012), (5000, 20, 5000), (9000, 200_000, 9000), (900, 9, 99_999)]
+    {
+        let content = if count == 0 { numbers(entries) } else { basket(&numbers(entries), count) };
+        for learn in [false, true] {
+            let (mut encoder, mut payload) = (Encoder::default(), Vec::new());
+            let smaller = if learn {
+                encoder.learn(&content, data_len, compression, &mut payload).unwrap().0
+            } else {
+                encoder.compress_basket(Search::Far, &content, data_len, compression, &mut payload).unwrap()
+            };
+            assert!(smaller);
+            assert!(Decoder::default().decode_to_vec(&payload, content.len()).unwrap() == content);
+        }
+    }
+    // Entries that do not get smaller, beside a table that does.
+    let content = basket(&noise(30_000), 5000);
+    let mut payload = Vec::new();
+    assert!(Encoder::default().learn(&content, 30_000, compression, &mut payload).unwrap().0);
+    assert!(payload.len() < 35_000);
+    assert!(Decoder::default().decode_to_vec(&payload, content.len()).unwrap() == content);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use bytes::Bytes;
-use sapwood_codec::{Compression, with_encoder};
+use sapwood_codec::{Compression, Search, with_encoder};
 use sapwood_core::{Error, Result};
 use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
 use std::cell::Cell;
@@ -87,16 +87,18 @@ pub(crate) fn whole(
     let Some(compression) = compression else { return Ok(ready(stored, Body::Copied(key, true))) };
     let payload = with_room(object_len, |content| {
         timed(&times.decompress, || header.decompress_into(record, content))?;
-        compressed(content, compression, times)
+        compressed(content, header.data_len, compression, times)
     })?;
     Ok(ready(payload, Body::Copied(key, false)))
 }
 
-/// What is stored of some content.
-fn compressed(content: &[u8], compression: Compression, times: &Times) -> Result<Bytes> {
+/// What is stored of a basket: of entries, and the tables behind these.
+fn compressed(content: &[u8], data_len: usize, compression: Compression, times: &Times) -> Result<Bytes> {
     let mut payload = Vec::new();
     let smaller = timed(&times.compress, || {
-        with_encoder(|encoder| encoder.compress(content, compression, &mut payload))
+        with_encoder(|encoder| {
+            encoder.compress_basket(Search::default(), content, data_len, compression, &mut payload)
+        })
     })?;
     Ok(Bytes::copy_from_slice(if smaller { &payload } else { content }))
 }
@@ -124,7 +126,7 @@ pub(crate) fn made(cut: Cut, base: u64, compression: Compression, times: &Times)
         first_entry: base + cut.first_entry,
         entries: cut.entries,
         body: Body::Made(cut.fields),
-        payload: compressed(&cut.content, compression, times)?,
+        payload: compressed(&cut.content, cut.data_len, compression, times)?,
         object_len,
     })
 }

@@ -76,7 +76,7 @@ pub(super) fn decode(
 }
 
 /// Decodes only the values, and answers whether `offsets` are those of the pieces: each table of offsets is
-/// compared with them. Writing, and keeping, the same offsets for each of many columns costs more.
+/// compared with them, or its checksum with that of the table that they would have. Writing, and keeping, the same offsets for each of many columns costs more.
 fn decode_values(
     item: Item,
     pieces: &[Piece<'_>],
@@ -103,6 +103,12 @@ fn decode_values(
         (entry, base) = (entry + piece.len(), end);
     }
     let results = work.into_par_iter().map(|(piece, expected, values)| {
+        if item.number.keeps_size() && piece.has_table_apart() {
+            let table = table_of(item, piece.header.key_len, expected);
+            if piece.decompress_before(&table, values, |values| item.number.decode_in_place(values))? {
+                return Ok(true);
+            }
+        }
         piece.with_content(|content| {
             let Bounds::Table { words, key_len, mask: u32::MAX } = content.bounds else { return Ok(false) };
             item.number.decode(content.data, values);
@@ -110,6 +116,23 @@ fn decode_values(
         })
     });
     results.try_reduce(|| true, |first, second| Ok(first && second))
+}
+
+/// The table, with its length and the word behind it, as a basket has it whose entries have these offsets in items.
+// Words have 32 bits: a basket whose offsets have more has no such table, and another checksum.
+#[multiversion(targets("x86_64+avx2"))]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low halves are meant")]
+fn table_of(item: Item, key_len: usize, offsets: &[i64]) -> Vec<u8> {
+    let base = offsets.first().map_or(0, |first| *first as u32);
+    let mut table = vec![0; (offsets.len() + 1) * 4];
+    if let [count, words @ .., _] = table.as_chunks_mut::<4>().0 {
+        *count = (offsets.len() as u32).to_be_bytes();
+        for (word, offset) in words.iter_mut().zip(offsets) {
+            let items = (*offset as u32).wrapping_sub(base);
+            *word = items.wrapping_mul(item.size as u32).wrapping_add(key_len as u32).to_be_bytes();
+        }
+    }
+    table
 }
 
 /// True if a table of byte offsets says the same as `expected`, which are offsets in items.

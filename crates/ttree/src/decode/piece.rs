@@ -98,6 +98,28 @@ impl<'a> Piece<'a> {
         Ok(true)
     }
 
+    /// True if the table of offsets is compressed apart from the entries.
+    pub(super) fn has_table_apart(&self) -> bool {
+        !self.embedded && self.header.has_table_apart(self.bytes)
+    }
+
+    /// Decompresses all entries, without their table, which is [apart](Self::has_table_apart), into `place`, and lets
+    /// `decode` finish them there, if it is certain that the table is this one; answers whether it is.
+    pub(super) fn decompress_before(
+        &self,
+        table: &[u8],
+        place: &mut [u8],
+        decode: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        let start = Instant::now();
+        let known = self.header.decompress_before(table, self.bytes, place);
+        let known = known.map_err(|error| self.placed(error))?;
+        if known {
+            self.timed(start, || decode(place));
+        }
+        Ok(known)
+    }
+
     /// Decompresses the basket and hands its content to `work`.
     pub(super) fn with_content<R>(&self, work: impl FnOnce(Content<'_>) -> Result<R>) -> Result<R> {
         let start = Instant::now();

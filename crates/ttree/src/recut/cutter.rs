@@ -22,6 +22,8 @@ pub struct Cut {
     pub fields: Vec<u8>,
     /// Entries and tables.
     pub content: Vec<u8>,
+    /// Bytes of the entries.
+    pub data_len: usize,
 }
 
 /// Makes baskets of one branch, entry by entry.
@@ -126,6 +128,7 @@ impl Cutter {
         let count = i32::try_from(entries).map_err(|_| too_long())?;
         let entry_size = self.entry_size()?;
         let mut content = std::mem::take(&mut self.data);
+        let data_len = content.len();
         if self.offset_len != 0 {
             let starts = self.starts.iter().map(|start| start + self.key_len);
             let moved = self.has_references
@@ -147,7 +150,7 @@ impl Cutter {
         self.starts.clear();
         self.origins.clear();
         self.displaced = false;
-        Ok(Some(Cut { first_entry, entries: entries as u64, fields, content }))
+        Ok(Some(Cut { first_entry, entries: entries as u64, fields, content, data_len }))
     }
 
     /// `fNevBufSize`: the size of each entry or, with a table, the room that its writer had for it (TBasket §2.1).

@@ -103,15 +103,17 @@ pub(super) struct Packed {
 impl Full {
     /// Compresses it.
     pub(super) fn pack(self, compression: Compression, search: Search) -> Result<Packed> {
+        let data_len = self.data_len;
         let (packed, _) = self.packed(|encoder, content, room| {
-            Ok((encoder.compress_by(search, content, compression, room)?, search))
+            Ok((encoder.compress_basket(search, content, data_len, compression, room)?, search))
         })?;
         Ok(packed)
     }
 
     /// Compresses it, and learns how those that follow are to be compressed.
     pub(super) fn pack_and_learn(self, compression: Compression) -> Result<(Packed, Search)> {
-        self.packed(|encoder, content, room| encoder.learn(content, compression, room))
+        let data_len = self.data_len;
+        self.packed(|encoder, content, room| encoder.learn(content, data_len, compression, room))
     }
 
     fn packed(
