@@ -13,12 +13,15 @@ use zstd_safe::CCtx;
 pub const BLOCK_MAX: usize = 0xFF_FFFF;
 
 /// Bytes of an object that [`Encoder::learn`] looks at.
-const SAMPLE: usize = 40_000;
-/// The searches that are quicker than the farthest one, and by how much an object may be larger for each, in 1/1000.
-const QUICKER: [(Search, usize); 3] = [(Search::First, 14), (Search::Double, 14), (Search::Few, 14)];
-/// The same of entries whose table of offsets is compressed apart, which makes the basket smaller by more than that.
-const QUICKER_BESIDE_TABLE: [(Search, usize); 2] = [(Search::First, 50), (Search::Double, 200)];
+const SAMPLE: usize = 24_000;
+/// By how much an object may be larger that was compressed by a quicker search than the farthest one.
+const MORE_PER_MILLE: usize = 14;
 const MORE_BYTES: usize = 8;
+/// The searches that are quicker; and by how much, in 1/1000, the entries of a basket may be larger for each as long as
+/// that is less than what their table of offsets saves, being compressed apart.
+const QUICKER: [(Search, usize); 3] = [(Search::First, 50), (Search::Double, 200), (Search::Few, 200)];
+/// What part of its bytes a table saves that is compressed apart.
+const PART_SAVED: usize = 5;
 
 /// Compresses payloads; reuses the libraries' contexts from one to the next.
 ///
@@ -105,8 +108,8 @@ impl Encoder {
     }
 
     /// As [`compress_basket`](Encoder::compress_basket); and the quickest search that is enough for entries like these, by
-    /// which they were compressed. That is the quickest one by which they become at most 1.4 % larger than by any other; if
-    /// their table is compressed apart, 5 % by the quickest search, and 20 % by the one after it.
+    /// which they were compressed. That is the quickest one by which they become at most 1.4 % larger than by any other; up to 5 %
+    /// by the quickest search, and 20 % by the next, as far as a table that is compressed apart saves that many bytes.
     ///
     /// What is found depends on the bytes of the basket alone, so it is the same wherever that is done.
     ///
@@ -122,19 +125,15 @@ impl Encoder {
         let mut found = Search::default();
         if Search::has_choice(compression) {
             let (entries, table) = apart(content, data_len, compression);
-            let quicker = if table.is_empty() { &QUICKER[..] } else { &QUICKER_BESIDE_TABLE[..] };
-            found = self.enough(entries.get(..SAMPLE).unwrap_or(entries), compression, quicker)?;
+            let sample = entries.get(..SAMPLE).unwrap_or(entries);
+            let saved = table.len() / PART_SAVED * sample.len() / entries.len().max(1);
+            found = self.enough(sample, compression, saved)?;
         }
         Ok((self.compress_basket(found, content, data_len, compression, payload)?, found))
     }
 
-    /// The first of the `quicker` searches, or else the farthest one, that is enough for a sample of entries.
-    fn enough(
-        &mut self,
-        sample: &[u8],
-        compression: Compression,
-        quicker: &[(Search, usize)],
-    ) -> Result<Search> {
+    /// The quickest search that is enough for a sample of entries, beside which `saved` bytes are saved.
+    fn enough(&mut self, sample: &[u8], compression: Compression, saved: usize) -> Result<Search> {
         let mut tried = Vec::new();
         let mut size = |search| {
             tried.clear();
@@ -142,10 +141,11 @@ impl Encoder {
             Ok(if smaller { tried.len() } else { sample.len() })
         };
         let mut least = size(Search::Far)?;
-        for &(search, more) in quicker {
+        for (search, most) in QUICKER {
             let size = size(search)?;
             least = least.min(size);
-            if size <= least + least * more / 1000 + MORE_BYTES {
+            let more = saved.min(least * most / 1000).max(least * MORE_PER_MILLE / 1000);
+            if size <= least + more + MORE_BYTES {
                 return Ok(search);
             }
         }

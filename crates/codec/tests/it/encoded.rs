@@ -150,6 +150,36 @@ fn entries_come_without_a_table_that_is_known() {
 }
 
 #[test]
+fn a_table_pays_for_a_quicker_search_as_far_as_it_saves() {
+    let compression = Compression::default();
+    let mut encoder = Encoder::default();
+    for entries in [sentences(20_000), numbers(20_000), noise(20_000)] {
+        let mut size = |search| {
+            let mut payload = Vec::new();
+            let smaller =
+                encoder.compress_basket(search, &entries, entries.len(), compression, &mut payload).unwrap();
+            if smaller { payload.len() } else { entries.len() }
+        };
+        let far = size(Search::Far);
+        for count in [10, 200, 1000, 20_000] {
+            let content = basket(&entries, count);
+            let (_, found) =
+                Encoder::default().learn(&content, entries.len(), compression, &mut vec![]).unwrap();
+            let table = content.len() - entries.len();
+            let saved = if table < 512 { 0 } else { table / 5 };
+            let most = saved.min(far / 5).max(far * 14 / 1000) + 8;
+            assert!(size(found) <= far + most, "{found:?} beside {table} bytes: {} of {far}", size(found));
+        }
+    }
+    let mut found = |count| {
+        let content = basket(&sentences(20_000), count);
+        encoder.learn(&content, 20_000, compression, &mut vec![]).unwrap().1
+    };
+    assert_eq!(found(10), Search::Far);
+    assert_ne!(found(20_000), Search::Far);
+}
+
+#[test]
 fn baskets_of_all_shapes_come_back() {
     let compression = Compression::default();
     // No bytes of entries, no table, a short table, one that is several blocks, and a length beyond the end.
