@@ -196,9 +196,7 @@ mod tests {
 
     #[test]
     fn any_bytes_come_back() {
-        let noise: Vec<u8> = (0..4096_u32)
-            .flat_map(|n| xxhash_rust::xxh64::xxh64(&n.to_le_bytes(), 0).to_le_bytes())
-            .collect();
+        let noise: Vec<u8> = (0..4096_u32).flat_map(|n| xxh64(&n.to_le_bytes(), 0).to_le_bytes()).collect();
         for len in [0, 1, 3, 4, 5, 7, 8, 9, 100, 101, 102, 103] {
             for start in 0..40 {
                 frame_len(&noise[start..start + len]);

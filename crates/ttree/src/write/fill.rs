@@ -214,6 +214,7 @@ impl Filler {
     /// Ends the open basket, if it has entries, at the end of a cluster: it keeps no room for the next one.
     pub(super) fn end(&mut self, full: &mut Vec<Full>) {
         self.close(full, 0);
+        self.starts = Vec::new();
     }
 
     /// Ends the open basket, if it has entries, with room for as many bytes in the next one.
