@@ -172,7 +172,8 @@ impl Writer {
         self.usable()?;
         let tree = self.trees.get_mut(tree.0).ok_or_else(|| Error::usage("a tree of another file"))?;
         tree.builder.check(columns, entries)?;
-        let bytes: usize = columns.iter().map(ColumnView::byte_count).sum();
+        let bytes = || columns.iter().map(ColumnView::byte_count);
+        let (bytes, largest) = (bytes().sum::<usize>(), bytes().max().unwrap_or(0));
         let (file, sink) = (&mut self.file, &mut self.sink);
         let pool = computing(self.threads)?;
         let result = compute(&pool, interrupt, |cancelled| {
@@ -182,7 +183,7 @@ impl Writer {
                     return Err(interrupted());
                 }
                 let rest = entries - from;
-                let step = tree.builder.step(rest, bytes / entries * rest);
+                let step = tree.builder.step(rest, bytes / entries * rest, largest / entries * rest);
                 tree.builder.fill(columns, from..from + step)?;
                 from += step;
                 if tree.builder.cluster_is_full() {
@@ -278,7 +279,7 @@ fn end_cluster(tree: &mut Tree, file: &mut FileWriter, sink: &mut dyn Sink) -> R
     for mut basket in tree.builder.end_cluster()? {
         let payload = std::mem::take(&mut basket.payload);
         let placed =
-            file.unlisted(tree.directory, &basket.key, &basket.header, payload.into(), basket.object_len)?;
+            file.unlisted(tree.directory, &basket.key, &basket.header, payload, basket.object_len)?;
         tree.builder.placed(&basket, placed.offset, placed.bytes);
         hand_on(file, sink)?;
     }

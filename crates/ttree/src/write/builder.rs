@@ -7,6 +7,7 @@ use super::kept::Kept;
 use super::record::{self, BranchState, PlacedBasket, TreeState};
 use super::schema::{self, BranchSpec, Storage};
 use super::split::{Element, part};
+use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
 use sapwood_core::Result;
@@ -33,7 +34,7 @@ pub struct Basket {
     /// Bytes of the content before compression.
     pub object_len: usize,
     /// The content.
-    pub payload: Vec<u8>,
+    pub payload: Bytes,
     first_entry: u64,
 }
 
@@ -157,10 +158,11 @@ impl TreeBuilder {
         columns::check(&self.specs, columns, entries)
     }
 
-    /// How many of the next entries, which have about `bytes`, can be filled at once: not beyond the end of the
-    /// cluster, and not so many that memory is the worse for it.
-    pub fn step(&self, entries: usize, bytes: usize) -> usize {
-        self.clusters.step(entries as u64, bytes as u64) as usize
+    /// How many of the next entries can be filled at once, which have about `bytes`, and `largest` in one column: not
+    /// beyond the end of the cluster, and not so many that memory is the worse for it.
+    pub fn step(&self, entries: usize, bytes: usize, largest: usize) -> usize {
+        let at_once = largest.saturating_mul(rayon::current_num_threads());
+        self.clusters.step(entries as u64, bytes as u64, at_once as u64) as usize
     }
 
     /// Adds entries of columns that were [checked](TreeBuilder::check), and compresses the baskets that this
@@ -174,6 +176,9 @@ impl TreeBuilder {
         let ends = self.clusters.ends_with(entries.len() as u64);
         self.branches.par_iter_mut().zip(columns).zip(specs).try_for_each(|((branch, column), spec)| {
             let mut full = Vec::new();
+            if ends {
+                branch.filler.borrow_room();
+            }
             branch
                 .filler
                 .fill(column, entries.clone(), &mut full)

@@ -43,15 +43,20 @@ impl Clusters {
         self.entries
     }
 
-    /// How many of `entries`, which have `bytes`, can be filled next.
-    pub(super) fn step(&self, entries: u64, bytes: u64) -> u64 {
+    /// How many of `entries`, which have `bytes`, can be filled next. Where the cluster ends, its branches are filled and
+    /// compressed one after the other: then it is `at_once` bytes that are in memory.
+    pub(super) fn step(&self, entries: u64, bytes: u64, at_once: u64) -> u64 {
         let (room, limit) = match (self.entries, self.size) {
             (Some(cluster), _) => (cluster - self.open, STEP),
             (None, ClusterSize::Bytes(size)) => (entries, (size / LEARNING_STEPS).clamp(1, STEP)),
             (None, ClusterSize::Entries(_)) => (entries, STEP),
         };
-        let most = u128::from(entries) * u128::from(limit) / u128::from(bytes.max(1));
-        u64::try_from(most).unwrap_or(u64::MAX).max(1).min(room).min(entries)
+        let fitting = |bytes: u64| {
+            let most = u128::from(entries) * u128::from(limit) / u128::from(bytes.max(1));
+            u64::try_from(most).unwrap_or(u64::MAX).max(1).min(room).min(entries)
+        };
+        let ending = fitting(at_once);
+        if self.ends_with(ending) { ending } else { fitting(bytes) }
     }
 
     /// Counts entries that were filled; `bytes` is what the open cluster has after compression.
@@ -90,23 +95,33 @@ mod tests {
     #[test]
     fn the_first_cluster_teaches_the_others() {
         let mut clusters = Clusters::new(ClusterSize::Bytes(1000));
-        assert_eq!(clusters.step(100, 1250), 10); // 125 bytes at once
+        assert_eq!(clusters.step(100, 1250, 0), 10); // 125 bytes at once
         clusters.filled(40, 600);
         assert!(!clusters.is_full());
         clusters.filled(20, 1100);
         assert!(clusters.is_full());
         clusters.end();
-        assert_eq!((clusters.entries(), clusters.step(1000, 1000)), (Some(60), 60));
+        assert_eq!((clusters.entries(), clusters.step(1000, 1000, 1000)), (Some(60), 60));
         clusters.filled(50, 100_000);
         assert!(!clusters.is_full());
-        assert_eq!(clusters.step(1000, 1000), 10);
+        assert_eq!(clusters.step(1000, 1000, 1000), 10);
     }
 
     #[test]
     fn large_entries_are_filled_one_by_one() {
         let clusters = Clusters::new(ClusterSize::Entries(10));
-        assert_eq!(clusters.step(5, 1 << 40), 1);
-        assert_eq!(clusters.step(5, 0), 5);
-        assert_eq!(clusters.step(20, 20), 10);
+        assert_eq!(clusters.step(5, 1 << 40, 1 << 40), 1);
+        assert_eq!(clusters.step(5, 0, 0), 5);
+        assert_eq!(clusters.step(20, 20, 20), 10);
+    }
+
+    #[test]
+    fn where_a_cluster_ends_branches_go_one_after_the_other() {
+        let clusters = Clusters::new(ClusterSize::Entries(10));
+        assert_eq!(clusters.step(20, 8 * STEP, STEP), 10);
+        // Ten do not fit even so: as many as do, of all branches.
+        assert_eq!(clusters.step(20, 8 * STEP, 4 * STEP), 2);
+        // It does not end with these entries.
+        assert_eq!(clusters.step(9, 3 * STEP, 0), 3);
     }
 }

@@ -1,18 +1,17 @@
 //! Entries of a column to the baskets of a branch.
 
 use super::columns::{ColumnView, counts};
+use super::room;
 use super::schema::{BranchSpec, Item, MAX_ENTRY, Storage, item_size};
 use super::split::Part;
+use bytes::Bytes;
 use multiversion::multiversion;
 use sapwood_codec::{Compression, Encoder, Search, with_encoder};
 use sapwood_core::{Error, Primitive, Result};
-use std::cell::RefCell;
 use std::ops::Range;
 
 /// Set in a word that counts the bytes behind it (root-io-spec Buffer §2).
 const BYTE_COUNT: u32 = 0x4000_0000;
-/// Memory that each thread keeps for the next basket.
-const LARGEST_ROOM: usize = 1 << 24;
 /// The version that ROOT writes before collections, and before texts that are members.
 const COLLECTION_VERSION: u16 = 10;
 
@@ -97,7 +96,7 @@ pub(super) struct Packed {
     pub(super) per_entry: u32,
     pub(super) data_len: usize,
     pub(super) object_len: usize,
-    pub(super) payload: Vec<u8>,
+    pub(super) payload: Bytes,
 }
 
 impl Full {
@@ -120,19 +119,13 @@ impl Full {
         self,
         compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
     ) -> Result<(Packed, Search)> {
-        // Payloads wait for the end of their cluster: they take the room that they need, not what the encoder asks for.
-        thread_local! {
-            static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-        }
-        let object_len = self.content.len();
-        let mut room = ROOM.take();
-        room.clear();
-        let (smaller, search) = with_encoder(|encoder| compress(encoder, &self.content, &mut room))?;
-        let payload = if smaller { room.to_vec() } else { self.content };
-        if room.capacity() <= LARGEST_ROOM {
-            ROOM.set(room);
-        }
-        let Full { first_entry, entries, per_entry, data_len, .. } = self;
+        let Full { first_entry, entries, per_entry, data_len, content } = self;
+        let object_len = content.len();
+        let mut room = room::after();
+        let (smaller, search) = with_encoder(|encoder| compress(encoder, &content, &mut room))?;
+        let payload = room::hold(if smaller { &room } else { &content });
+        room::give_after(room);
+        room::give_before(content);
         Ok((Packed { first_entry, entries, per_entry, data_len, object_len, payload }, search))
     }
 }
@@ -168,6 +161,13 @@ impl Filler {
     /// Bytes of the entries in the open basket.
     pub(super) fn open_bytes(&self) -> usize {
         self.data.len()
+    }
+
+    /// Fills the next basket where another of this thread was: to be called before a fill that the [end](Self::end) follows.
+    pub(super) fn borrow_room(&mut self) {
+        if self.data.capacity() == 0 {
+            self.data = room::before();
+        }
     }
 
     /// Adds entries of a column that was checked; baskets that became full are appended to `full`.

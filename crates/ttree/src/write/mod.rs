@@ -12,6 +12,7 @@ mod fill;
 mod kept;
 mod record;
 mod resume;
+mod room;
 mod schema;
 mod split;
 

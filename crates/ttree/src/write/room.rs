@@ -1,0 +1,83 @@
+//! Memory that each thread fills baskets in and compresses them to, used again from one basket to the next.
+
+use bytes::{Bytes, BytesMut};
+use std::cell::RefCell;
+
+/// The largest memory that is kept for the next basket.
+const LARGEST: usize = 1 << 24;
+/// Compressed baskets that are not large lie side by side in memory of this size: those of a cluster are written, and free
+/// again, one after the other. Each in its own memory, they would leave gaps of all sizes.
+const SHARED: usize = 1 << 20;
+/// What is large.
+const LARGE: usize = SHARED / 8;
+
+thread_local! {
+    static BEFORE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static AFTER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<BytesMut> = RefCell::default();
+}
+
+/// Memory for the content of a basket. It may be more than it needs: a basket that is packed soon is to have it.
+pub(super) fn before() -> Vec<u8> {
+    BEFORE.take()
+}
+
+/// Takes the memory of a content that was packed.
+pub(super) fn give_before(content: Vec<u8>) {
+    BEFORE.with_borrow_mut(|kept| keep(kept, content));
+}
+
+/// Memory to compress a basket to, which [`hold`] copies what it needs from.
+pub(super) fn after() -> Vec<u8> {
+    AFTER.take()
+}
+
+/// Takes that memory.
+pub(super) fn give_after(room: Vec<u8>) {
+    AFTER.with_borrow_mut(|kept| keep(kept, room));
+}
+
+fn keep(kept: &mut Vec<u8>, mut room: Vec<u8>) {
+    if kept.capacity() < room.capacity() && room.capacity() <= LARGEST {
+        room.clear();
+        *kept = room;
+    }
+}
+
+/// A copy of a payload, which waits for the end of its cluster in no more memory than it needs.
+pub(super) fn hold(payload: &[u8]) -> Bytes {
+    if payload.len() > LARGE {
+        return Bytes::copy_from_slice(payload);
+    }
+    HELD.with_borrow_mut(|held| {
+        if held.capacity() < payload.len() {
+            *held = BytesMut::with_capacity(SHARED);
+        }
+        held.extend_from_slice(payload);
+        held.split().freeze()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_are_what_was_given_and_those_that_are_not_large_lie_side_by_side() {
+        let payloads: Vec<Vec<u8>> = (0..50).map(|n| vec![n; usize::from(n) * LARGE / 40]).collect();
+        let held: Vec<Bytes> = payloads.iter().map(|payload| hold(payload)).collect();
+        assert!(held.iter().zip(&payloads).all(|(held, payload)| held == payload));
+        assert_eq!(held[1].as_ptr_range().end, held[2].as_ptr());
+    }
+
+    #[test]
+    fn the_largest_memory_is_kept_that_is_not_too_large() {
+        let mut kept = Vec::new();
+        for (capacity, expected) in [(10, 10), (30, 30), (20, 30), (LARGEST + 1, 30)] {
+            let mut room = Vec::with_capacity(capacity);
+            room.push(1);
+            keep(&mut kept, room);
+            assert!(kept.is_empty() && kept.capacity() == expected);
+        }
+    }
+}
