@@ -8,6 +8,9 @@ const OBJECT_LIMIT: f64 = 4_194_304.0;
 /// No basket has more entries.
 const BATCH_LIMIT: u64 = 1 << 31;
 
+/// A batch with fewer divisors cannot well be divided for large branches.
+const FEWEST_DIVISORS: usize = 12;
+
 /// What a layout should be like.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutOptions {
@@ -18,6 +21,10 @@ pub struct LayoutOptions {
     pub batch_bytes: u64,
     /// Entries of a batch, if that is not to be chosen.
     pub batch: Option<u64>,
+    /// Entries of the clusters of what is written, if all have as many. Batches of whole clusters are preferred, or clusters of
+    /// whole batches: nobody decompresses a basket twice to write them, and who reads by steps that suited the one finds that they
+    /// suit the other.
+    pub cluster: Option<u64>,
     /// Entries that a chosen batch may have.
     pub batch_bounds: RangeInclusive<u64>,
     /// Entries of the segment, if they are known: batches may never be full.
@@ -34,6 +41,7 @@ impl Default for LayoutOptions {
             target: 512 << 10,
             batch_bytes: 32 << 20,
             batch: None,
+            cluster: None,
             batch_bounds: 1..=1_000_000,
             entries: None,
             group: true,
@@ -145,6 +153,10 @@ fn choose_batch(bytes_per_entry: f64, options: &LayoutOptions) -> u64 {
     // Of an empty product, as many as may be.
     let wanted = (options.batch_bytes as f64 / bytes_per_entry.max(1e-9)) as u64;
     let wanted = wanted.clamp(least.max(1), most.max(least).max(1));
+    let of_clusters = options.cluster.and_then(|cluster| choose_clusters(cluster, wanted));
+    if let Some(batch) = of_clusters.filter(|batch| options.batch_bounds.contains(batch)) {
+        return batch;
+    }
     let range = (wanted - wanted / 4).max(least)..=wanted.saturating_add(wanted / 4).min(most);
     let mut best = (1, wanted);
     for (number, count) in smooth_numbers(*range.end()) {
@@ -154,6 +166,18 @@ fn choose_batch(bytes_per_entry: f64, options: &LayoutOptions) -> u64 {
         }
     }
     best.1
+}
+
+/// Whole clusters, or a whole part of one, that are about as many entries as wanted; those with the most divisors.
+fn choose_clusters(cluster: u64, wanted: u64) -> Option<u64> {
+    // From one over the root of two to the root: one of a cluster, two, four, … is always there.
+    let range = wanted.saturating_mul(7) / 10..=wanted.saturating_mul(10) / 7;
+    let multiples =
+        smooth_numbers(range.end().checked_div(cluster)?).into_iter().map(|(number, _)| number * cluster);
+    let parts = divisors(cluster.min(BATCH_LIMIT)).into_iter().filter(|part| cluster.is_multiple_of(*part));
+    let near = multiples.chain(parts).filter(|batch| range.contains(batch));
+    let counted = near.map(|batch| (divisors(batch).len(), std::cmp::Reverse(batch.abs_diff(wanted)), batch));
+    counted.max().filter(|(count, ..)| *count >= FEWEST_DIVISORS).map(|(.., batch)| batch)
 }
 
 /// Numbers up to `limit` that only 2, 3, 5 and 7 divide, and how many divisors each has.
@@ -203,6 +227,21 @@ mod tests {
         assert_eq!([4e3, 45e3, 450e3].map(batch), [10080, 840, 72]);
         assert_eq!([0.0, f64::NAN, -1.0].map(batch), [907_200; 3]);
         assert_eq!(batch(1e12), 1);
+    }
+
+    #[test]
+    fn batches_are_whole_clusters_where_these_can_well_be_divided() {
+        let batch = |cluster| {
+            let options = LayoutOptions { cluster: Some(cluster), ..LayoutOptions::default() };
+            plan(&[vec![4485.0]], &options).batch
+        };
+        // 7,481 entries have as many bytes as are wanted.
+        assert_eq!([5000, 1000, 20_000, 40_000, 100].map(batch), [10_000, 9000, 10_000, 8000, 8400]);
+        // Of prime numbers, of next to nothing, and of more than there are.
+        assert_eq!([7919, 0, u64::MAX].map(batch), [7560; 3]);
+        let bounded =
+            LayoutOptions { cluster: Some(5000), batch_bounds: 1..=8000, ..LayoutOptions::default() };
+        assert_eq!(plan(&[vec![4485.0]], &bounded).batch, 7560);
     }
 
     #[test]

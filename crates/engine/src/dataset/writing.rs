@@ -292,7 +292,8 @@ fn segment(
         .collect();
     tree.find_baskets(parts.iter().flat_map(|part| part.branches.iter().copied()), deadline, interrupt)?;
     let entries = chosen.iter().map(|range| range.end - range.start).sum();
-    let layout = LayoutOptions { entries: Some(entries), ..options.layout.clone() };
+    let cluster = regular(&tree.meta.cluster_starts);
+    let layout = LayoutOptions { entries: Some(entries), cluster, ..options.layout.clone() };
     let layout = plan(&sizes(&tree, &parts), &layout);
     let pool = computing(options.threads)?;
     let writing = Writing {
@@ -323,6 +324,14 @@ fn segment(
         events,
         auxiliary: Some(auxiliary),
     })
+}
+
+/// The entries of each cluster, if there are several, and only the last may have fewer.
+fn regular(cluster_starts: &[u64]) -> Option<u64> {
+    let ends = cluster_starts.iter().skip(1);
+    let mut lengths = cluster_starts.iter().zip(ends).map(|(start, end)| end.saturating_sub(*start));
+    let (first, last) = (lengths.next()?, lengths.next_back()?);
+    (last <= first && lengths.all(|length| length == first)).then_some(first)
 }
 
 /// The events of some entries.
