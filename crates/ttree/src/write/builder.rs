@@ -187,7 +187,7 @@ impl TreeBuilder {
                     if ends {
                         branch.filler.end(&mut full);
                     }
-                    branch.pack(full)
+                    branch.pack(full, ends)
                 })
                 .map_err(|error| error.branch(&spec.name))
         })?;
@@ -233,7 +233,7 @@ impl TreeBuilder {
         self.branches.par_iter_mut().try_for_each(|branch| {
             let mut full = Vec::new();
             branch.filler.end(&mut full);
-            branch.pack(full)
+            branch.pack(full, true)
         })?;
         let mut baskets = Vec::new();
         for (place, (branch, spec)) in self.branches.iter_mut().zip(&self.specs).enumerate() {
@@ -312,22 +312,22 @@ impl TreeBuilder {
 
 impl Branch {
     /// Compresses baskets. What search they need is learned from the first of them, and again from time to time: by
-    /// their number alone, so that a file is the same in whatever portions it is filled.
-    fn pack(&mut self, full: Vec<Full>) -> Result<()> {
+    /// their number alone, so that a file is the same in whatever portions it is filled. `ends` says that the cluster does.
+    fn pack(&mut self, full: Vec<Full>, ends: bool) -> Result<()> {
         let compression = self.filler.compression();
         let mut rest = full.into_iter();
         while rest.len() > 0 {
             if self.known_for == 0
                 && let Some(first) = rest.next()
             {
-                let (packed, search) = first.pack_and_learn(compression)?;
+                let (packed, search) = first.pack_and_learn(compression, ends)?;
                 self.packed.push(packed);
                 (self.search, self.known_for) = (search, SEARCH_LASTS);
             }
             let like_it: Vec<Full> = rest.by_ref().take(self.known_for).collect();
             self.known_for -= like_it.len();
             let search = self.search;
-            let packed = like_it.into_par_iter().map(|full| full.pack(compression, search));
+            let packed = like_it.into_par_iter().map(|full| full.pack(compression, search, ends));
             self.packed.append(&mut packed.collect::<Result<Vec<_>>>()?);
         }
         Ok(())

@@ -100,30 +100,31 @@ pub(super) struct Packed {
 }
 
 impl Full {
-    /// Compresses it.
-    pub(super) fn pack(self, compression: Compression, search: Search) -> Result<Packed> {
+    /// Compresses it. `ends` says that its cluster does, so that it is written soon.
+    pub(super) fn pack(self, compression: Compression, search: Search, ends: bool) -> Result<Packed> {
         let data_len = self.data_len;
-        let (packed, _) = self.packed(|encoder, content, room| {
+        let (packed, _) = self.packed(ends, |encoder, content, room| {
             Ok((encoder.compress_basket(search, content, data_len, compression, room)?, search))
         })?;
         Ok(packed)
     }
 
     /// Compresses it, and learns how those that follow are to be compressed.
-    pub(super) fn pack_and_learn(self, compression: Compression) -> Result<(Packed, Search)> {
+    pub(super) fn pack_and_learn(self, compression: Compression, ends: bool) -> Result<(Packed, Search)> {
         let data_len = self.data_len;
-        self.packed(|encoder, content, room| encoder.learn(content, data_len, compression, room))
+        self.packed(ends, |encoder, content, room| encoder.learn(content, data_len, compression, room))
     }
 
     fn packed(
         self,
+        ends: bool,
         compress: impl FnOnce(&mut Encoder, &[u8], &mut Vec<u8>) -> Result<(bool, Search)>,
     ) -> Result<(Packed, Search)> {
         let Full { first_entry, entries, per_entry, data_len, content } = self;
         let object_len = content.len();
         let mut room = room::after();
         let (smaller, search) = with_encoder(|encoder| compress(encoder, &content, &mut room))?;
-        let payload = room::hold(if smaller { &room } else { &content });
+        let payload = room::hold(if smaller { &room } else { &content }, ends);
         room::give_after(room);
         room::give_before(content);
         Ok((Packed { first_entry, entries, per_entry, data_len, object_len, payload }, search))

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 
 /// The largest memory that is kept for the next basket.
 const LARGEST: usize = 1 << 24;
-/// Compressed baskets that are not large lie side by side in memory of this size: those of a cluster are written, and free
-/// again, one after the other. Each in its own memory, they would leave gaps of all sizes.
+/// Compressed baskets that are not large, and are written soon, lie side by side in memory of this size, and are free again
+/// one after the other. Each in its own memory, they would leave gaps of all sizes.
 const SHARED: usize = 1 << 20;
 /// What is large.
 const LARGE: usize = SHARED / 8;
@@ -44,9 +44,10 @@ fn keep(kept: &mut Vec<u8>, mut room: Vec<u8>) {
     }
 }
 
-/// A copy of a payload, which waits for the end of its cluster in no more memory than it needs.
-pub(super) fn hold(payload: &[u8]) -> Bytes {
-    if payload.len() > LARGE {
+/// A copy of a payload, which waits for the end of its cluster in no more memory than it needs. One that waits long must not
+/// keep that of others, which have been written.
+pub(super) fn hold(payload: &[u8], soon: bool) -> Bytes {
+    if payload.len() > LARGE || !soon {
         return Bytes::copy_from_slice(payload);
     }
     HELD.with_borrow_mut(|held| {
@@ -63,11 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_are_what_was_given_and_those_that_are_not_large_lie_side_by_side() {
+    fn payloads_are_what_was_given_and_those_that_go_soon_lie_side_by_side() {
         let payloads: Vec<Vec<u8>> = (0..50).map(|n| vec![n; usize::from(n) * LARGE / 40]).collect();
-        let held: Vec<Bytes> = payloads.iter().map(|payload| hold(payload)).collect();
-        assert!(held.iter().zip(&payloads).all(|(held, payload)| held == payload));
-        assert_eq!(held[1].as_ptr_range().end, held[2].as_ptr());
+        for soon in [true, false] {
+            let held: Vec<Bytes> = payloads.iter().map(|payload| hold(payload, soon)).collect();
+            assert!(held.iter().zip(&payloads).all(|(held, payload)| held == payload));
+            assert_eq!(held[1].as_ptr_range().end == held[2].as_ptr(), soon);
+        }
     }
 
     #[test]
