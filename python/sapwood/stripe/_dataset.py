@@ -428,8 +428,7 @@ def create(
         threads: threads that work. Default: as in :func:`sapwood.open`.
         compression: of all baskets, such as ``"zstd:5"``, which is the default.
         stripe_size: bytes that an object is to have, by default ``"512 KiB"``.
-        batch: entries at whose borders all products begin anew; by default about 32 MB, and whole clusters of
-            the sources where these are regular.
+        batch: entries at whose borders all products begin anew; by default about 32 MB, in whole clusters.
         group: whether small products share objects.
         pad: what the store fills objects up to, in bytes.
         statistics: whether it is noted of each stripe which values are in it, so that cuts pass over some.

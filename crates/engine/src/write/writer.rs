@@ -2,7 +2,7 @@
 
 use super::resume::{Before, resume};
 use crate::Interrupt;
-use crate::pool::{compute, computing, interrupted};
+use crate::pool::{compute, computing};
 use sapwood_codec::Compression;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_source::sink::Sink;
@@ -10,7 +10,6 @@ use sapwood_streamer::write::{Value, descriptions_for, put_object};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{Buffer, FileWriter, NewKey, Origin};
 use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
-use std::sync::atomic::Ordering;
 
 /// How a file is written.
 #[derive(Debug, Clone, Default)]
@@ -179,12 +178,9 @@ impl Writer {
         let result = compute(&pool, interrupt, |cancelled| {
             let mut from = 0;
             while from < entries {
-                if cancelled.load(Ordering::Relaxed) {
-                    return Err(interrupted());
-                }
                 let rest = entries - from;
                 let step = tree.builder.step(rest, bytes / entries * rest, largest / entries * rest);
-                tree.builder.fill(columns, from..from + step)?;
+                tree.builder.fill(columns, from..from + step, cancelled)?;
                 from += step;
                 if tree.builder.cluster_is_full() {
                     end_cluster(tree, file, sink.as_mut())?;

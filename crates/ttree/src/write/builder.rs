@@ -10,11 +10,12 @@ use super::split::{Element, part};
 use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_codec::Search;
-use sapwood_core::Result;
+use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::StreamerInfo;
 use sapwood_tfile::write::{Buffer, NewKey};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of the header of a basket, which is part of its key (root-io-spec WritingTrees §5).
 const HEADER_LEN: u32 = 19;
@@ -169,12 +170,20 @@ impl TreeBuilder {
     /// fills, on all threads of the current pool.
     ///
     /// # Errors
-    /// `Usage` for an entry that is larger than ROOT can read, `Limit` without memory. The tree is then of no
-    /// more use.
-    pub fn fill(&mut self, columns: &[ColumnView<'_>], entries: Range<usize>) -> Result<()> {
+    /// `Usage` for an entry that is larger than ROOT can read, `Limit` without memory, `Cancelled` soon after
+    /// somebody sets that flag. The tree is then of no more use.
+    pub fn fill(
+        &mut self,
+        columns: &[ColumnView<'_>],
+        entries: Range<usize>,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
         let specs = &self.specs;
         let ends = self.clusters.ends_with(entries.len() as u64);
         self.branches.par_iter_mut().zip(columns).zip(specs).try_for_each(|((branch, column), spec)| {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(Error::new(ErrorKind::Cancelled, "writing was interrupted"));
+            }
             let mut full = Vec::new();
             if ends {
                 branch.filler.borrow_room();
@@ -346,4 +355,24 @@ fn basket(branch: usize, key: &NewKey, spec: &BranchSpec, number: usize, packed:
     header.u8(0);
     let Packed { first_entry, object_len, payload, .. } = packed;
     Ok(Basket { branch, key, header: header.finish()?, object_len, payload, first_entry })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sapwood_codec::Compression;
+    use sapwood_core::Primitive;
+
+    #[test]
+    fn filling_ends_where_it_is_cancelled_however_large_the_cluster_is() {
+        let storage = Storage::Numbers { primitive: Primitive::I32, dims: vec![] };
+        let (name, compression) = ("x".to_owned(), Compression::default());
+        let spec = BranchSpec { name, title: None, storage, compression, basket_size: 1000 };
+        let mut builder = TreeBuilder::new("t", "", vec![spec], ClusterSize::Entries(100)).unwrap();
+        let values = [1_u8; 4 * 100];
+        let columns = [ColumnView { length: 100, buffers: vec![&values] }];
+        builder.fill(&columns, 0..50, &AtomicBool::new(false)).unwrap();
+        let error = builder.fill(&columns, 50..100, &AtomicBool::new(true)).unwrap_err();
+        assert_eq!((error.kind(), builder.entries()), (ErrorKind::Cancelled, 50));
+    }
 }
