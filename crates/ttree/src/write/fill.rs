@@ -216,6 +216,8 @@ impl Filler {
     pub(super) fn end(&mut self, full: &mut Vec<Full>) {
         self.close(full, 0);
         self.starts = Vec::new();
+        // What was borrowed for a branch whose entries are no bytes, such as that of an object.
+        room::give_before(std::mem::take(&mut self.data));
     }
 
     /// Ends the open basket, if it has entries, with room for as many bytes in the next one.
