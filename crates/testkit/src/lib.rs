@@ -10,6 +10,7 @@
 mod behaviour;
 mod conformance;
 mod objects;
+mod port;
 mod proxy;
 mod request;
 mod respond;

@@ -11,6 +11,7 @@
 //! answered: see [`Turnarounds`](sapwood_source::Turnarounds). Requests that are sent together over many connections count once.
 //! The handshake is not counted; `connections` tells how many there were.
 
+use crate::port::listen;
 use crate::stats::{Stats, add};
 use bytes::{Bytes, BytesMut};
 use sapwood_source::Wait;
@@ -79,12 +80,12 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Starts a proxy for a server, on a free port.
+    /// Starts a proxy for a server, on a free port that none of this process had before.
     ///
     /// # Errors
     /// Those of binding a socket.
     pub async fn start(server: SocketAddr, link: Link) -> io::Result<Proxy> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             server,

@@ -1,6 +1,7 @@
 //! An HTTP/1.1 server on the loopback interface that behaves as told.
 
 use crate::objects::Objects;
+use crate::port::listen;
 use crate::respond::{self, Answer, Piece, Response};
 use crate::stats::{Stats, add};
 use crate::{Behaviour, Request};
@@ -38,12 +39,12 @@ struct Shared {
 }
 
 impl Server {
-    /// Starts a server on a free port.
+    /// Starts a server on a free port that none of this process had before.
     ///
     /// # Errors
     /// Those of binding a socket.
     pub async fn start(objects: Objects, behaviour: Behaviour) -> io::Result<Server> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = listen().await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             objects,
