@@ -16,12 +16,18 @@ DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def unpack(payload: bytes, length: int) -> bytes:
-    """The content of a record, or of a packed block, as ROOT stores it."""
+    """The content of a record, or of a packed block, as ROOT stores it, or in planes."""
     parts, at = [], 0
     while len(payload) != length and at < len(payload):
-        assert payload[at : at + 2] == b"ZS"
+        tag, width = payload[at : at + 2], payload[at + 2]
+        assert (tag, width) in ((b"ZS", 1), (b"ZP", 2), (b"ZP", 4), (b"ZP", 8))
         size = int.from_bytes(payload[at + 3 : at + 6], "little")
-        parts.append(bytes(cramjam.zstd.decompress(payload[at + 9 : at + 9 + size])))
+        block = bytes(cramjam.zstd.decompress(payload[at + 9 : at + 9 + size]))
+        if tag == b"ZP":
+            left = len(block) // width * width
+            planes = np.frombuffer(block[:left], np.uint8).reshape(width, -1)
+            block = planes.T.tobytes() + block[left:]
+        parts.append(block)
         at += 9 + size
     return b"".join(parts) or payload
 
@@ -92,7 +98,7 @@ def listed(section: bytes) -> tuple[Reader, Reader, dict[str, Any]]:
     """The columns of a stripe list, what follows them, and the list's numbers with the stripes' branches."""
     reader = Reader(section)
     magic, version, features, *numbers = reader.numbers("4sHHQQIII")
-    assert (magic, version, features & ~3) == (b"SPLT", 1, 0)
+    assert (magic, version, features & ~7) == (b"SPLT", 1, 0)
     found = dict(zip(("entries", "count", "branches", "objects", "inline"), numbers, strict=True))
     count, objects = found["count"], found["objects"]
     baskets = reader.numbers("Q")[0] if features & 1 else found["branches"] * count

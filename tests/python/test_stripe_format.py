@@ -166,6 +166,38 @@ def test_the_dataset_of_version_1_is_read_by_what_knows_only_the_text() -> None:
     assert set(cut) == {0, 30} and cut[30] >= 3 and segment["batch"] == 12
 
 
+def test_numbers_in_planes_are_read() -> None:
+    ak = pytest.importorskip("awkward")
+    events = np.arange(2000)
+    wanted = {
+        "pt": np.sqrt(events).astype("f4"),
+        "mass": np.sqrt(events + 0.5),
+        "charge": (events % 3 - 1).astype("i4"),
+        "hits": (500 * np.sin(events)).astype("i2"),
+    }
+    jets = ak.unflatten(np.sqrt(np.arange(events.size // 4 * 6)).astype("f4"), events % 4)
+    tree = sapwood.open(GOLDEN / "planes")
+    arrays = tree.arrays()
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(arrays[name], values)
+    assert ak.array_equal(arrays["Jet_pt"], jets)
+    dataset = stripe_reader.Dataset(GOLDEN / "planes")
+    branches = [branch for product in dataset.description["products"] for branch in product["branches"]]
+    places = dict(zip(branches, tree.keys(), strict=True))
+    wanted |= {"nJet_pt": (events % 4).astype("i4"), "Jet_pt": ak.to_numpy(ak.flatten(jets))}
+    for product in dataset.description["products"]:
+        for number, branch in enumerate(product["branches"]):
+            values = wanted.pop(places[branch])
+            # Offsets of the entries follow the values of jagged columns.
+            [(entries, content)] = dataset.baskets(product, number)
+            assert entries == 2000
+            found = np.frombuffer(content, values.dtype.newbyteorder(">"), len(values))
+            np.testing.assert_array_equal(found, values)
+    assert not wanted
+    stored = b"".join(one.read_bytes() for one in (GOLDEN / "planes").rglob("*") if one.is_file())
+    assert all(b"ZP" + bytes([width]) in stored for width in (2, 4, 8))
+
+
 @pytest.mark.parametrize("version", [2, 3, 4, 5, 6, 7, "summer"])
 def test_every_version_of_a_history_in_version_1_is_read(version: int | str) -> None:
     ak = pytest.importorskip("awkward")

@@ -120,11 +120,18 @@ def test_root_finds_no_difference(place: Path, judge: Judge, tmp_path: Path) -> 
             assert tree["differences"] == [] and tree["bytes"] > 0
 
 
-def test_what_stays_as_it_is_is_copied(place: Path, tmp_path: Path) -> None:
-    report = sapwood.repack(sapwood.open(f"{place}/data"), tmp_path / "out.root", keep="Jet_*")
-    assert (report.recompressed_baskets, report.cut_baskets, report.decompress_seconds) == (0, 0, 0.0)
-    with sapwood.open(tmp_path / "out.root") as out:
-        assert {str(one.compression) for one in out["Events"].branches if one.num_baskets} == {"ZSTD-5"}
+def test_baskets_are_copied_but_for_those_that_root_does_not_read(place: Path, tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    jets = sapwood.open(f"{place}/data")["Jet_eta"].array()
+    stripe.create(tmp_path / "lz4", place / "data", compression="lz4:1")
+    for source, planes in ((tmp_path / "lz4", False), (place / "data", True)):
+        report = sapwood.repack(sapwood.open(source), tmp_path / "out.root", keep="Jet_*")
+        assert (report.recompressed_baskets > 0, report.cut_baskets) == (planes, 0)
+        assert (report.decompress_seconds > 0) == planes
+        with sapwood.open(tmp_path / "out.root") as out:
+            assert {str(one.compression) for one in out["Events"].branches if one.num_baskets} == {"ZSTD-5"}
+        with uproot.open(tmp_path / "out.root") as out:
+            assert ak.array_equal(out["Events/Jet_eta"].array(), jets)
 
 
 def test_older_versions_are_sources_too(place: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 //! The nine bytes before each compressed stream, and the walk from one block to the next.
 
+use crate::planes;
 use sapwood_core::{Error, Result};
 use std::fmt;
 
@@ -32,6 +33,9 @@ impl Algorithm {
             Algorithm::Zstd => "ZS",
         }
     }
+
+    /// The tag of blocks of planes, which only Zstandard has.
+    pub(crate) const PLANES: [u8; 2] = *b"ZP";
 
     /// The tag, as bytes.
     pub(crate) fn tag_bytes(self) -> [u8; 2] {
@@ -96,13 +100,16 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use sapwood_codec::{Algorithm, BlockHeader};
 /// let header = BlockHeader::parse(b"ZS\x01\x10\x00\x00\x00\x01\x00")?;
-/// assert_eq!(header, BlockHeader { algorithm: Algorithm::Zstd, compressed: 16, uncompressed: 256 });
+/// assert_eq!(header, BlockHeader { algorithm: Algorithm::Zstd, planes: 1, compressed: 16, uncompressed: 256 });
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockHeader {
     /// How the block is compressed.
     pub algorithm: Algorithm,
+    /// In how many planes its numbers are: 1 if they are as they were, as in all that ROOT writes and reads; else as many as they
+    /// have bytes, 2, 4 or 8, and the tag is `ZP`, the byte behind it this number.
+    pub planes: usize,
     /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
     pub compressed: usize,
     /// Bytes that they decompress to, below 16 MiB.
@@ -122,14 +129,18 @@ impl BlockHeader {
                 bytes.len()
             )));
         };
-        let Some(algorithm) = Algorithm::of([t0, t1], method) else {
+        let tag = [t0, t1];
+        let planes = if tag == Algorithm::PLANES { usize::from(method) } else { 1 };
+        let of_planes = planes::WIDTHS.contains(&planes).then_some(Algorithm::Zstd);
+        let Some(algorithm) = of_planes.or_else(|| Algorithm::of(tag, method)) else {
             return Err(Error::corrupt(format!(
                 "a compression block begins with the unknown tag '{}', method {method}",
-                [t0, t1].escape_ascii()
+                tag.escape_ascii()
             )));
         };
         let header = BlockHeader {
             algorithm,
+            planes,
             compressed: size_from([c0, c1, c2]),
             uncompressed: size_from([u0, u1, u2]),
         };
@@ -223,6 +234,12 @@ pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
         Some(*end)
     });
     at == 0 || ends.any(|end| end == at)
+}
+
+/// True if a payload that holds `object_len` bytes has a block of planes, which ROOT does not read.
+pub fn has_planes(payload: &[u8], object_len: usize) -> bool {
+    is_compressed(object_len, payload.len())
+        && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.planes > 1))
 }
 
 /// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.

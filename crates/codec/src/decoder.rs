@@ -1,7 +1,7 @@
 //! From a compressed payload to the bytes of the object.
 
 use crate::block::{Algorithm, Block, blocks, uncompressed_len};
-use crate::{lz4, lzma, table};
+use crate::{lz4, lzma, planes, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -26,7 +26,12 @@ use zstd_safe::DCtx;
 pub struct Decoder {
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
+    /// For planes.
+    room: Vec<u8>,
 }
+
+/// Most bytes of planes that are kept room for: more than blocks have that sapwood writes.
+const KEPT: usize = 1 << 20;
 
 impl Decoder {
     /// Decompresses `payload`, one block or several, into `out`, whose length is that of the object (fObjlen).
@@ -113,6 +118,9 @@ impl Decoder {
             Algorithm::OldZlib => self.deflate().deflate_decompress(block.data, out).map_err(deflate_error),
             Algorithm::Lzma => lzma::decompress(block.data, out),
             Algorithm::Lz4 => lz4::decompress(block.data, out),
+            Algorithm::Zstd if block.header.planes > 1 => {
+                self.decompress_planes(block.data, block.header.planes, out)
+            }
             Algorithm::Zstd => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
         };
         match written {
@@ -124,6 +132,23 @@ impl Decoder {
             Err(error) => Err(error),
         }
         .map_err(|error| error.at(block.offset as u64))
+    }
+
+    /// Decompresses numbers that are in planes; how many bytes the planes have.
+    fn decompress_planes(&mut self, frames: &[u8], width: usize, out: &mut [u8]) -> Result<usize> {
+        let mut room = std::mem::take(&mut self.room);
+        if room.len() < out.len() {
+            room.resize(out.len(), 0);
+        }
+        let planes = room.get_mut(..out.len()).unwrap_or_default();
+        let written = self.zstd()?.decompress(planes, frames).map_err(zstd_error)?;
+        if written == out.len() {
+            planes::join(planes, width, out);
+        }
+        if room.len() <= KEPT {
+            self.room = room;
+        }
+        Ok(written)
     }
 
     fn deflate(&mut self) -> &mut Decompressor {
@@ -150,7 +175,8 @@ impl fmt::Debug for Decoder {
 
 /// True if a block is known to hold these bytes.
 fn is_known(block: &Block<'_>, bytes: &[u8]) -> bool {
-    block.header.algorithm == Algorithm::Zstd && table::holds(block.data, bytes)
+    let header = &block.header;
+    header.algorithm == Algorithm::Zstd && header.planes == 1 && table::holds(block.data, bytes)
 }
 
 fn deflate_error(error: libdeflater::DecompressionError) -> Error {

@@ -2,7 +2,7 @@
 
 use crate::block::HEADER_LEN;
 use crate::table::{self, TableEncoder};
-use crate::{Algorithm, Compression, Search, lz4, lzma, zstd};
+use crate::{Algorithm, Compression, Search, lz4, lzma, planes, zstd};
 use libdeflater::{CompressionLvl, Compressor};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -42,13 +42,24 @@ pub struct Encoder {
     deflate: Option<(i32, Compressor)>,
     zstd: Option<CCtx<'static>>,
     table: Option<TableEncoder>,
+    /// For planes.
+    room: Vec<u8>,
 }
 
 /// How a block is compressed, where its algorithm has more than one way.
 #[derive(Clone, Copy)]
 enum Way {
     By(Search),
+    /// As planes of numbers of so many bytes.
+    Planes(usize),
     Table,
+}
+
+impl Way {
+    /// Most bytes of entries in a block.
+    fn block_max(self) -> usize {
+        if matches!(self, Way::Planes(_)) { planes::BLOCK } else { BLOCK_MAX }
+    }
 }
 
 impl Encoder {
@@ -82,6 +93,45 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
+        self.compress_by(Way::By(search), content, data_len, compression, payload)
+    }
+
+    /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
+    /// entries become planes of numbers where that makes them smaller. That and how far to search is learned from the
+    /// basket itself, as by [`learn`](Encoder::learn).
+    ///
+    /// # Errors
+    /// `Limit` if there is no memory for the compressor.
+    pub fn compress_stripe(
+        &mut self,
+        content: &[u8],
+        data_len: usize,
+        compression: Compression,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut way = Way::By(Search::default());
+        if compression.algorithm() == Algorithm::Zstd && !compression.is_none() {
+            let sample = Sample::of(content, data_len, compression);
+            let (search, mut least) = self.enough(&sample, compression)?;
+            way = Way::By(search);
+            for width in planes::WIDTHS {
+                let size = self.size(Way::Planes(width), &sample, compression)?;
+                if size < least {
+                    (way, least) = (Way::Planes(width), size);
+                }
+            }
+        }
+        self.compress_by(way, content, data_len, compression, payload)
+    }
+
+    fn compress_by(
+        &mut self,
+        way: Way,
+        content: &[u8],
+        data_len: usize,
+        compression: Compression,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
         let start = payload.len();
         if compression.is_none() {
             return Ok(false);
@@ -90,7 +140,7 @@ impl Encoder {
         payload.resize(start + content.len().saturating_sub(1), 0);
         let mut end = start;
         let (entries, table) = apart(content, data_len, compression);
-        let entries = entries.chunks(BLOCK_MAX).map(|block| (Way::By(search), block));
+        let entries = entries.chunks(way.block_max()).map(|block| (way, block));
         for (way, block) in entries.chain(table.chunks(table::BLOCK).map(|block| (Way::Table, block))) {
             let target = payload.get_mut(end..).unwrap_or_default();
             let target_len = target.len().min(HEADER_LEN + BLOCK_MAX);
@@ -124,32 +174,32 @@ impl Encoder {
     ) -> Result<(bool, Search)> {
         let mut found = Search::default();
         if Search::has_choice(compression) {
-            let (entries, table) = apart(content, data_len, compression);
-            let sample = entries.get(..SAMPLE).unwrap_or(entries);
-            let saved = table.len() / PART_SAVED * sample.len() / entries.len().max(1);
-            found = self.enough(sample, compression, saved)?;
+            (found, _) = self.enough(&Sample::of(content, data_len, compression), compression)?;
         }
         Ok((self.compress_basket(found, content, data_len, compression, payload)?, found))
     }
 
-    /// The quickest search that is enough for a sample of entries, beside which `saved` bytes are saved.
-    fn enough(&mut self, sample: &[u8], compression: Compression, saved: usize) -> Result<Search> {
-        let mut tried = Vec::new();
-        let mut size = |search| {
-            tried.clear();
-            let smaller = self.compress_basket(search, sample, sample.len(), compression, &mut tried)?;
-            Ok(if smaller { tried.len() } else { sample.len() })
-        };
-        let mut least = size(Search::Far)?;
-        for (search, most) in QUICKER {
-            let size = size(search)?;
+    /// The quickest search that is enough for a sample, and how many bytes the sample has then.
+    fn enough(&mut self, sample: &Sample<'_>, compression: Compression) -> Result<(Search, usize)> {
+        let farthest = self.size(Way::By(Search::Far), sample, compression)?;
+        let mut least = farthest;
+        let quicker = if Search::has_choice(compression) { &QUICKER[..] } else { &[] };
+        for &(search, most) in quicker {
+            let size = self.size(Way::By(search), sample, compression)?;
             least = least.min(size);
-            let more = saved.min(least * most / 1000).max(least * MORE_PER_MILLE / 1000);
+            let more = sample.saved.min(least * most / 1000).max(least * MORE_PER_MILLE / 1000);
             if size <= least + more + MORE_BYTES {
-                return Ok(search);
+                return Ok((search, size));
             }
         }
-        Ok(Search::Far)
+        Ok((Search::Far, farthest))
+    }
+
+    /// How many bytes a sample has after compression.
+    fn size(&mut self, way: Way, sample: &Sample<'_>, compression: Compression) -> Result<usize> {
+        let (entries, mut tried) = (sample.entries, Vec::new());
+        let smaller = self.compress_by(way, entries, entries.len(), compression, &mut tried)?;
+        Ok(if smaller { tried.len() } else { entries.len() })
     }
 
     /// Compresses one block with its header; `None` if it does not fit in `target`.
@@ -170,13 +220,22 @@ impl Encoder {
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
                 Way::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
+                Way::Planes(width) => {
+                    let mut room = std::mem::take(&mut self.room);
+                    let written = planes::compress(self.zstd()?, block, width, &mut room, stream);
+                    self.room = room;
+                    written
+                }
                 Way::Table => self.table()?.compress(block, stream),
             },
         };
         let Some(written) = written.filter(|&written| written <= BLOCK_MAX) else { return Ok(None) };
-        let [t0, t1] = algorithm.tag_bytes();
+        let ([t0, t1], method) = match way {
+            Way::Planes(width) => (Algorithm::PLANES, size_bytes(width)[0]),
+            _ => (algorithm.tag_bytes(), algorithm.method()),
+        };
         let ([c0, c1, c2], [u0, u1, u2]) = (size_bytes(written), size_bytes(block.len()));
-        *header = [t0, t1, algorithm.method(), c0, c1, c2, u0, u1, u2];
+        *header = [t0, t1, method, c0, c1, c2, u0, u1, u2];
         Ok(Some(HEADER_LEN + written))
     }
 
@@ -204,6 +263,22 @@ impl Encoder {
             self.table = TableEncoder::new();
         }
         self.table.as_mut().ok_or_else(no_memory)
+    }
+}
+
+/// Entries of a basket that tell what the others are like.
+struct Sample<'a> {
+    entries: &'a [u8],
+    /// Bytes that are saved beside them, as their table is compressed apart.
+    saved: usize,
+}
+
+impl<'a> Sample<'a> {
+    fn of(content: &'a [u8], data_len: usize, compression: Compression) -> Sample<'a> {
+        let (entries, table) = apart(content, data_len, compression);
+        let sample = entries.get(..SAMPLE).unwrap_or(entries);
+        let saved = table.len() / PART_SAVED * sample.len() / entries.len().max(1);
+        Sample { entries: sample, saved }
     }
 }
 

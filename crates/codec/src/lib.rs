@@ -16,11 +16,13 @@ mod decoder;
 mod encoder;
 mod lz4;
 mod lzma;
+mod planes;
 mod table;
 mod zstd;
 
 pub use block::{
-    Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, is_compressed, uncompressed_len,
+    Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, has_planes, is_compressed,
+    uncompressed_len,
 };
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};

@@ -14,7 +14,8 @@ const FEWEST_DIVISORS: usize = 12;
 /// What a layout should be like.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutOptions {
-    /// Bytes that an object should have: 512 KiB if not said. Below 256 KiB most of a request's cost is not for bytes.
+    /// Bytes that an object should have, as the branches have them where they come from: 1 MiB if not said. Below 256 KiB most of a
+    /// request's cost is not for bytes.
     pub target: u64,
     /// Bytes that all products of a batch should have together: 32 MiB if not said. A batch is what readers and writers hold in
     /// memory at once, at least.
@@ -38,7 +39,7 @@ pub struct LayoutOptions {
 impl Default for LayoutOptions {
     fn default() -> Self {
         LayoutOptions {
-            target: 512 << 10,
+            target: 1 << 20,
             batch_bytes: 32 << 20,
             batch: None,
             cluster: None,

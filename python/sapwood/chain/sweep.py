@@ -89,7 +89,7 @@ def measure(
     *,
     chains: Sequence[Chain] = ("read", "full"),
     batches: Sequence[int] = (144,),
-    stripe_sizes: Sequence[int | str] = ("512 KiB",),
+    stripe_sizes: Sequence[int | str] = ("1 MiB",),
     group: Sequence[bool] = (True,),
     lanes: Sequence[int] = (1,),
     threads: Sequence[int] = (1,),

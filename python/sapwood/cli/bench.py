@@ -46,7 +46,7 @@ def chain(
     batch: Annotated[str, typer.Option(metavar="N,…", help="Events of a batch.")] = "144",
     target: Annotated[
         str, typer.Option(metavar="SIZE,…", help="Bytes of the objects of datasets, such as 128kB,512kB.")
-    ] = "512KiB",
+    ] = "1MiB",
     groups: Annotated[
         str, typer.Option(metavar="yes|no", help="Whether small products share objects; or both: yes,no.")
     ] = "yes",

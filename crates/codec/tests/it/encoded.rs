@@ -1,7 +1,7 @@
 //! What is compressed comes back.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Search, blocks};
+use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Search, blocks, has_planes};
 
 const WRITTEN: [Algorithm; 5] =
     [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
@@ -204,6 +204,61 @@ fn baskets_of_all_shapes_come_back() {
     assert!(Encoder::default().learn(&content, 30_000, compression, &mut payload).unwrap().0);
     assert!(payload.len() < 35_000);
     assert!(Decoder::default().decode_to_vec(&payload, content.len()).unwrap() == content);
+}
+
+/// Floating-point numbers of the same order of magnitude: their first bytes are alike, the others are not.
+fn floats(len: usize) -> Vec<u8> {
+    noise(len * 3).as_chunks().0.iter().flat_map(|[a, b, c]| [0x42, a & 0x3f, *b, *c]).take(len).collect()
+}
+
+#[test]
+fn baskets_of_stripes_have_numbers_in_planes_where_these_are_smaller() {
+    let (doubles, shorts): (Vec<u8>, Vec<u8>) = (
+        floats(20_000)
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .flat_map(|[a, b, c, d]| [64, *a, *b, *c, *d, 7, 0, 0])
+            .collect(),
+        noise(40_000).into_iter().flat_map(|byte| [7, byte]).collect(),
+    );
+    for (entries, planes) in
+        [(floats(60_003), 4), (floats(1_000_002), 4), (doubles, 8), (shorts, 2), (sentences(60_000), 1)]
+    {
+        for (count, level) in [(0, 5), (5000, 5), (5000, 1), (5000, 9)] {
+            let compression = Compression::new(Algorithm::Zstd, level).unwrap();
+            let content = if count == 0 { entries.clone() } else { basket(&entries, count) };
+            let (mut payload, mut for_root) = (Vec::new(), Vec::new());
+            let (mut encoder, len) = (Encoder::default(), content.len());
+            assert!(encoder.compress_stripe(&content, entries.len(), compression, &mut payload).unwrap());
+            let found = blocks(&payload, len).next().unwrap().unwrap().header.planes;
+            assert_eq!((found, has_planes(&payload, len)), (planes, planes > 1), "{compression}");
+            assert!(Decoder::default().decode_to_vec(&payload, len).unwrap() == content);
+            let mut out = vec![0; entries.len()];
+            let table = &content[entries.len()..];
+            assert!(Decoder::default().decode_before(table, &payload, &mut out).unwrap() && out == entries);
+            encoder
+                .compress_basket(Search::Far, &content, entries.len(), compression, &mut for_root)
+                .unwrap();
+            assert!(!has_planes(&for_root, len) && payload.len() <= for_root.len() + for_root.len() / 5);
+            assert!(planes == 1 || payload.len() < for_root.len());
+        }
+    }
+    // Other algorithms have no planes, and what gets no smaller is left as it is.
+    let mut payload = Vec::new();
+    let others = [Algorithm::Zlib, Algorithm::Lzma, Algorithm::Lz4];
+    for compression in others.map(|algorithm| Compression::new(algorithm, 5).unwrap()) {
+        Encoder::default().compress_stripe(&floats(5000), 5000, compression, &mut payload).unwrap();
+        assert!(!has_planes(&payload, 5000));
+        payload.clear();
+    }
+    let compression = Compression::default();
+    assert!(!Encoder::default().compress_stripe(&noise(5000), 5000, compression, &mut payload).unwrap());
+    assert!(
+        !Encoder::default().compress_stripe(&floats(5000), 5000, Compression::NONE, &mut payload).unwrap()
+    );
+    assert!(!Encoder::default().compress_stripe(&[], 0, compression, &mut payload).unwrap());
+    assert!(payload.is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::dataset::{
 };
 use crate::pool::runtime;
 use crate::repack::RepackReport;
+use crate::repack::baskets::Readers;
 use crate::repack::writing::Output as RootFile;
 use sapwood_codec::Compression;
 use sapwood_core::{Column, Deadline, Error, Result};
@@ -23,8 +24,9 @@ use std::sync::Arc;
 
 /// What the stages are to make of a batch.
 pub(super) enum Pack {
-    /// Baskets: of stripes of so many entries for each column; and which events they are, if it is known what says it.
-    Baskets { stripes: Vec<u64>, events: Option<EventColumns> },
+    /// Baskets: of stripes of so many entries for each column; which events they are, if it is known what says it; who is to
+    /// read them.
+    Baskets { stripes: Vec<u64>, events: Option<EventColumns>, readers: Readers },
     /// A block of events.
     Flat,
 }
@@ -93,7 +95,11 @@ pub(super) fn open_output<'o>(
 ) -> Result<(Box<dyn Output + 'o>, Pack)> {
     let Target { opened, options, compression } = *target;
     let deadline = options.deadline;
-    let whole = || Pack::Baskets { stripes: vec![options.batch; opened.columns.len()], events: None };
+    let whole = || Pack::Baskets {
+        stripes: vec![options.batch; opened.columns.len()],
+        events: None,
+        readers: Readers::OfFiles,
+    };
     let template = || {
         opened.template.as_ref().ok_or_else(|| Error::usage("a source without columns has nothing to write"))
     };
@@ -142,7 +148,10 @@ fn stripe_output<'o>(
     let columns = target.opened.events.clone();
     let events = columns.as_ref().map(|_| Events::default());
     let made = StripeOutput { uploads, placing, entries: 0, events, commit, stripes };
-    Ok((Box::new(made), Pack::Baskets { stripes: stripes.of_columns(), events: columns }))
+    Ok((
+        Box::new(made),
+        Pack::Baskets { stripes: stripes.of_columns(), events: columns, readers: Readers::OfStripes },
+    ))
 }
 
 struct Nothing;

@@ -5,7 +5,7 @@ use super::flat;
 use super::output::{Baskets, Made, Pack};
 use crate::dataset::{CutBasket, StripeCut, StripeCutter};
 use crate::pool::interrupted;
-use crate::repack::baskets::{Times, timed};
+use crate::repack::baskets::{Readers, Times, timed};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::{Counters, Error, ErrorKind, Result};
@@ -96,11 +96,11 @@ impl<'a> Stages<'a> {
                 places.try_for_each(|place| one(place).map(drop))?;
                 Ok(Made::Nothing)
             }
-            (Pack::Baskets { stripes, events }, true) => {
+            (Pack::Baskets { stripes, events, readers }, true) => {
                 let baskets = places.map(|place| {
                     let (column, runs) = one(place)?;
                     let stripe = stripes.get(place).copied().unwrap_or(u64::MAX);
-                    self.baskets(column, &runs, stripe).map_err(|error| error.branch(&column.path))
+                    self.baskets(column, &runs, stripe, *readers).map_err(|error| error.branch(&column.path))
                 });
                 let columns = baskets.collect::<Result<_>>()?;
                 let values = || events.as_ref().map(|events| events.values(claim, &self.counters));
@@ -166,9 +166,15 @@ impl<'a> Stages<'a> {
     }
 
     /// The baskets of a column: one for each stripe of so many entries.
-    fn baskets(&self, column: &Column, runs: &[Run], stripe: u64) -> Result<Vec<CutBasket>> {
+    fn baskets(
+        &self,
+        column: &Column,
+        runs: &[Run],
+        stripe: u64,
+        readers: Readers,
+    ) -> Result<Vec<CutBasket>> {
         let stripes = timed(&self.serialise, || cut(column, runs, stripe))?.into_iter();
-        stripes.map(|stripe| column.form.basket(stripe, self.compression, &self.times)).collect()
+        stripes.map(|stripe| column.form.basket(stripe, self.compression, readers, &self.times)).collect()
     }
 }
 

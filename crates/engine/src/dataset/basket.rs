@@ -1,7 +1,7 @@
 //! Entries of a branch, cut into the baskets of stripes; and what is known of the values in these.
 
 use super::statistics::{Summary, Values};
-use crate::repack::baskets::{Body, Times, made};
+use crate::repack::baskets::{Body, Readers, Times, made};
 use crate::repack::input::InputTree;
 use bytes::Bytes;
 use sapwood_codec::Compression;
@@ -72,9 +72,10 @@ impl BasketForm {
         &self,
         stripe: StripeCut,
         compression: Compression,
+        readers: Readers,
         times: &Times,
     ) -> Result<CutBasket> {
-        let ready = made(stripe.cut, 0, compression, times)?;
+        let ready = made(stripe.cut, 0, compression, readers, times)?;
         let Body::Made(fields) = ready.body else {
             return Err(Error::corrupt("a basket was not made anew"));
         };

@@ -3,7 +3,7 @@
 use super::basket::{BasketForm, CutBasket, StripeCutter};
 use crate::Interrupt;
 use crate::pool::{compute, interrupted, runtime};
-use crate::repack::baskets::{Times, entries};
+use crate::repack::baskets::{Readers, Times, entries};
 use crate::repack::input::InputTree;
 use bytes::Bytes;
 use rayon::ThreadPool;
@@ -214,13 +214,18 @@ impl<'a> Cutting<'a> {
                 let end = (reference.first_entry + reference.entries).min(run.end);
                 let places = place(entry - reference.first_entry)..place(end - reference.first_entry);
                 for stripe in cutter.add(&found, places)? {
-                    baskets.push(slot.form.basket(stripe, self.compression, &self.times)?);
+                    baskets.push(slot.form.basket(
+                        stripe,
+                        self.compression,
+                        Readers::OfStripes,
+                        &self.times,
+                    )?);
                 }
                 entry = end;
             }
         }
         for stripe in cutter.finish()? {
-            baskets.push(slot.form.basket(stripe, self.compression, &self.times)?);
+            baskets.push(slot.form.basket(stripe, self.compression, Readers::OfStripes, &self.times)?);
         }
         let last = self.plan.needed(slot, range).last().copied();
         *kept = last.and_then(|last| parsed.remove(&last).map(|entries| (last, entries)));

@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use bytes::Bytes;
-use sapwood_codec::{Compression, Search, with_encoder};
+use sapwood_codec::{Compression, Search, has_planes, with_encoder};
 use sapwood_core::{Error, Result};
 use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
 use std::cell::Cell;
@@ -42,6 +42,15 @@ fn processor_time() -> Duration {
     BEGIN.elapsed()
 }
 
+/// Who is to read baskets that are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// ROOT, and all that read its files.
+    OfFiles,
+    /// Sapwood alone: they are in stripes.
+    OfStripes,
+}
+
 /// A basket that can be written.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -64,12 +73,13 @@ pub(crate) enum Body {
     Made(Vec<u8>),
 }
 
-/// A basket that keeps its entries: as it is or, with `compression`, compressed anew.
+/// A basket that keeps its entries: as it is or, if that is wanted or it is one that ROOT does not read, compressed anew.
 pub(crate) fn whole(
     basket: &BasketRef,
     first_entry: u64,
     record: &Bytes,
-    compression: Option<Compression>,
+    recompress: bool,
+    compression: Compression,
     times: &Times,
 ) -> Result<Ready> {
     let header = BasketHeader::parse(record)?;
@@ -84,20 +94,31 @@ pub(crate) fn whole(
     let stored = record.slice(header.key_len..header.record_len);
     let object_len = header.object_len;
     let ready = |payload, body| Ready { first_entry, entries: basket.entries, body, payload, object_len };
-    let Some(compression) = compression else { return Ok(ready(stored, Body::Copied(key, true))) };
+    if !recompress && !has_planes(&stored, object_len) {
+        return Ok(ready(stored, Body::Copied(key, true)));
+    }
     let payload = with_room(object_len, |content| {
         timed(&times.decompress, || header.decompress_into(record, content))?;
-        compressed(content, header.data_len, compression, times)
+        compressed(content, header.data_len, compression, Readers::OfFiles, times)
     })?;
     Ok(ready(payload, Body::Copied(key, false)))
 }
 
 /// What is stored of a basket: of entries, and the tables behind these.
-fn compressed(content: &[u8], data_len: usize, compression: Compression, times: &Times) -> Result<Bytes> {
+fn compressed(
+    content: &[u8],
+    data_len: usize,
+    compression: Compression,
+    readers: Readers,
+    times: &Times,
+) -> Result<Bytes> {
     let mut payload = Vec::new();
     let smaller = timed(&times.compress, || {
-        with_encoder(|encoder| {
-            encoder.compress_basket(Search::default(), content, data_len, compression, &mut payload)
+        with_encoder(|encoder| match readers {
+            Readers::OfFiles => {
+                encoder.compress_basket(Search::default(), content, data_len, compression, &mut payload)
+            }
+            Readers::OfStripes => encoder.compress_stripe(content, data_len, compression, &mut payload),
         })
     })?;
     Ok(Bytes::copy_from_slice(if smaller { &payload } else { content }))
@@ -120,13 +141,19 @@ fn with_room<T>(len: usize, work: impl FnOnce(&mut [u8]) -> Result<T>) -> Result
 }
 
 /// A basket that was cut, ready to be written. `base` is the entry that the cutter began with.
-pub(crate) fn made(cut: Cut, base: u64, compression: Compression, times: &Times) -> Result<Ready> {
+pub(crate) fn made(
+    cut: Cut,
+    base: u64,
+    compression: Compression,
+    readers: Readers,
+    times: &Times,
+) -> Result<Ready> {
     let object_len = cut.content.len();
     Ok(Ready {
         first_entry: base + cut.first_entry,
         entries: cut.entries,
         body: Body::Made(cut.fields),
-        payload: compressed(&cut.content, cut.data_len, compression, times)?,
+        payload: compressed(&cut.content, cut.data_len, compression, readers, times)?,
         object_len,
     })
 }

@@ -1,7 +1,7 @@
 //! The baskets of a tree, from an input to the new file: fetched ahead in the order of the file, worked on by all
 //! threads, and placed cluster by cluster.
 
-use super::baskets::{Borders, Branchwise, Ready, Times, entries, made, places, whole};
+use super::baskets::{Borders, Branchwise, Readers, Ready, Times, entries, made, places, whole};
 use super::chosen::Chosen;
 use super::input::InputTree;
 use super::options::{RepackOptions, RepackReport};
@@ -83,7 +83,10 @@ impl Stream<'_> {
             let to = from + len.count();
             let file = self.input.file_of(name);
             let immediate = file.0.fetcher.source().physics().immediate;
-            let copied = !self.cut && !target.branches.iter().flatten().any(|branch| branch.recompress);
+            // Baskets of a dataset may be none that ROOT reads.
+            let copied = !self.cut
+                && !self.input.is_of_dataset()
+                && !target.branches.iter().flatten().any(|branch| branch.recompress);
             let most = match (immediate, copied) {
                 (false, _) => DISTANT_BATCH,
                 (true, false) => BATCH,
@@ -217,7 +220,9 @@ impl Stream<'_> {
         };
         let copied = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
             let branch = target.branches.get(part.target).and_then(Option::as_ref);
-            self.stays(basket, bytes, narrow) && branch.is_some_and(|branch| !branch.recompress)
+            !self.input.is_of_dataset()
+                && self.stays(basket, bytes, narrow)
+                && branch.is_some_and(|branch| !branch.recompress)
         };
         // Where nothing is to be computed, other threads would only have to be waited for.
         if work.iter().all(copied) {
@@ -254,8 +259,8 @@ impl Stream<'_> {
         };
         let first = self.base + self.chosen.rank(basket.first_entry);
         if self.stays(basket, bytes, narrow) {
-            let compression = branch.recompress.then_some(branch.compression);
-            return Ok((part.target, whole(basket, first, bytes, compression, self.times)?));
+            let (recompress, compression) = (branch.recompress, branch.compression);
+            return Ok((part.target, whole(basket, first, bytes, recompress, compression, self.times)?));
         }
         self.check_process_ids(bytes, branch)?;
         let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
@@ -263,7 +268,7 @@ impl Stream<'_> {
         let entries = entries(basket, bytes, self.times)?;
         cutting.add(&entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut cuts)?;
         let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
-        Ok((part.target, made(cut, first, branch.compression, self.times)?))
+        Ok((part.target, made(cut, first, branch.compression, Readers::OfFiles, self.times)?))
     }
 
     /// Baskets that are taken apart and cut anew.
@@ -302,7 +307,7 @@ impl Stream<'_> {
                     });
                     cut.map_err(|error| self.locate(error, part, basket))?;
                     for cut in cuts {
-                        ready.push((*place, made(cut, base, *compression, self.times)?));
+                        ready.push((*place, made(cut, base, *compression, Readers::OfFiles, self.times)?));
                     }
                 }
                 Ok(ready)
@@ -428,7 +433,11 @@ pub(crate) fn flush(
             let Some(branch) = branch else { return Ok(None) };
             let Some(cutting) = &mut branch.cutting else { return Ok(None) };
             let (base, compression) = (cutting.base, branch.compression);
-            cutting.cutter.close()?.map(|cut| made(cut, base, compression, times)).transpose()
+            cutting
+                .cutter
+                .close()?
+                .map(|cut| made(cut, base, compression, Readers::OfFiles, times))
+                .transpose()
         });
         close.collect()
     })?;

@@ -14,6 +14,8 @@ const VERSION: u16 = 1;
 const OF_BRANCHES: u16 = 1;
 /// Feature: the sizes of objects are there.
 const SIZES: u16 = 2;
+/// Feature: baskets may have numbers in planes.
+const PLANES: u16 = 4;
 /// What the columns of a list may have, in bytes: some 40 million baskets.
 const LIMIT: usize = 512 << 20;
 
@@ -35,7 +37,8 @@ impl StripeList {
         let mut out = MAGIC.to_vec();
         out.extend(VERSION.to_le_bytes());
         let of_branches = if self.is_of_branches() { OF_BRANCHES } else { 0 };
-        out.extend((of_branches | if self.has_sizes() { SIZES } else { 0 }).to_le_bytes());
+        let sizes = if self.has_sizes() { SIZES } else { 0 };
+        out.extend((of_branches | sizes | PLANES).to_le_bytes());
         out.extend(self.entries().to_le_bytes());
         out.extend((self.len() as u64).to_le_bytes());
         for count in [self.branches, self.objects.len(), self.inline.len()] {
@@ -122,7 +125,7 @@ impl StripeList {
             return Err(Error::corrupt("this is not a stripe list").at(0));
         }
         let (version, features) = (reader.u16()?, reader.u16()?);
-        if version != VERSION || features & !(OF_BRANCHES | SIZES) != 0 {
+        if version != VERSION || features & !(OF_BRANCHES | SIZES | PLANES) != 0 {
             let message = format!("a stripe list has version {version}, with features {features:#x}");
             return Err(Error::unsupported(message).at(4).hint("a newer sapwood can read it"));
         }

@@ -181,7 +181,7 @@ fn claims_of_a_list_take_no_memory() {
         read_list(&good).unwrap();
         // Features, entries, stripes, branches, objects, bytes here.
         for (at, len) in [(6, 2), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4)].iter().chain(behind).copied() {
-            for claim in [u64::MAX, u64::MAX / 16, 1 << 31 | 2, 1 << 20 | 4] {
+            for claim in [u64::MAX, u64::MAX / 16, 1 << 31 | 2, 1 << 20 | 8] {
                 let mut bad = good.clone();
                 bad[at..at + len].copy_from_slice(&claim.to_le_bytes()[..len]);
                 allocation::largest();

@@ -1,0 +1,113 @@
+//! Numbers in planes: all first bytes of them, then all second ones, and so on; each plane is a Zstandard frame.
+//!
+//! The first bytes of floating-point numbers are much like each other, the last ones like nothing at all. Apart, each gets the
+//! code that suits it, and what repeats is found by the quickest search. ROOT does not read such blocks: they are for stripes
+//! of datasets (docs/specs/stripe.md, "A stripe").
+
+use multiversion::multiversion;
+use std::array;
+use zstd_safe::{CCtx, CParameter, ResetDirective};
+
+/// Bytes of the numbers that may be in planes.
+pub(crate) const WIDTHS: [usize; 3] = [2, 4, 8];
+/// Bytes that go into one block, at most: they are put together again in the processor's cache.
+pub(crate) const BLOCK: usize = 1 << 18;
+
+/// Compresses a block as planes of numbers of `width` bytes; the bytes of the frames, `None` if they do not fit. What is
+/// left behind the last number belongs to the last plane.
+pub(crate) fn compress(
+    context: &mut CCtx<'static>,
+    block: &[u8],
+    width: usize,
+    room: &mut Vec<u8>,
+    stream: &mut [u8],
+) -> Option<usize> {
+    room.clear();
+    divide(block, width, room);
+    let count = block.len().checked_div(width)?;
+    let (mut rest, mut written) = (room.as_slice(), 0);
+    for number in 1..=width {
+        let len = if number == width { rest.len() } else { count };
+        let (plane, after) = rest.split_at_checked(len)?;
+        context.reset(ResetDirective::SessionAndParameters).ok()?;
+        context.set_parameter(CParameter::CompressionLevel(1)).ok()?;
+        written += context.compress2(stream.get_mut(written..)?, plane).ok()?;
+        rest = after;
+    }
+    Some(written)
+}
+
+/// Appends the planes of a block, and what is left behind the last number.
+fn divide(block: &[u8], width: usize, planes: &mut Vec<u8>) {
+    match width {
+        2 => divide_by::<2>(block, planes),
+        4 => divide_by::<4>(block, planes),
+        _ => divide_by::<8>(block, planes),
+    }
+}
+
+fn divide_by<const WIDTH: usize>(block: &[u8], planes: &mut Vec<u8>) {
+    let (numbers, left) = block.as_chunks::<WIDTH>();
+    for place in 0..WIDTH {
+        planes.extend(numbers.iter().map(|number| number[place]));
+    }
+    planes.extend_from_slice(left);
+}
+
+/// Puts the numbers of planes together again: `out` is as long as they are.
+#[multiversion(targets("x86_64+avx2"))]
+pub(crate) fn join(planes: &[u8], width: usize, out: &mut [u8]) {
+    match width {
+        2 => join_by::<2>(planes, out),
+        4 => join_by::<4>(planes, out),
+        _ => join_by::<8>(planes, out),
+    }
+}
+
+#[inline(always)]
+fn join_by<const WIDTH: usize>(planes: &[u8], out: &mut [u8]) {
+    let (numbers, behind) = out.as_chunks_mut::<WIDTH>();
+    let count = numbers.len();
+    let (planes, left) = planes.split_at(count * WIDTH);
+    behind.copy_from_slice(left);
+    let planes: [&[u8]; WIDTH] = array::from_fn(|place| &planes[place * count..(place + 1) * count]);
+    for (at, number) in numbers.iter_mut().enumerate() {
+        for place in 0..WIDTH {
+            number[place] = planes[place][at];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of which nothing repeats.
+    fn noise(len: usize) -> Vec<u8> {
+        (0..len as u64).map(|n| xxhash_rust::xxh64::xxh64(&n.to_le_bytes(), 0) as u8).collect()
+    }
+
+    #[test]
+    fn blocks_of_any_length_come_back() {
+        for (width, len) in WIDTHS.into_iter().flat_map(|width| (0..70).map(move |len| (width, len))) {
+            let block = noise(len);
+            let (mut planes, mut out) = (Vec::new(), vec![0; len]);
+            divide(&block, width, &mut planes);
+            join(&planes, width, &mut out);
+            assert_eq!(out, block);
+        }
+        let mut planes = Vec::new();
+        divide(b"abcdABCDxy", 4, &mut planes);
+        assert_eq!(planes, b"aAbBcCdDxy");
+    }
+
+    #[test]
+    fn numbers_with_alike_first_bytes_become_short() {
+        let block: Vec<u8> = noise(8000).into_iter().flat_map(|byte| [66, 1, byte, 0]).collect();
+        let (mut room, mut stream) = (Vec::new(), vec![0; block.len()]);
+        let mut context = CCtx::create();
+        let written = compress(&mut context, &block, 4, &mut room, &mut stream).unwrap();
+        assert!(written < 8100);
+        assert_eq!(compress(&mut context, &block, 4, &mut room, &mut stream[..8000]), None);
+    }
+}
