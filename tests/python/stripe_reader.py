@@ -16,19 +16,25 @@ DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def unpack(payload: bytes, length: int) -> bytes:
-    """The content of a record, or of a packed block, as ROOT stores it, or in planes."""
+    """The content of a record, or of a packed block, as ROOT stores it; or in planes, or steps."""
     parts, at = [], 0
     while len(payload) != length and at < len(payload):
         tag, width = payload[at : at + 2], payload[at + 2]
-        assert (tag, width) in ((b"ZS", 1), (b"ZP", 2), (b"ZP", 4), (b"ZP", 8))
-        size = int.from_bytes(payload[at + 3 : at + 6], "little")
-        block = bytes(cramjam.zstd.decompress(payload[at + 9 : at + 9 + size]))
-        if tag == b"ZP":
-            left = len(block) // width * width
-            planes = np.frombuffer(block[:left], np.uint8).reshape(width, -1)
-            block = planes.T.tobytes() + block[left:]
+        assert (tag, width) in ((b"ZS", 1), (b"ZP", 2), (b"ZP", 4), (b"ZP", 8), (b"ZT", 4))
+        at, size = at + 9, int.from_bytes(payload[at + 3 : at + 6], "little")
+        stored = payload[at : at + size]
+        block = bytes(cramjam.zstd.decompress(stored[4:] if tag == b"ZT" else stored))
+        if tag != b"ZS":
+            end = len(block) // width * width
+            planes = np.frombuffer(block[:end], np.uint8).reshape(width, -1)
+            numbers, left = planes.T.tobytes(), block[end:]
+            if tag == b"ZT":
+                numbers = np.cumsum(np.frombuffer(numbers, ">u4"), dtype=np.uint32).astype(">u4").tobytes()
+            block = numbers + left
+        if tag == b"ZT":
+            assert checksum(block) % (1 << 32) == int.from_bytes(stored[:4], "little")
         parts.append(block)
-        at += 9 + size
+        at += size
     return b"".join(parts) or payload
 
 

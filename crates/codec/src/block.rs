@@ -1,6 +1,6 @@
 //! The nine bytes before each compressed stream, and the walk from one block to the next.
 
-use crate::planes;
+use crate::{planes, steps};
 use sapwood_core::{Error, Result};
 use std::fmt;
 
@@ -33,9 +33,6 @@ impl Algorithm {
             Algorithm::Zstd => "ZS",
         }
     }
-
-    /// The tag of blocks of planes, which only Zstandard has.
-    pub(crate) const PLANES: [u8; 2] = *b"ZP";
 
     /// The tag, as bytes.
     pub(crate) fn tag_bytes(self) -> [u8; 2] {
@@ -95,21 +92,54 @@ impl fmt::Display for Algorithm {
     }
 }
 
+/// What is compressed of the bytes of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// They are, as in all blocks that ROOT writes and reads.
+    Bytes,
+    /// Numbers of so many bytes (2, 4 or 8), in as many planes: tag `ZP`, and this number behind it. Only in stripes of datasets.
+    Planes(usize),
+    /// Steps from one offset to the next: tag `ZT`. Only in stripes of datasets.
+    Steps,
+}
+
+impl Form {
+    /// The form of a tag and the byte behind it, if it is one of those that only Zstandard has, and only in stripes.
+    fn of(tag: [u8; 2], width: u8) -> Option<Form> {
+        match (&tag, usize::from(width)) {
+            (b"ZP", width) if planes::WIDTHS.contains(&width) => Some(Form::Planes(width)),
+            (b"ZT", steps::WIDTH) => Some(Form::Steps),
+            _ => None,
+        }
+    }
+
+    /// Tag, and the byte behind it, of a block.
+    pub(crate) fn tag_of(self, algorithm: Algorithm) -> [u8; 3] {
+        let ([t0, t1], width) = match self {
+            Form::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
+            Form::Planes(width) => (*b"ZP", width),
+            Form::Steps => (*b"ZT", steps::WIDTH),
+        };
+        // A width is at most 8.
+        [t0, t1, width as u8]
+    }
+}
+
 /// A block's header.
 ///
 /// ```
-/// use sapwood_codec::{Algorithm, BlockHeader};
+/// use sapwood_codec::{Algorithm, BlockHeader, Form};
 /// let header = BlockHeader::parse(b"ZS\x01\x10\x00\x00\x00\x01\x00")?;
-/// assert_eq!(header, BlockHeader { algorithm: Algorithm::Zstd, planes: 1, compressed: 16, uncompressed: 256 });
+/// assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Bytes));
+/// assert_eq!((header.compressed, header.uncompressed), (16, 256));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockHeader {
     /// How the block is compressed.
     pub algorithm: Algorithm,
-    /// In how many planes its numbers are: 1 if they are as they were, as in all that ROOT writes and reads; else as many as they
-    /// have bytes, 2, 4 or 8, and the tag is `ZP`, the byte behind it this number.
-    pub planes: usize,
+    /// What is compressed of the bytes.
+    pub form: Form,
     /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
     pub compressed: usize,
     /// Bytes that they decompress to, below 16 MiB.
@@ -130,9 +160,9 @@ impl BlockHeader {
             )));
         };
         let tag = [t0, t1];
-        let planes = if tag == Algorithm::PLANES { usize::from(method) } else { 1 };
-        let of_planes = planes::WIDTHS.contains(&planes).then_some(Algorithm::Zstd);
-        let Some(algorithm) = of_planes.or_else(|| Algorithm::of(tag, method)) else {
+        let of_stripes = Form::of(tag, method).map(|form| (Algorithm::Zstd, form));
+        let of_root = || Algorithm::of(tag, method).map(|algorithm| (algorithm, Form::Bytes));
+        let Some((algorithm, form)) = of_stripes.or_else(of_root) else {
             return Err(Error::corrupt(format!(
                 "a compression block begins with the unknown tag '{}', method {method}",
                 tag.escape_ascii()
@@ -140,7 +170,7 @@ impl BlockHeader {
         };
         let header = BlockHeader {
             algorithm,
-            planes,
+            form,
             compressed: size_from([c0, c1, c2]),
             uncompressed: size_from([u0, u1, u2]),
         };
@@ -236,10 +266,10 @@ pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
     at == 0 || ends.any(|end| end == at)
 }
 
-/// True if a payload that holds `object_len` bytes has a block of planes, which ROOT does not read.
-pub fn has_planes(payload: &[u8], object_len: usize) -> bool {
+/// True if a payload that holds `object_len` bytes has a block of a form that only stripes have: ROOT does not read it.
+pub fn is_of_stripes(payload: &[u8], object_len: usize) -> bool {
     is_compressed(object_len, payload.len())
-        && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.planes > 1))
+        && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.form != Form::Bytes))
 }
 
 /// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.

@@ -1,7 +1,7 @@
 //! From a compressed payload to the bytes of the object.
 
-use crate::block::{Algorithm, Block, blocks, uncompressed_len};
-use crate::{lz4, lzma, planes, table};
+use crate::block::{Algorithm, Block, Form, blocks, uncompressed_len};
+use crate::{lz4, lzma, planes, steps, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -118,10 +118,11 @@ impl Decoder {
             Algorithm::OldZlib => self.deflate().deflate_decompress(block.data, out).map_err(deflate_error),
             Algorithm::Lzma => lzma::decompress(block.data, out),
             Algorithm::Lz4 => lz4::decompress(block.data, out),
-            Algorithm::Zstd if block.header.planes > 1 => {
-                self.decompress_planes(block.data, block.header.planes, out)
-            }
-            Algorithm::Zstd => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
+            Algorithm::Zstd => match block.header.form {
+                Form::Bytes => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
+                Form::Planes(width) => self.decompress_planes(block.data, width, out),
+                Form::Steps => self.decompress_steps(block.data, out),
+            },
         };
         match written {
             Ok(written) if written == out.len() => Ok(()),
@@ -151,6 +152,15 @@ impl Decoder {
         Ok(written)
     }
 
+    /// Decompresses a table of offsets that is in steps; how many bytes the steps have.
+    fn decompress_steps(&mut self, block: &[u8], out: &mut [u8]) -> Result<usize> {
+        let written = self.decompress_planes(steps::frames(block)?, steps::WIDTH, out)?;
+        if written == out.len() {
+            steps::add_up(block, out)?;
+        }
+        Ok(written)
+    }
+
     fn deflate(&mut self) -> &mut Decompressor {
         self.deflate.get_or_insert_with(Decompressor::new)
     }
@@ -175,8 +185,11 @@ impl fmt::Debug for Decoder {
 
 /// True if a block is known to hold these bytes.
 fn is_known(block: &Block<'_>, bytes: &[u8]) -> bool {
-    let header = &block.header;
-    header.algorithm == Algorithm::Zstd && header.planes == 1 && table::holds(block.data, bytes)
+    match (block.header.algorithm, block.header.form) {
+        (Algorithm::Zstd, Form::Bytes) => table::holds(block.data, bytes),
+        (Algorithm::Zstd, Form::Steps) => steps::holds(block.data, bytes),
+        _ => false,
+    }
 }
 
 fn deflate_error(error: libdeflater::DecompressionError) -> Error {

@@ -1,8 +1,8 @@
 //! From the bytes of an object to a compressed payload.
 
-use crate::block::HEADER_LEN;
+use crate::block::{Form, HEADER_LEN};
 use crate::table::{self, TableEncoder};
-use crate::{Algorithm, Compression, Search, lz4, lzma, planes, zstd};
+use crate::{Algorithm, Compression, Search, lz4, lzma, planes, steps, zstd};
 use libdeflater::{CompressionLvl, Compressor};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::cell::RefCell;
@@ -52,13 +52,28 @@ enum Way {
     By(Search),
     /// As planes of numbers of so many bytes.
     Planes(usize),
+    /// Of a table of offsets, as ROOT reads it.
     Table,
+    /// Of a table of offsets, as steps.
+    Steps,
 }
 
 impl Way {
-    /// Most bytes of entries in a block.
+    /// Most bytes in a block.
     fn block_max(self) -> usize {
-        if matches!(self, Way::Planes(_)) { planes::BLOCK } else { BLOCK_MAX }
+        match self {
+            Way::By(_) => BLOCK_MAX,
+            Way::Planes(_) => planes::BLOCK,
+            Way::Table | Way::Steps => table::BLOCK,
+        }
+    }
+
+    fn form(self) -> Form {
+        match self {
+            Way::By(_) | Way::Table => Form::Bytes,
+            Way::Planes(width) => Form::Planes(width),
+            Way::Steps => Form::Steps,
+        }
     }
 }
 
@@ -93,11 +108,11 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.compress_by(Way::By(search), content, data_len, compression, payload)
+        self.compress_by([Way::By(search), Way::Table], content, data_len, compression, payload)
     }
 
     /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
-    /// entries become planes of numbers where that makes them smaller. That and how far to search is learned from the
+    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. That and how far to search is learned from the
     /// basket itself, as by [`learn`](Encoder::learn).
     ///
     /// # Errors
@@ -109,24 +124,25 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        let mut way = Way::By(Search::default());
-        if compression.algorithm() == Algorithm::Zstd && !compression.is_none() {
-            let sample = Sample::of(content, data_len, compression);
-            let (search, mut least) = self.enough(&sample, compression)?;
-            way = Way::By(search);
-            for width in planes::WIDTHS {
-                let size = self.size(Way::Planes(width), &sample, compression)?;
-                if size < least {
-                    (way, least) = (Way::Planes(width), size);
-                }
+        if compression.algorithm() != Algorithm::Zstd || compression.is_none() {
+            return self.compress_basket(Search::default(), content, data_len, compression, payload);
+        }
+        let sample = Sample::of(content, data_len, compression);
+        let (search, mut least) = self.enough(&sample, compression)?;
+        let mut way = Way::By(search);
+        for width in planes::WIDTHS {
+            let size = self.size(Way::Planes(width), &sample, compression)?;
+            if size < least {
+                (way, least) = (Way::Planes(width), size);
             }
         }
-        self.compress_by(way, content, data_len, compression, payload)
+        self.compress_by([way, Way::Steps], content, data_len, compression, payload)
     }
 
+    /// Compresses entries in one way and their tables in another one.
     fn compress_by(
         &mut self,
-        way: Way,
+        [entries_way, table_way]: [Way; 2],
         content: &[u8],
         data_len: usize,
         compression: Compression,
@@ -140,8 +156,9 @@ impl Encoder {
         payload.resize(start + content.len().saturating_sub(1), 0);
         let mut end = start;
         let (entries, table) = apart(content, data_len, compression);
-        let entries = entries.chunks(way.block_max()).map(|block| (way, block));
-        for (way, block) in entries.chain(table.chunks(table::BLOCK).map(|block| (Way::Table, block))) {
+        let in_blocks =
+            |way: Way, bytes| <[u8]>::chunks(bytes, way.block_max()).map(move |block| (way, block));
+        for (way, block) in in_blocks(entries_way, entries).chain(in_blocks(table_way, table)) {
             let target = payload.get_mut(end..).unwrap_or_default();
             let target_len = target.len().min(HEADER_LEN + BLOCK_MAX);
             let target = target.get_mut(..target_len).unwrap_or_default();
@@ -198,7 +215,7 @@ impl Encoder {
     /// How many bytes a sample has after compression.
     fn size(&mut self, way: Way, sample: &Sample<'_>, compression: Compression) -> Result<usize> {
         let (entries, mut tried) = (sample.entries, Vec::new());
-        let smaller = self.compress_by(way, entries, entries.len(), compression, &mut tried)?;
+        let smaller = self.compress_by([way, Way::Table], entries, entries.len(), compression, &mut tried)?;
         Ok(if smaller { tried.len() } else { entries.len() })
     }
 
@@ -220,9 +237,12 @@ impl Encoder {
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
                 Way::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
-                Way::Planes(width) => {
+                Way::Planes(_) | Way::Steps => {
                     let mut room = std::mem::take(&mut self.room);
-                    let written = planes::compress(self.zstd()?, block, width, &mut room, stream);
+                    let written = match way {
+                        Way::Planes(width) => planes::compress(self.zstd()?, block, width, &mut room, stream),
+                        _ => steps::compress(self.zstd()?, block, &mut room, stream),
+                    };
                     self.room = room;
                     written
                 }
@@ -230,10 +250,7 @@ impl Encoder {
             },
         };
         let Some(written) = written.filter(|&written| written <= BLOCK_MAX) else { return Ok(None) };
-        let ([t0, t1], method) = match way {
-            Way::Planes(width) => (Algorithm::PLANES, size_bytes(width)[0]),
-            _ => (algorithm.tag_bytes(), algorithm.method()),
-        };
+        let [t0, t1, method] = way.form().tag_of(algorithm);
         let ([c0, c1, c2], [u0, u1, u2]) = (size_bytes(written), size_bytes(block.len()));
         *header = [t0, t1, method, c0, c1, c2, u0, u1, u2];
         Ok(Some(HEADER_LEN + written))

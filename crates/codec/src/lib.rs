@@ -7,6 +7,8 @@
 //! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
 //! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level; by a [`Search`], where these
 //!   leave open how far to search.
+//! - Blocks of further [`Form`]s, which are smaller, and which ROOT does not read: for stripes of datasets
+//!   ([`Encoder::compress_stripe`], [`is_of_stripes`]).
 //! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
 //! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
 
@@ -17,12 +19,13 @@ mod encoder;
 mod lz4;
 mod lzma;
 mod planes;
+mod steps;
 mod table;
 mod zstd;
 
 pub use block::{
-    Algorithm, Block, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, has_planes, is_compressed,
-    uncompressed_len,
+    Algorithm, Block, BlockHeader, Blocks, Form, HEADER_LEN, begins_block, blocks, is_compressed,
+    is_of_stripes, uncompressed_len,
 };
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};

@@ -8,6 +8,8 @@ use multiversion::multiversion;
 use std::array;
 use zstd_safe::{CCtx, CParameter, ResetDirective};
 
+/// The shortest repetition that is looked for. Shorter ones there are by chance, in bytes that a code of their own suits better.
+const LEAST_REPEATED: u32 = 7;
 /// Bytes of the numbers that may be in planes.
 pub(crate) const WIDTHS: [usize; 3] = [2, 4, 8];
 /// Bytes that go into one block, at most: they are put together again in the processor's cache.
@@ -31,6 +33,7 @@ pub(crate) fn compress(
         let (plane, after) = rest.split_at_checked(len)?;
         context.reset(ResetDirective::SessionAndParameters).ok()?;
         context.set_parameter(CParameter::CompressionLevel(1)).ok()?;
+        context.set_parameter(CParameter::MinMatch(LEAST_REPEATED)).ok()?;
         written += context.compress2(stream.get_mut(written..)?, plane).ok()?;
         rest = after;
     }

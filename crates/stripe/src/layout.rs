@@ -77,11 +77,11 @@ pub struct Planned {
 /// ```
 /// use sapwood_stripe::{LayoutOptions, Planned, plan};
 /// // A large branch, two products of a small one, and one of branches that are large together.
-/// let products = [vec![40_000.0], vec![20.0], vec![50.0], vec![300.0, 300.0, 400.0]];
+/// let products = [vec![40_000.0], vec![20.0], vec![50.0], vec![600.0, 600.0, 800.0]];
 /// let layout = plan(&products, &LayoutOptions::default());
 /// assert_eq!(layout.batch, 840);
 /// assert_eq!(layout.objects, [
-///     Planned { products: vec![(0, 0..1)], entries: 14 },
+///     Planned { products: vec![(0, 0..1)], entries: 28 },
 ///     Planned { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
 ///     Planned { products: vec![(3, 0..2)], entries: 840 },
 ///     Planned { products: vec![(3, 2..3)], entries: 840 },

@@ -1,7 +1,7 @@
 //! What is compressed comes back.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Search, blocks, has_planes};
+use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Form, Search, blocks, is_of_stripes};
 
 const WRITTEN: [Algorithm; 5] =
     [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
@@ -231,8 +231,11 @@ fn baskets_of_stripes_have_numbers_in_planes_where_these_are_smaller() {
             let (mut payload, mut for_root) = (Vec::new(), Vec::new());
             let (mut encoder, len) = (Encoder::default(), content.len());
             assert!(encoder.compress_stripe(&content, entries.len(), compression, &mut payload).unwrap());
-            let found = blocks(&payload, len).next().unwrap().unwrap().header.planes;
-            assert_eq!((found, has_planes(&payload, len)), (planes, planes > 1), "{compression}");
+            let forms: Vec<Form> = blocks(&payload, len).map(|block| block.unwrap().header.form).collect();
+            let form = if planes == 1 { Form::Bytes } else { Form::Planes(planes) };
+            assert_eq!(forms[0], form, "{compression}");
+            assert_eq!(*forms.last().unwrap() == Form::Steps, count > 0);
+            assert_eq!(is_of_stripes(&payload, len), planes > 1 || count > 0);
             assert!(Decoder::default().decode_to_vec(&payload, len).unwrap() == content);
             let mut out = vec![0; entries.len()];
             let table = &content[entries.len()..];
@@ -240,7 +243,7 @@ fn baskets_of_stripes_have_numbers_in_planes_where_these_are_smaller() {
             encoder
                 .compress_basket(Search::Far, &content, entries.len(), compression, &mut for_root)
                 .unwrap();
-            assert!(!has_planes(&for_root, len) && payload.len() <= for_root.len() + for_root.len() / 5);
+            assert!(!is_of_stripes(&for_root, len) && payload.len() <= for_root.len() + for_root.len() / 5);
             assert!(planes == 1 || payload.len() < for_root.len());
         }
     }
@@ -249,7 +252,7 @@ fn baskets_of_stripes_have_numbers_in_planes_where_these_are_smaller() {
     let others = [Algorithm::Zlib, Algorithm::Lzma, Algorithm::Lz4];
     for compression in others.map(|algorithm| Compression::new(algorithm, 5).unwrap()) {
         Encoder::default().compress_stripe(&floats(5000), 5000, compression, &mut payload).unwrap();
-        assert!(!has_planes(&payload, 5000));
+        assert!(!is_of_stripes(&payload, 5000));
         payload.clear();
     }
     let compression = Compression::default();

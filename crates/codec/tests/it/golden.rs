@@ -31,8 +31,17 @@ const ZSTD_PLANES: &str = "\
     784d0200340300000204010308020600040900060103080504010504000a090102060706070a00030200050a08070309\
     0500070309050007030900206b9035c804100d08015983ac5132310016";
 
+const ZSTD_STEPS: &str = "\
+    5a5404180100f0000040adde2128b52ffd203ce1010000000000000004fffefefe0302fdfdfd07fe00fcfc0008fdfdfb\
+    04fc06fcfb08fb05fbfa0105fa04fa0108f903f90504fa03f809f80204f70202020228b52ffd203ce101000000000000\
+    000003fffefefe07fefdfdfd0701fdfcfc0008fffcfb04fc06fdfa08fb05fbfa0105fa04fa0504f903f905fc0203f809\
+    f80402f702020228b52ffd203ce1010000000000000001fe03fffefeff07fefdfdfd0008fdfcfc000006fcfb04fc08fb\
+    fa08fb05fbfa0105fa04fa0504f903f909f80203f809fb0202f7020228b52ffd203ce1010000000000000002ffff04ff\
+    ff00fe08fefefefe0108fdfdfd05fc07fcfc05ff06fbfb09fbfd05fa0205fa06f90604f904f90af80303f803020202f7\
+    03";
+
 /// A block of each kind, with its tag.
-pub(crate) fn all() -> [(&'static str, Vec<u8>); 7] {
+pub(crate) fn all() -> [(&'static str, Vec<u8>); 8] {
     [
         ("ZL", hex(ZLIB)),
         ("CS", hex(OLD_ZLIB)),
@@ -41,6 +50,7 @@ pub(crate) fn all() -> [(&'static str, Vec<u8>); 7] {
         ("ZS", hex(ZSTD)),
         ("ZS", hex(ZSTD_CHECKED)),
         ("ZP", hex(ZSTD_PLANES)),
+        ("ZT", hex(ZSTD_STEPS)),
     ]
 }
 

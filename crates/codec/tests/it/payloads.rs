@@ -1,15 +1,18 @@
 //! Sound payloads give their object.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, BlockHeader, Decoder, blocks, is_compressed, with_decoder};
+use sapwood_codec::{Algorithm, BlockHeader, Decoder, Form, blocks, is_compressed, with_decoder};
 
 #[test]
 fn every_kind_of_block_gives_the_object() {
     let mut decoder = Decoder::default();
     for (tag, block) in golden::all() {
         let header = BlockHeader::parse(&block).unwrap();
-        let planes = if tag == "ZP" { 2 } else { 1 };
-        assert_eq!((header.algorithm.tag().as_bytes()[0], header.planes), (tag.as_bytes()[0], planes));
+        match tag {
+            "ZP" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Planes(2))),
+            "ZT" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Steps)),
+            _ => assert_eq!((header.algorithm.tag(), header.form), (tag, Form::Bytes)),
+        }
         assert_eq!(header.compressed, block.len() - 9);
         let mut out = vec![0xaa; header.uncompressed];
         decoder.decode(&block, &mut out).unwrap();
@@ -21,14 +24,14 @@ fn every_kind_of_block_gives_the_object() {
 #[test]
 fn blocks_of_different_kinds_follow_one_another() {
     let payload = golden::all().map(|(_, block)| block).concat();
-    let expected = golden::object().repeat(7);
+    let expected = golden::object().repeat(8);
     let mut out = vec![0; expected.len()];
     with_decoder(|decoder| decoder.decode(&payload, &mut out)).unwrap();
     assert_eq!(out, expected);
     assert_eq!(Decoder::default().decode_to_vec(&payload, expected.len()).unwrap(), expected);
 
     let found: Vec<_> = blocks(&payload, expected.len()).map(|block| block.unwrap()).collect();
-    assert_eq!(found.len(), 7);
+    assert_eq!(found.len(), 8);
     assert_eq!(found[0].header.algorithm, Algorithm::Zlib);
     assert_eq!(found[1].offset, 9 + found[0].data.len());
 }

@@ -1,4 +1,4 @@
-//! A ROOT file out of a dataset: its baskets copied as they are, and all that came beside them.
+//! A ROOT file out of a dataset: its baskets, compressed anew where ROOT does not read them, and all that came beside them.
 
 use super::beside;
 use crate::repack::{Input, RepackReport, repack};

@@ -2,7 +2,7 @@
 
 use super::chosen::Chosen;
 use bytes::Bytes;
-use sapwood_codec::{Compression, Search, has_planes, with_encoder};
+use sapwood_codec::{Compression, Search, is_of_stripes, with_encoder};
 use sapwood_core::{Error, Result};
 use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
 use std::cell::Cell;
@@ -94,7 +94,7 @@ pub(crate) fn whole(
     let stored = record.slice(header.key_len..header.record_len);
     let object_len = header.object_len;
     let ready = |payload, body| Ready { first_entry, entries: basket.entries, body, payload, object_len };
-    if !recompress && !has_planes(&stored, object_len) {
+    if !recompress && !is_of_stripes(&stored, object_len) {
         return Ok(ready(stored, Body::Copied(key, true)));
     }
     let payload = with_room(object_len, |content| {

@@ -14,7 +14,7 @@ const VERSION: u16 = 1;
 const OF_BRANCHES: u16 = 1;
 /// Feature: the sizes of objects are there.
 const SIZES: u16 = 2;
-/// Feature: baskets may have numbers in planes.
+/// Feature: baskets may have numbers in planes, and offsets in steps.
 const PLANES: u16 = 4;
 /// What the columns of a list may have, in bytes: some 40 million baskets.
 const LIMIT: usize = 512 << 20;
