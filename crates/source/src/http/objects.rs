@@ -21,6 +21,9 @@ use tokio::sync::Semaphore;
 /// Largest object that is read at once: what a server announces is not to take all memory.
 const LARGEST_WHOLE: u64 = 2 << 30;
 
+/// Requests that find the connections of the first contact.
+const AT_FIRST: usize = 1;
+
 /// The objects of one server.
 pub(crate) struct Objects {
     exchange: Exchange,
@@ -103,6 +106,10 @@ impl Objects {
         let message = Message { method: Method::GET, headers, body: Bytes::new(), ranges: 1 };
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
+        let others = self.most.saturating_sub(self.slots.available_permits()) > AT_FIRST;
+        if let Some(first_answer) = self.nearest().filter(|_| others) {
+            spare::made(&Server::of(url), first_answer).await;
+        }
         let mut retries = self.exchange.retries(name, deadline);
         loop {
             let answer = self.try_get(url, &message, range);

@@ -156,7 +156,9 @@ impl Remote {
         let _slot = self.slots.acquire().await.ok();
         let at_first = if self.is_in_store() { AT_FIRST_IN_STORES } else { AT_FIRST };
         if self.concurrency.saturating_sub(self.slots.available_permits()) > at_first {
-            spare::made(&self.server()).await;
+            // A round trip is taken to be a third of the first answer.
+            let server = self.server();
+            spare::made(&server, 3 * server.round_trip()).await;
         }
         let target = self.target();
         let answer = self.ask_at(target.url.clone(), ask).await;

@@ -18,6 +18,9 @@ use tokio::time::{sleep, timeout};
 /// A server that has not answered for this long is far, or slow.
 const FAR: Duration = Duration::from_millis(60);
 
+/// Who takes so long for the first answer, to connect included, is so far that others are waited for that are being made.
+const FIRST_FAR: Duration = Duration::from_millis(3 * 60);
+
 /// The same for an object store: most are far, and all are slow to begin.
 const FAR_STORE: Duration = Duration::from_millis(20);
 
@@ -92,11 +95,9 @@ async fn make(way: &Way<'_>, connections: usize, making: &Arc<Making>) {
 }
 
 /// Waits for one of the connections that are being made, where they come up sooner than others that would be made now: they
-/// were begun soon after the file was, and are there as soon after it.
-pub(super) async fn made(server: &Server) {
-    // It is at least half of the real one, and the first answer took three times as long.
-    let round_trip = server.round_trip();
-    if round_trip > FAR {
-        server.spare_made(4 * round_trip).await;
+/// were begun soon after the first request was, and are there as soon after its answer, which took so long.
+pub(super) async fn made(server: &Server, first_answer: Duration) {
+    if first_answer > FIRST_FAR {
+        server.spare_made(first_answer * 4 / 3).await;
     }
 }
