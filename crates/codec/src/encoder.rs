@@ -112,8 +112,8 @@ impl Encoder {
     }
 
     /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
-    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. That and how far to search is learned from the
-    /// basket itself, as by [`learn`](Encoder::learn).
+    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. That, and how far to
+    /// search, is learned from the basket itself, as by [`learn`](Encoder::learn).
     ///
     /// # Errors
     /// `Limit` if there is no memory for the compressor.

@@ -2,7 +2,7 @@
 //!
 //! The first bytes of floating-point numbers are much like each other, the last ones like nothing at all. Apart, each gets the
 //! code that suits it, and what repeats is found by the quickest search. ROOT does not read such blocks: they are for stripes
-//! of datasets (docs/specs/stripe.md, "A stripe").
+//! of datasets (docs/specs/stripe.md, "Baskets").
 
 use multiversion::multiversion;
 use std::array;
