@@ -23,6 +23,6 @@ def touch_memory() -> None:
         f"memory[::4096] = bytes({TOUCHED_BYTES // 4096})"
     )
     with suppress(OSError):
-        # What ran before has left memory in small pieces, which cost whoever wants large ones twice the processor time.
+        # What ran before left memory in small pieces: who wants much then takes twice the processor time.
         COMPACT.write_text("1")
     subprocess.run([sys.executable, "-c", program], check=True)
