@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 TOUCHED_BYTES = 3 << 30
-COMPACT = Path("/proc/sys/vm/compact_memory")
-"""Joins free pages, where the system lets us ask for it."""
 
 
 def touch_memory() -> None:
@@ -22,7 +18,4 @@ def touch_memory() -> None:
         f"import mmap; memory = mmap.mmap(-1, {TOUCHED_BYTES}); memory.madvise(mmap.MADV_HUGEPAGE); "
         f"memory[::4096] = bytes({TOUCHED_BYTES // 4096})"
     )
-    with suppress(OSError):
-        # What ran before left memory in small pieces: who wants much then takes twice the processor time.
-        COMPACT.write_text("1")
     subprocess.run([sys.executable, "-c", program], check=True)
