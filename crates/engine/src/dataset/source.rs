@@ -107,7 +107,7 @@ impl Source for StripeSource {
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        None
+        self.stores.iter().filter_map(|store| store.round_trip()).max()
     }
 
     fn checksums(&self, _: Deadline) -> BoxFuture<'_, Vec<Checksum>> {

@@ -345,6 +345,10 @@ impl Store for CloudStore {
         self.state().reads.concurrency()
     }
 
+    fn round_trip(&self) -> Option<Duration> {
+        self.state().reads.round_trip()
+    }
+
     fn get<'a>(
         &'a self,
         key: &'a str,

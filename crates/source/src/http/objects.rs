@@ -49,11 +49,11 @@ impl Objects {
 
     /// Requests that pay when in flight together, as far away as the server has shown to be.
     pub(crate) fn concurrency(&self) -> usize {
-        client::connections_at(self.nearest().unwrap_or_default(), self.most)
+        client::connections_at(self.round_trip().unwrap_or_default(), self.most)
     }
 
     /// The shortest time in which an answer began; `None` as long as none did.
-    fn nearest(&self) -> Option<Duration> {
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
         Some(self.nearest.load(Ordering::Relaxed))
             .filter(|micros| *micros < u64::MAX)
             .map(Duration::from_micros)
@@ -107,13 +107,13 @@ impl Objects {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let others = self.most.saturating_sub(self.slots.available_permits()) > AT_FIRST;
-        if let Some(first_answer) = self.nearest().filter(|_| others) {
+        if let Some(first_answer) = self.round_trip().filter(|_| others) {
             spare::made(&Server::of(url), first_answer).await;
         }
         let mut retries = self.exchange.retries(name, deadline);
         loop {
             let answer = self.try_get(url, &message, range);
-            let got = match self.nearest() {
+            let got = match self.round_trip() {
                 Some(_) => answer.await,
                 None => spare::beside(self.way(url), answer).await,
             };

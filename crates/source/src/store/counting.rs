@@ -5,7 +5,7 @@ use crate::BoxFuture;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// An operation of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +92,10 @@ impl<S: Store> Store for CountingStore<S> {
 
     fn concurrency(&self) -> usize {
         self.inner.concurrency()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
     }
 
     fn get<'a>(

@@ -116,6 +116,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.concurrency()
     }
 
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
+    }
+
     fn get<'a>(
         &'a self,
         key: &'a str,

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What is known of an object without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Requests that pay when in flight together. Default: a few, as of a disk.
     fn concurrency(&self) -> usize {
         8
+    }
+
+    /// How far the server is, at most, as its answers showed; `None`, as by default, if nothing is known.
+    fn round_trip(&self) -> Option<Duration> {
+        None
     }
 
     /// The bytes of an object, or those of a range of it: all of them, or an error.
@@ -132,6 +137,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn concurrency(&self) -> usize {
         (**self).concurrency()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        (**self).round_trip()
     }
 
     fn get<'a>(
