@@ -92,14 +92,14 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// What is compressed of the bytes of a block.
+/// What was done to the bytes of a block before they were compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// They are, as in all blocks that ROOT writes and reads.
+    /// Nothing, as in all blocks that ROOT writes and reads.
     Bytes,
-    /// Numbers of so many bytes (2, 4 or 8), in as many planes: tag `ZP`, and this number behind it. Only in stripes of datasets.
+    /// Numbers of so many bytes (2, 4 or 8) were put in as many planes: tag `ZP`, and this number behind it. Only in stripes of datasets.
     Planes(usize),
-    /// Steps from one offset to the next: tag `ZT`. Only in stripes of datasets.
+    /// Offsets were told as steps from one to the next: tag `ZT`. Only in stripes of datasets.
     Steps,
 }
 
@@ -138,7 +138,7 @@ impl Form {
 pub struct BlockHeader {
     /// How the block is compressed.
     pub algorithm: Algorithm,
-    /// What is compressed of the bytes.
+    /// What was done to the bytes before.
     pub form: Form,
     /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
     pub compressed: usize,

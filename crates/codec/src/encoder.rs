@@ -112,8 +112,8 @@ impl Encoder {
     }
 
     /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
-    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. That, and how far to
-    /// search, is learned from the basket itself, as by [`learn`](Encoder::learn).
+    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. Of long baskets, that and
+    /// how far to search is learned from their first entries, as by [`learn`](Encoder::learn); short ones are compressed both ways.
     ///
     /// # Errors
     /// `Limit` if there is no memory for the compressor.
@@ -127,16 +127,28 @@ impl Encoder {
         if compression.algorithm() != Algorithm::Zstd || compression.is_none() {
             return self.compress_basket(Search::default(), content, data_len, compression, payload);
         }
+        let start = payload.len();
+        let most = start + content.len().saturating_sub(1);
+        let (entries, table) = apart(content, data_len, compression);
         let sample = Sample::of(content, data_len, compression);
-        let (search, mut least) = self.enough(&sample, compression)?;
-        let mut way = Way::By(search);
-        for width in planes::WIDTHS {
-            let size = self.size(Way::Planes(width), &sample, compression)?;
-            if size < least {
-                (way, least) = (Way::Planes(width), size);
-            }
-        }
-        self.compress_by([way, Way::Steps], content, data_len, compression, payload)
+        let width = planes::likely_width(sample.entries);
+        let done = if sample.entries.len() == entries.len() {
+            self.append_smaller(
+                [Way::By(Search::Far), Way::Planes(width)],
+                entries,
+                most,
+                compression,
+                payload,
+            )
+        } else {
+            let (search, size) = self.enough(&sample, compression)?;
+            let smaller = self.size(Way::Planes(width), &sample, compression)? < size;
+            let way = if smaller { Way::Planes(width) } else { Way::By(search) };
+            self.append(way, entries, most, compression, payload)
+        };
+        let done = done? && self.append(Way::Steps, table, most, compression, payload)?;
+        payload.truncate(if done { payload.len() } else { start });
+        Ok(done && payload.len() > start)
     }
 
     /// Compresses entries in one way and their tables in another one.
@@ -149,16 +161,50 @@ impl Encoder {
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
         let start = payload.len();
-        if compression.is_none() {
-            return Ok(false);
-        }
         // What comes out must be smaller than what goes in, so there is no need for more room.
-        payload.resize(start + content.len().saturating_sub(1), 0);
-        let mut end = start;
+        let most = start + content.len().saturating_sub(1);
         let (entries, table) = apart(content, data_len, compression);
-        let in_blocks =
-            |way: Way, bytes| <[u8]>::chunks(bytes, way.block_max()).map(move |block| (way, block));
-        for (way, block) in in_blocks(entries_way, entries).chain(in_blocks(table_way, table)) {
+        let done = !compression.is_none()
+            && self.append(entries_way, entries, most, compression, payload)?
+            && self.append(table_way, table, most, compression, payload)?;
+        payload.truncate(if done { payload.len() } else { start });
+        Ok(done && payload.len() > start)
+    }
+
+    /// Appends the blocks of `bytes` in the way that makes them smaller, the first if both do as well; otherwise as
+    /// [`append`](Encoder::append).
+    fn append_smaller(
+        &mut self,
+        [first, second]: [Way; 2],
+        bytes: &[u8],
+        most: usize,
+        compression: Compression,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let start = payload.len();
+        let done = self.append(first, bytes, most, compression, payload)?;
+        let (mut other, most) = (Vec::new(), if done { payload.len().saturating_sub(1) } else { most });
+        if !self.append(second, bytes, most.saturating_sub(start), compression, &mut other)? {
+            return Ok(done);
+        }
+        payload.truncate(start);
+        payload.extend_from_slice(&other);
+        Ok(true)
+    }
+
+    /// Appends `bytes` as blocks, after which `payload` has at most so many bytes; false, and as it was, if it would have more.
+    fn append(
+        &mut self,
+        way: Way,
+        bytes: &[u8],
+        most: usize,
+        compression: Compression,
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let start = payload.len();
+        payload.resize(most.max(start), 0);
+        let mut end = start;
+        for block in bytes.chunks(way.block_max()) {
             let target = payload.get_mut(end..).unwrap_or_default();
             let target_len = target.len().min(HEADER_LEN + BLOCK_MAX);
             let target = target.get_mut(..target_len).unwrap_or_default();
@@ -171,7 +217,7 @@ impl Encoder {
             }
         }
         payload.truncate(end);
-        Ok(end > start)
+        Ok(true)
     }
 
     /// As [`compress_basket`](Encoder::compress_basket); and the quickest search that is enough for entries like these, by

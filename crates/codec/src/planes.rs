@@ -12,6 +12,10 @@ use zstd_safe::{CCtx, CParameter, ResetDirective};
 const LEAST_REPEATED: u32 = 7;
 /// Bytes of the numbers that may be in planes.
 pub(crate) const WIDTHS: [usize; 3] = [2, 4, 8];
+/// What a frame takes besides the bytes of its plane, about.
+const FRAME: usize = 12;
+/// What it takes to say how a byte is written that occurs in a plane, about.
+const BITS_TO_SAY: f32 = 4.0;
 /// Bytes that go into one block, at most: they are put together again in the processor's cache.
 pub(crate) const BLOCK: usize = 1 << 18;
 
@@ -38,6 +42,36 @@ pub(crate) fn compress(
         rest = after;
     }
     Some(written)
+}
+
+/// The width of numbers in whose planes entries are likely to become smallest.
+pub(crate) fn likely_width(entries: &[u8]) -> usize {
+    let by_size = |width: &usize| match width {
+        2 => likely_size::<2>(entries),
+        4 => likely_size::<4>(entries),
+        _ => likely_size::<8>(entries),
+    };
+    WIDTHS.into_iter().min_by_key(by_size).unwrap_or(WIDTHS[0])
+}
+
+/// About how many bytes planes take if each has the best code for its bytes, and nothing repeats.
+fn likely_size<const WIDTH: usize>(entries: &[u8]) -> usize {
+    let (numbers, _) = entries.as_chunks::<WIDTH>();
+    let mut counts = [[0_u16; 256]; WIDTH];
+    // A code cannot be told from more than that.
+    for number in numbers.iter().take(usize::from(u16::MAX)) {
+        for (count, byte) in counts.iter_mut().zip(number) {
+            count[usize::from(*byte)] += 1;
+        }
+    }
+    let all = (numbers.len().min(usize::from(u16::MAX)) as f32).log2();
+    let bits: f32 = counts
+        .iter()
+        .flatten()
+        .filter(|count| **count > 0)
+        .map(|count| f32::from(*count) * (all - f32::from(*count).log2()) + BITS_TO_SAY)
+        .sum();
+    (bits / 8.0) as usize + WIDTH * FRAME
 }
 
 /// Appends the planes of a block, and what is left behind the last number.
@@ -102,6 +136,18 @@ mod tests {
         let mut planes = Vec::new();
         divide(b"abcdABCDxy", 4, &mut planes);
         assert_eq!(planes, b"aAbBcCdDxy");
+    }
+
+    #[test]
+    fn the_width_of_numbers_is_found() {
+        let numbers = |width: usize| -> Vec<u8> {
+            let number = |byte: u8| [&[byte, byte ^ 3][..], &[0, 1, 7, 64, 65, 66][..width - 2]].concat();
+            noise(1000).into_iter().flat_map(number).collect()
+        };
+        for width in WIDTHS {
+            assert_eq!(likely_width(&numbers(width)), width);
+        }
+        assert_eq!(likely_width(&[]), 2);
     }
 
     #[test]
