@@ -36,7 +36,7 @@ test: .venv/.tools ## everything: lint, types, Rust, Python, conformance, docume
 build: .venv/.core ## the virtual environment .venv with sapwood in it; reads root:// if XRootD's client is there
 	@sh native/xrdcl/build.sh python/sapwood
 servers: .venv/.tools ## install the real servers that the tests need, where that can be done
-	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/nginx.sh && sh scripts/postgres.sh && sh scripts/radosgw.sh && sh scripts/root.sh "$(PYTHON)"
+	@sh scripts/xrootd.sh && sh scripts/s3.sh && sh scripts/s3s.sh && sh scripts/nginx.sh && sh scripts/postgres.sh && sh scripts/radosgw.sh && sh scripts/root.sh "$(PYTHON)"
 
 .venv/.tools: requirements-dev.txt scripts/venv.sh
 	@sh scripts/venv.sh "$(PYTHON)" .venv requirements-dev.txt

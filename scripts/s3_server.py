@@ -37,15 +37,16 @@ REGION = "us-east-1"
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-def program() -> str | None:
-    """The server's program, if it is installed."""
-    beside = REPOSITORY / ".venv" / "bin" / "versitygw"
-    return os.environ.get("VERSITYGW_BIN") or (str(beside) if beside.exists() else shutil.which("versitygw"))
+def program(name: str = "versitygw") -> str | None:
+    """A server's program, if it is installed."""
+    beside = REPOSITORY / ".venv" / "bin" / name
+    told = os.environ.get(f"{name.upper().replace('-', '_')}_BIN")
+    return told or (str(beside) if beside.exists() else shutil.which(name))
 
 
-def missing() -> str | None:
+def missing(name: str = "versitygw") -> str | None:
     """What has to be installed, or None if all is there."""
-    return None if program() else "versitygw is not installed (make servers builds it, where there is Go)"
+    return None if program(name) else f"{name} is not installed (make servers builds it, where that can be done)"
 
 
 @dataclass
@@ -56,6 +57,7 @@ class Server:
     process: subprocess.Popen[bytes] | None = None
     command: tuple[str, ...] = field(default=(), repr=False)
     health: str = "/health"
+    healthy: int = 200
     access_key_id: str = "testaccess"
     secret_access_key: str = "testtesttesttest"
     bucket: str = "data"
@@ -93,7 +95,7 @@ class Server:
             # It ends at once where the port is not free again yet.
             if not self.runs:
                 self.process = subprocess.Popen(self.command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
-            if answers(self, self.health):
+            if answers(self, self.health, self.healthy):
                 return
             time.sleep(0.02)
         raise RuntimeError(f"the S3 server on port {self.port} does not start")
@@ -209,10 +211,32 @@ def another_gateway(server: Server) -> Iterator[Server]:
         other.stop()
 
 
-def _gateway(folder: Path) -> Server:
-    binary = program()
+@contextmanager
+def careless_server() -> Iterator[Server]:
+    """s3s-fs with an empty bucket. It looks whether there is an object, and then writes: what others must not do."""
+    with tempfile.TemporaryDirectory(prefix="sapwood-s3-") as folder:
+        # Who does not say who it is gets no list of buckets.
+        server = Server(free_port(), health="/", healthy=403)
+        keys = ["--access-key", server.access_key_id, "--secret-key", server.secret_access_key]
+        place = ["--host", "127.0.0.1", "--port", str(server.port)]
+        server.command = (_installed("s3s-fs"), *place, *keys, folder)
+        try:
+            server.start()
+            server.make_bucket()
+            yield server
+        finally:
+            server.stop()
+
+
+def _installed(name: str) -> str:
+    binary = program(name)
     if binary is None:
-        raise RuntimeError(missing())
+        raise RuntimeError(missing(name))
+    return binary
+
+
+def _gateway(folder: Path) -> Server:
+    binary = _installed("versitygw")
     server = Server(free_port())
     # Beside the files, not in their attributes: those need a file system that has them.
     backend = ["posix", "--sidecar", str(folder / "meta"), str(folder / "data")]
@@ -231,12 +255,12 @@ def _gateway(folder: Path) -> Server:
     return server
 
 
-def answers(server: Server, path: str) -> bool:
-    """Whether it answers by now."""
+def answers(server: Server, path: str, status: int = 200) -> bool:
+    """Whether it answers by now, with that status."""
     connection = http.client.HTTPConnection(server.address, timeout=2)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status == 200
+        return connection.getresponse().status == status
     except OSError:
         return False
     finally:

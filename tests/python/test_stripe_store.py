@@ -1,0 +1,38 @@
+"""What a store must do before a dataset is created in it, asked of a server that does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sapwood import errors, stripe
+
+sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import s3_server
+import stripe_faults_work as work
+
+lack = s3_server.missing("s3s-fs")
+pytestmark = pytest.mark.skipif(lack is not None, reason=f"what stores must do is not tested: {lack}")
+
+
+@pytest.fixture
+def careless(monkeypatch: pytest.MonkeyPatch) -> Iterator[s3_server.Server]:
+    with s3_server.careless_server() as server:
+        for name, value in server.variables.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.mark.parametrize("log", ["beside the objects", "in a database"])
+def test_a_server_whose_conditional_writes_are_not_atomic_is_refused(
+    careless: s3_server.Server, tmp_path: Path, log: str
+) -> None:
+    where = str(tmp_path / "log.sqlite") if log == "in a database" else None
+    with pytest.raises(errors.UnsupportedTypeError, match="cannot hold a dataset that is written to") as refused:
+        stripe.create("s3://data/ttbar", work.write(tmp_path, 0), batch=20, log=where)
+    assert "If-None-Match" in str(refused.value)
+    assert careless.listed("") == {}
