@@ -34,6 +34,8 @@ LANES, THREADS, BATCHES, STRIPES = (1, 2, 4), (1, 2), (24, 144, 720), ("128 kB",
 COPIES, CODED = "three copies", "coded 4 + 2"
 POOLS = {COPIES: "", CODED: ":ec"}
 """What the gateway calls the place of a bucket."""
+NOTHING = "nothing: events without columns"
+"""What the chain itself takes: of another order than the others, so that it is not drawn."""
 COLOURS = ("#1f6fb3", "#d1892a", "#2c7a3f", "#b3401f", "#6b4fa0", "#777777", "#1b9e9e", "#c2599a")
 NUMBERS = itertools.count(1)
 
@@ -76,6 +78,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Record:
             f"stripes, {COPIES}": copied,
             f"stripes, {CODED}": coded,
             "flat file": flat,
+            NOTHING: f"empty:{options.entries}",
         }
         kept = {"ROOT file": str(folder / "out.root"), "flat file": str(folder / "out.pds")}
         how: dict[str, Any] = {"entries": options.entries, "lanes": LANES, "threads": THREADS}
@@ -137,7 +140,11 @@ def draw(found: Record, path: Path) -> None:
     plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sapwood", "font.size": 9})
     figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
     for panel, kind in zip(panels, ("read", "full"), strict=True):
-        chosen = [members for members in found["series"] if members[0]["name"].startswith(kind)]
+        chosen = [
+            members
+            for members in found["series"]
+            if members[0]["name"].startswith(kind) and NOTHING not in members[0]["name"]
+        ]
         for members, colour in zip(chosen, COLOURS, strict=False):
             best = [
                 max(events_per_second(one) for one in members if one["point"]["threads"] == threads)

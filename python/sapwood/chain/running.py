@@ -92,7 +92,8 @@ def run(
         lanes: batches of events that are worked on at the same time.
         threads: that the lanes share. Default: as in :func:`sapwood.open`.
         batch: events of a batch.
-        stripe_size: bytes of the objects of a dataset, such as ``"512 kB"``; by default 1 MiB.
+        stripe_size: bytes of the objects of a dataset, as the source has them, such as
+            ``"512 kB"``; by default 1 MiB.
         group: whether small products share objects.
         compression: such as ``"zstd:4"``; by default ZSTD, level 5.
         entries: events that are taken at most.

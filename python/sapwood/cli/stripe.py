@@ -25,7 +25,7 @@ Compression: TypeAlias = Annotated[
     str | None, typer.Option(metavar="ALGORITHM[:LEVEL]", help="Of all baskets; by default zstd:5.")
 ]
 StripeSize: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Bytes of an object; by default 1 MiB.")
+    str | None, typer.Option(metavar="SIZE", help="Bytes of an object in the source; by default 1 MiB.")
 ]
 Batch: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Entries of a batch; by default chosen.")
@@ -157,7 +157,7 @@ def commit(
 def consolidate(
     dataset: Where,
     target: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes of an object; by default 1 MiB.")
+        str | None, typer.Option(metavar="SIZE", help="Bytes of an object in the source; by default 1 MiB.")
     ] = None,
     product: Annotated[
         list[str] | None,

@@ -160,7 +160,7 @@ class Dataset:
         reach. Segments and all other products stay as they are.
 
         Args:
-            target: bytes of an object; by default 1 MiB.
+            target: bytes of an object, as the source has them; by default 1 MiB.
             products: names of those that are written again; by default all, and what is beside them.
             dry_run: say only what would be done, as far as it is known before.
             writing: as in :func:`create`.
@@ -427,7 +427,7 @@ def create(
         deadline: seconds that it may take; by default an hour.
         threads: threads that work. Default: as in :func:`sapwood.open`.
         compression: of all baskets, such as ``"zstd:5"``, which is the default.
-        stripe_size: bytes that an object is to have, by default ``"1 MiB"``.
+        stripe_size: bytes that an object is to have, as the source has them; by default ``"1 MiB"``.
         batch: entries at whose borders all products begin anew; by default about 32 MB, in whole clusters.
         group: whether small products share objects.
         pad: what the store fills objects up to, in bytes.
