@@ -46,7 +46,7 @@ def program(name: str = "versitygw") -> str | None:
 
 def missing(name: str = "versitygw") -> str | None:
     """What has to be installed, or None if all is there."""
-    return None if program(name) else f"{name} is not installed (make servers builds it, where that can be done)"
+    return None if program(name) else f"{name} is not installed (make servers builds it, where possible)"
 
 
 @dataclass
@@ -213,7 +213,7 @@ def another_gateway(server: Server) -> Iterator[Server]:
 
 @contextmanager
 def careless_server() -> Iterator[Server]:
-    """s3s-fs with an empty bucket. It looks whether there is an object, and then writes: what others must not do."""
+    """s3s-fs with an empty bucket. It looks whether there is an object, and only then writes: a race."""
     with tempfile.TemporaryDirectory(prefix="sapwood-s3-") as folder:
         # Who does not say who it is gets no list of buckets.
         server = Server(free_port(), health="/", healthy=403)

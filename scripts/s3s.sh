@@ -1,13 +1,13 @@
 #!/bin/sh
 # s3s-fs, an S3 server whose conditional writes are not atomic: what must be refused before a dataset is written there.
-# It is built once, without optimisation. Where that fails, its test skips itself.
+# It is built once, without optimisation and symbols. Where that fails, its test skips itself.
 set -eu
 version=0.14.1
 root=${1:-.venv}
 [ -z "${S3S_FS_BIN:-}" ] && [ ! -x "$root/bin/s3s-fs" ] && ! command -v s3s-fs >/dev/null || exit 0
 
 echo "building s3s-fs $version, for the test of stores that datasets refuse"
-if CARGO_TARGET_DIR=$PWD/target/s3s timeout 900 cargo install --quiet --locked --debug --root "$root" \
+if CARGO_TARGET_DIR=$PWD/target/s3s CARGO_PROFILE_DEV_DEBUG=false timeout 900 cargo install --quiet --locked --debug --root "$root" \
     --features binary --version "$version" s3s-fs; then
     rm -rf target/s3s
     exit 0

@@ -199,6 +199,7 @@ def test_as_many_events_as_are_asked_for(source: str, tmp_path: Path) -> None:
         ({"output": "a.root", "chain": "read"}, errors.UsageError),
         ({"source": "empty:10", "output": "sink"}, errors.UsageError),
         ({"source": "empty:many"}, errors.UsageError),
+        ({"output": "sink,none"}, errors.UsageError),
         ({"lanes": 0}, errors.UsageError),
         ({"batch": 0}, errors.UsageError),
         ({"chain": "both"}, errors.UsageError),

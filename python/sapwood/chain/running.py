@@ -146,6 +146,8 @@ def _output(text: str) -> tuple[str, str]:
     """
     if text in ("none", "sink"):
         return text, ""
+    if text.partition(",")[0] in ("none", "sink"):
+        raise UsageError(f"an output is one place, not {text!r}: give several one by one")
     kind = "root" if text.endswith(".root") else "flat" if text.endswith(FLAT) else "stripes"
     return kind, text if is_url(text) else os.path.expanduser(text)
 
