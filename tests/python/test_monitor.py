@@ -207,7 +207,9 @@ class TestService:
 
 def test_the_command(tmp_path: Path) -> None:
     pytest.importorskip("typer")
-    code = "from sapwood.cli.main import main; main()"
+    # Jobs in the background of a shell, such as a whole test run may be, are started with Ctrl-C ignored.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from sapwood.cli.main import main; main()"
     places = [
         "--listen",
         "127.0.0.1:0",

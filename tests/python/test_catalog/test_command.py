@@ -116,7 +116,9 @@ def test_without_sqlalchemy_it_says_what_to_install() -> None:
 
 
 def test_the_page_is_served_until_it_is_interrupted(filled: Any, tmp_path: Path) -> None:
-    code = "from sapwood.cli.main import main; main()"
+    # Jobs in the background of a shell, such as a whole test run may be, are started with Ctrl-C ignored.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from sapwood.cli.main import main; main()"
     command = [sys.executable, "-c", code, "catalog", "serve", "--web", "127.0.0.1:0"]
     where = ["--catalog", str(tmp_path / "c.sqlite")]
     with subprocess.Popen([*command, *where], stdout=subprocess.PIPE, text=True) as running:
@@ -126,7 +128,8 @@ def test_the_page_is_served_until_it_is_interrupted(filled: Any, tmp_path: Path)
             with urllib.request.urlopen(url, timeout=20) as answer:
                 assert b"2 datasets in the catalogue" in answer.read()
             running.send_signal(signal.SIGINT)
-            assert running.stdout.read().strip() == "stopped" and running.wait(20) == 0
+            said, _ = running.communicate(timeout=20)
+            assert said.strip() == "stopped" and running.returncode == 0
         finally:
             running.kill()
 
