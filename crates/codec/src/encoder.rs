@@ -108,7 +108,7 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.compress_by([Way::By(search), Way::Table], content, data_len, compression, payload)
+        self.compress_by((&[Way::By(search)], Way::Table), content, data_len, compression, payload)
     }
 
     /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
@@ -127,34 +127,22 @@ impl Encoder {
         if compression.algorithm() != Algorithm::Zstd || compression.is_none() {
             return self.compress_basket(Search::default(), content, data_len, compression, payload);
         }
-        let start = payload.len();
-        let most = start + content.len().saturating_sub(1);
-        let (entries, table) = apart(content, data_len, compression);
         let sample = Sample::of(content, data_len, compression);
-        let width = planes::likely_width(sample.entries);
-        let done = if sample.entries.len() == entries.len() {
-            self.append_smaller(
-                [Way::By(Search::Far), Way::Planes(width)],
-                entries,
-                most,
-                compression,
-                payload,
-            )
+        let planes = Way::Planes(planes::likely_width(sample.entries));
+        let ways = if sample.entries.len() == apart(content, data_len, compression).0.len() {
+            vec![Way::By(Search::Far), planes]
         } else {
             let (search, size) = self.enough(&sample, compression)?;
-            let smaller = self.size(Way::Planes(width), &sample, compression)? < size;
-            let way = if smaller { Way::Planes(width) } else { Way::By(search) };
-            self.append(way, entries, most, compression, payload)
+            let smaller = self.size(planes, &sample, compression)? < size;
+            vec![if smaller { planes } else { Way::By(search) }]
         };
-        let done = done? && self.append(Way::Steps, table, most, compression, payload)?;
-        payload.truncate(if done { payload.len() } else { start });
-        Ok(done && payload.len() > start)
+        self.compress_by((&ways, Way::Steps), content, data_len, compression, payload)
     }
 
-    /// Compresses entries in one way and their tables in another one.
+    /// Compresses entries in that of some ways that makes them smallest, and their tables in another one.
     fn compress_by(
         &mut self,
-        [entries_way, table_way]: [Way; 2],
+        (entries_ways, table_way): (&[Way], Way),
         content: &[u8],
         data_len: usize,
         compression: Compression,
@@ -165,31 +153,34 @@ impl Encoder {
         let most = start + content.len().saturating_sub(1);
         let (entries, table) = apart(content, data_len, compression);
         let done = !compression.is_none()
-            && self.append(entries_way, entries, most, compression, payload)?
+            && self.append_smallest(entries_ways, entries, most, compression, payload)?
             && self.append(table_way, table, most, compression, payload)?;
         payload.truncate(if done { payload.len() } else { start });
         Ok(done && payload.len() > start)
     }
 
-    /// Appends the blocks of `bytes` in the way that makes them smaller, the first if both do as well; otherwise as
-    /// [`append`](Encoder::append).
-    fn append_smaller(
+    /// As [`append`](Encoder::append), in that of some ways by which there are the fewest bytes; the first if others do as well.
+    fn append_smallest(
         &mut self,
-        [first, second]: [Way; 2],
+        ways: &[Way],
         bytes: &[u8],
         most: usize,
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
+        let Some((first, others)) = ways.split_first() else { return Ok(false) };
         let start = payload.len();
-        let done = self.append(first, bytes, most, compression, payload)?;
-        let (mut other, most) = (Vec::new(), if done { payload.len().saturating_sub(1) } else { most });
-        if !self.append(second, bytes, most.saturating_sub(start), compression, &mut other)? {
-            return Ok(done);
+        let mut done = self.append(*first, bytes, most, compression, payload)?;
+        for way in others {
+            let most = if done { payload.len().saturating_sub(1) } else { most }.saturating_sub(start);
+            let mut other = Vec::new();
+            if self.append(*way, bytes, most, compression, &mut other)? {
+                payload.truncate(start);
+                payload.extend_from_slice(&other);
+                done = true;
+            }
         }
-        payload.truncate(start);
-        payload.extend_from_slice(&other);
-        Ok(true)
+        Ok(done)
     }
 
     /// Appends `bytes` as blocks, after which `payload` has at most so many bytes; false, and as it was, if it would have more.
@@ -261,7 +252,8 @@ impl Encoder {
     /// How many bytes a sample has after compression.
     fn size(&mut self, way: Way, sample: &Sample<'_>, compression: Compression) -> Result<usize> {
         let (entries, mut tried) = (sample.entries, Vec::new());
-        let smaller = self.compress_by([way, Way::Table], entries, entries.len(), compression, &mut tried)?;
+        let smaller =
+            self.compress_by((&[way], Way::Table), entries, entries.len(), compression, &mut tried)?;
         Ok(if smaller { tried.len() } else { entries.len() })
     }
 
