@@ -85,6 +85,31 @@ def split_by_root(*paths: Path) -> list[dict[str, Any]]:
     return _told_by_root(_SCRIPT.with_name("root_split.py"), *paths)
 
 
+def write_by_root(script: str, path: Path) -> None:
+    """Lets a script beside this file write a file."""
+    command = [needs_root(), "-W", "ignore", str(_SCRIPT.with_name(script)), str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+Digests = dict[str, dict[str, list[str]]]
+"""By tree and branch, a digest of the object in each entry."""
+
+
+def objects_by_root(python: str, path: Path, trees: Sequence[str]) -> Digests | None:
+    """The objects that ROOT reads in the trees of a file; nothing if it complains, or does not survive them."""
+    command = [python, "-W", "ignore", str(_SCRIPT.with_name("root_objects.py")), str(path), *trees]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
+    )
+    if done.returncode != 0 or "Error in" in done.stderr:
+        return None
+    found: Digests = json.loads(done.stdout)
+    return found
+
+
 def _told_by_root(script: Path, *paths: Path) -> list[dict[str, Any]]:
     command = [needs_root(), "-W", "ignore", str(script), *map(str, paths)]
     done = subprocess.run(

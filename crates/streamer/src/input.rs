@@ -180,8 +180,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A pointer. An object without a byte count remains to be read.
-    pub(crate) fn slot(&mut self) -> Result<Slot<'a>> {
+    /// A pointer, and where its tag stands. An object without a byte count remains to be read.
+    pub(crate) fn slot(&mut self) -> Result<(Slot<'a>, usize)> {
         let at = self.position();
         let mut body = self.frame()?;
         let inner = body.as_mut().unwrap_or(self);
@@ -189,10 +189,17 @@ impl<'a> Input<'a> {
         let class = match inner.u32()? {
             NEW_CLASS_TAG => inner.class_name()?,
             tag if tag & CLASS_MASK != 0 => inner.class_at(tag & !CLASS_MASK, tag_at)?,
-            0 => return Ok(Slot::Null),
-            tag => return Ok(Slot::Reference(tag)),
+            0 => return Ok((Slot::Null, tag_at)),
+            tag => return Ok((Slot::Reference(tag), tag_at)),
         };
-        Ok(Slot::Object { class, at, body })
+        Ok((Slot::Object { class, at, body }, tag_at))
+    }
+
+    /// True if the tag at a place names a position: that of a class name, or of an object. No position are null (0) and
+    /// the object that the buffer began with (1).
+    pub(crate) fn names_position(&self, tag_at: usize) -> bool {
+        let tag = self.record.get(tag_at..).and_then(|bytes| bytes.first_chunk());
+        tag.is_some_and(|tag| !matches!(u32::from_be_bytes(*tag), 0 | 1 | NEW_CLASS_TAG))
     }
 
     fn class_name(&mut self) -> Result<&'a str> {

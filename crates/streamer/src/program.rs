@@ -65,6 +65,16 @@ impl Program {
         }
     }
 
+    /// Where the words stand in an entry that name positions in its buffer: tags of classes that were named before, and
+    /// of objects that were met before. If the entry moves, they change by as many bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` if the entry breaks the format; `Unsupported` if a part of it is not known to the file's descriptions,
+    /// so that such words may stand there.
+    pub fn position_tags(&self, entry: Input<'_>) -> Result<Vec<usize>> {
+        Runner::new(self.compiler.as_ref()).position_tags(&self.node, entry)
+    }
+
     /// Runs the program on the payload of one record, decompressed, behind a key of `key_len` bytes: a column
     /// of one item.
     ///

@@ -5,7 +5,7 @@
 
 use crate::cursor::{CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use crate::{Cursor, ObjectHeader};
-use sapwood_core::{Error, Result};
+use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -125,6 +125,42 @@ impl<'a> Marker<'a> {
         match header.end {
             Some(end) if end != self.position() => Err(unknown(class, self.position())),
             _ => Ok(()),
+        }
+    }
+
+    /// Walks over an object with `walk` or, if what stands in it is not known, passes over it, provided that none of its
+    /// bytes can be a pointer: then it is the same wherever it stands.
+    ///
+    /// # Errors
+    /// Those of `walk`.
+    pub fn try_walk(&mut self, walk: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let (position, depth, marks) = (self.position(), self.depth, self.outline.marks.len());
+        let Err(error) = walk(self) else { return Ok(()) };
+        if error.kind() != ErrorKind::Unsupported {
+            return Err(error);
+        }
+        self.cursor.seek(position)?;
+        self.depth = depth;
+        self.outline.marks.truncate(marks);
+        self.outline.objects.retain(|_, mark| *mark < marks);
+        let Some((_, end)) = self.cursor.byte_count()? else { return Err(error) };
+        let object = self.payload.get(self.position()..end).unwrap_or_default();
+        if object.windows(4).filter_map(|word| word.first_chunk()).any(|word| self.may_point(*word)) {
+            return Err(error);
+        }
+        self.cursor.seek(end)
+    }
+
+    /// True if a word can be the tag of a pointer that depends on where it stands.
+    fn may_point(&self, word: [u8; 4]) -> bool {
+        let tag = u32::from_be_bytes(word);
+        let place = self.place(u64::from(tag & !CLASS_MASK));
+        match tag {
+            NEW_CLASS_TAG => true,
+            _ if tag & CLASS_MASK != 0 => place.is_some_and(|place| {
+                self.payload.get(place..place + 4) == Some(&NEW_CLASS_TAG.to_be_bytes())
+            }),
+            _ => place.is_some_and(|place| self.outline.objects.contains_key(&place)),
         }
     }
 

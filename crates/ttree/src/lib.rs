@@ -17,4 +17,4 @@ pub use decode::{BasketBytes, Counts, Interpretation, Layout, decode};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
 pub use outline::{BranchChange, BranchOutline, ClusterChange, Maximum, TreeChange, TreeOutline};
-pub use recut::{Cut, Cutter, Entries, serialised};
+pub use recut::{Cut, Cutter, Entries, References, serialised};

@@ -5,12 +5,13 @@ use super::flat::{Block, FlatFeed, FlatFile};
 use super::{ChainOptions, ChainSource};
 use crate::dataset::{BasketForm, Template, open_tree, same_references};
 use crate::pool::runtime;
+use crate::repack::baskets::Readers;
 use crate::{File, Interrupt, Tree};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_tfile::write::{Origin, pid_offset};
-use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, inflated};
+use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, References, inflated};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,6 +81,7 @@ enum Content {
 struct Stored {
     basket: BasketRef,
     bytes: Bytes,
+    references: References,
     plain: Mutex<Option<Arc<Plain>>>,
 }
 
@@ -93,9 +95,9 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn new(basket: BasketRef, bytes: &Bytes) -> Result<Plain> {
+    pub(super) fn new(basket: BasketRef, bytes: &Bytes, references: &References) -> Result<Plain> {
         let record = if basket.embedded.is_some() { bytes.clone() } else { inflated(bytes)? };
-        let entries = Entries::parse(&record, basket.embedded.is_some())?;
+        let entries = Entries::parse(&record, basket.embedded.is_some(), references)?;
         if entries.len() as u64 != basket.entries {
             let message =
                 format!("a basket has {} entries, where the tree says {}", entries.len(), basket.entries);
@@ -178,7 +180,7 @@ impl Opened {
             sizes.push(bytes as f64 / tree.entries().max(1) as f64);
             slots.push(slot);
         }
-        if kept && columns.iter().any(|column| column.form.has_references) {
+        if kept && columns.iter().any(|column| column.form.references.are_possible()) {
             same_references(file, deadline, interrupt)?;
         }
         let plan = Plan { slots, entries, batch: options.batch };
@@ -316,7 +318,7 @@ struct TreeFeed {
     url: String,
     readers: Vec<ReadAhead<Vec<(usize, usize)>>>,
     /// Of each column, whether objects in it may refer to others.
-    references: Vec<bool>,
+    references: Vec<References>,
     /// Of each column, the last basket of the batch before.
     kept: Vec<Option<(usize, Arc<Stored>)>>,
 }
@@ -337,7 +339,7 @@ impl TreeFeed {
         Ok(TreeFeed {
             url: tree.file().url().to_owned(),
             readers: readers.collect(),
-            references: columns.iter().map(|column| column.form.has_references).collect(),
+            references: columns.iter().map(|column| column.form.references.clone()).collect(),
             kept: columns.iter().map(|_| None).collect(),
             plan,
         })
@@ -368,14 +370,15 @@ impl TreeFeed {
                 let basket = slot.baskets.get(index).ok_or_else(lost)?.clone();
                 let bytes = basket.embedded.clone().or_else(|| fetched.remove(&(place, index)));
                 let bytes = bytes.ok_or_else(lost)?;
-                if self.references.get(place).is_some_and(|has| *has) && pid_offset(&bytes) != 0 {
+                let references = self.references.get(place).ok_or_else(lost)?.clone();
+                if references.are_possible() && pid_offset(&bytes) != 0 {
                     return Err(Error::unsupported(
                         "the objects of a branch may refer to others by the process ids of a merged file",
                     )
                     .url(&self.url));
                 }
                 read += bytes.len() as u64;
-                let stored = Arc::new(Stored { basket, bytes, plain: Mutex::new(None) });
+                let stored = Arc::new(Stored { basket, bytes, references, plain: Mutex::new(None) });
                 *kept = Some((index, Arc::clone(&stored)));
                 baskets.push(stored);
             }
@@ -441,9 +444,11 @@ impl Stored {
             return Ok(Arc::clone(plain));
         }
         let found =
-            Plain::new(self.basket.clone(), &self.bytes).map_err(|error| match self.basket.embedded {
-                None => error.inside(self.basket.offset),
-                Some(_) => error,
+            Plain::new(self.basket.clone(), &self.bytes, &self.references).map_err(|error| {
+                match self.basket.embedded {
+                    None => error.inside(self.basket.offset),
+                    Some(_) => error,
+                }
             })?;
         Ok(Arc::clone(plain.insert(Arc::new(found))))
     }
@@ -451,7 +456,7 @@ impl Stored {
 
 /// Entries as the record of a basket that is not compressed.
 pub(super) fn plain_of(column: &Column, first_entry: u64, entries: Entries) -> Result<Plain> {
-    let (count, mut cutter) = (entries.len(), column.form.cutter());
+    let (count, mut cutter) = (entries.len(), column.form.cutter(Readers::OfStripes));
     cutter.add(&entries, 0..count, &mut Vec::new())?;
     let cut = cutter.close()?.ok_or_else(|| Error::corrupt("a block has no entries"))?;
     let record: Bytes = column.form.key.record(&cut.fields, &cut.content, cut.content.len())?.into();

@@ -34,7 +34,7 @@ const PLACED: u8 = 1;
 const EMPTY: u8 = 2;
 
 fn kind(column: &Column) -> u8 {
-    match (column.has_data, column.form.has_references) {
+    match (column.has_data, column.form.references.are_possible()) {
         (false, _) => EMPTY,
         (true, false) => PLAIN,
         (true, true) => PLACED,
@@ -75,7 +75,7 @@ pub(super) fn events(columns: &[Column], runs: &[Vec<Run>], events: u64) -> Resu
             let entry = entries.entry(index);
             let len = u32::try_from(entry.len()).map_err(|_| too_long())?;
             content.extend(len.to_le_bytes());
-            if column.form.has_references {
+            if column.form.references.are_possible() {
                 let origin = entries.origins(index..index + 1).first().copied().ok_or_else(short)?;
                 content.extend(origin.to_le_bytes());
             }
@@ -435,7 +435,7 @@ impl Block {
                 }
                 let len = numbers.u32()? as usize;
                 let start = u32::try_from(data.len()).map_err(|_| too_long())?;
-                let origin = if column.form.has_references { numbers.u32()? } else { start };
+                let origin = if column.form.references.are_possible() { numbers.u32()? } else { start };
                 starts.push(start);
                 origins.push(origin);
                 data.extend_from_slice(numbers.take(len)?);
@@ -449,7 +449,7 @@ impl Block {
                 return Ok(None);
             }
             starts.push(u32::try_from(data.len()).map_err(|_| too_long())?);
-            let entries = Entries::new(data, starts, origins)?;
+            let entries = Entries::new(data, starts, origins, &column.form.references)?;
             plain_of(column, self.first, entries).map(|plain| Some(Arc::new(plain)))
         });
         columns.collect()

@@ -173,13 +173,13 @@ impl<'a> Stages<'a> {
         stripe: u64,
         readers: Readers,
     ) -> Result<Vec<CutBasket>> {
-        let stripes = timed(&self.serialise, || cut(column, runs, stripe))?.into_iter();
+        let stripes = timed(&self.serialise, || cut(column, runs, stripe, readers))?.into_iter();
         stripes.map(|stripe| column.form.basket(stripe, self.compression, readers, &self.times)).collect()
     }
 }
 
-fn cut(column: &Column, runs: &[Run], stripe: u64) -> Result<Vec<StripeCut>> {
-    let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe), Vec::new());
+fn cut(column: &Column, runs: &[Run], stripe: u64, readers: Readers) -> Result<Vec<StripeCut>> {
+    let (mut cutter, mut stripes) = (StripeCutter::new(&column.form, stripe, readers), Vec::new());
     for (entries, range) in runs.iter().map(Run::entries) {
         stripes.extend(cutter.add(entries, range)?);
     }

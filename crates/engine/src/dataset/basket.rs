@@ -8,7 +8,7 @@ use sapwood_codec::Compression;
 use sapwood_core::{Error, Result};
 use sapwood_stripe::Statistics;
 use sapwood_tfile::write::{Datime, NewKey};
-use sapwood_ttree::{Cut, Cutter, Entries};
+use sapwood_ttree::{Cut, Cutter, Entries, References};
 use std::ops::Range;
 
 /// What the baskets of a branch are like, wherever its entries come from.
@@ -16,8 +16,8 @@ use std::ops::Range;
 pub(crate) struct BasketForm {
     pub(crate) key: NewKey,
     offset_len: i32,
-    /// Whether objects in it may refer to others.
-    pub(crate) has_references: bool,
+    /// How the references inside its entries are found.
+    pub(crate) references: References,
     /// Where its values are, if they are numbers.
     pub(super) values: Option<Values>,
 }
@@ -57,14 +57,14 @@ impl BasketForm {
         Ok(BasketForm {
             key: NewKey { datime: Some(made), ..key },
             offset_len: outline.entry_offset_len,
-            has_references: tree.has_references(branch),
+            references: tree.references(branch),
             values: tree.layout(branch).as_ref().and_then(Values::of),
         })
     }
 
-    /// Cuts entries wherever that is asked for.
-    pub(crate) fn cutter(&self) -> Cutter {
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, self.has_references)
+    /// Cuts entries wherever that is asked for. ROOT does not read baskets that say where their entries stood.
+    pub(crate) fn cutter(&self, readers: Readers) -> Cutter {
+        Cutter::new(usize::MAX, self.key.len(), self.offset_len, readers == Readers::OfStripes)
     }
 
     /// The basket of a stripe.
@@ -86,11 +86,11 @@ impl BasketForm {
 
 impl StripeCutter {
     /// Cuts stripes of so many entries.
-    pub(crate) fn new(form: &BasketForm, stripe: u64) -> StripeCutter {
+    pub(crate) fn new(form: &BasketForm, stripe: u64, readers: Readers) -> StripeCutter {
         StripeCutter {
             stripe: usize::try_from(stripe.max(1)).unwrap_or(usize::MAX),
             open: 0,
-            cutter: form.cutter(),
+            cutter: form.cutter(readers),
             summary: Summary::new(form.values),
             ready: Vec::new(),
         }

@@ -279,7 +279,7 @@ fn again(
         .collect();
     let branches = || parts.iter().flat_map(|part| part.branches.iter().copied());
     tree.find_baskets(branches(), deadline, interrupt)?;
-    if branches().any(|branch| tree.has_references(branch)) {
+    if branches().any(|branch| tree.references(branch).are_possible()) {
         references::check(&file, deadline, interrupt)?;
     }
     // What cannot be joined is told before anything is written.

@@ -195,7 +195,7 @@ impl<'a> Cutting<'a> {
             return Ok(Vec::new());
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
-        let (mut cutter, mut baskets) = (StripeCutter::new(&slot.form, slot.stripe), Vec::new());
+        let (mut cutter, mut baskets) = (StripeCutter::new(&slot.form, slot.stripe, Readers::OfStripes), Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -233,13 +233,13 @@ impl<'a> Cutting<'a> {
     }
 
     fn parse(&self, slot: &Slot, reference: &BasketRef, record: &Bytes) -> Result<Entries> {
-        if slot.form.has_references && pid_offset(record) != 0 {
+        if slot.form.references.are_possible() && pid_offset(record) != 0 {
             return Err(Error::unsupported(
                 "the objects of a branch may refer to others by the process ids of a merged file",
             )
             .hint("take the files that it was merged from"));
         }
-        entries(reference, record, &self.times).map_err(|error| match reference.embedded {
+        entries(reference, record, &slot.form.references, &self.times).map_err(|error| match reference.embedded {
             None => error.inside(reference.offset),
             Some(_) => error,
         })

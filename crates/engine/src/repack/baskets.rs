@@ -4,7 +4,7 @@ use super::chosen::Chosen;
 use bytes::Bytes;
 use sapwood_codec::{Compression, Search, is_of_stripes, with_encoder};
 use sapwood_core::{Error, Result};
-use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries};
+use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries, References};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,6 +64,16 @@ pub(crate) struct Ready {
     pub(crate) object_len: usize,
 }
 
+impl Ready {
+    /// The same behind a narrow key, if its key is made.
+    pub(crate) fn narrow(self) -> Ready {
+        match self.body {
+            Body::Made(fields) => Ready { body: Body::MadeNarrow(fields), ..self },
+            body => Ready { body, ..self },
+        }
+    }
+}
+
 /// The key of a basket that can be written.
 #[derive(Debug)]
 pub(crate) enum Body {
@@ -71,6 +81,8 @@ pub(crate) enum Body {
     Copied(Bytes, bool),
     /// The fields behind a key that is made.
     Made(Vec<u8>),
+    /// As `Made`, behind a narrow key.
+    MadeNarrow(Vec<u8>),
 }
 
 /// A basket that keeps its entries: as it is or, if that is wanted or it is one that ROOT does not read, compressed anew.
@@ -158,9 +170,15 @@ pub(crate) fn made(
     })
 }
 
-/// Takes a basket apart.
-pub(crate) fn entries(basket: &BasketRef, bytes: &Bytes, times: &Times) -> Result<Entries> {
-    let entries = timed(&times.decompress, || Entries::parse(bytes, basket.embedded.is_some()))?;
+/// Takes a basket apart; `references` are those of its branch.
+pub(crate) fn entries(
+    basket: &BasketRef,
+    bytes: &Bytes,
+    references: &References,
+    times: &Times,
+) -> Result<Entries> {
+    let embedded = basket.embedded.is_some();
+    let entries = timed(&times.decompress, || Entries::parse(bytes, embedded, references))?;
     if entries.len() as u64 == basket.entries {
         return Ok(entries);
     }
@@ -218,6 +236,14 @@ pub(crate) struct Branchwise {
 }
 
 impl Branchwise {
+    /// Closes the basket before one that is kept whole, with so many entries.
+    pub(crate) fn pass(&mut self, entries: u64, out: &mut Vec<Cut>) -> Result<()> {
+        out.extend(self.cutter.close()?);
+        self.cutter.pass(entries);
+        self.next += entries;
+        Ok(())
+    }
+
     /// Adds chosen entries of a basket; those that became full go to `out`.
     pub(crate) fn add(
         &mut self,

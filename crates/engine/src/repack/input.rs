@@ -6,7 +6,7 @@ use crate::{File, Interrupt};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, Tree, TreeOutline, interpret};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -132,7 +132,9 @@ impl InputTree {
         for branch in branches {
             let Some(branch) = self.outline.branches.get(branch) else { continue };
             let name = &branch.file_name;
-            if !name.is_empty() && !branch.baskets.is_empty() && !self.elsewhere.contains_key(name) {
+            // Baskets that the tree's record embeds are here, whatever the name says.
+            let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
+            if !name.is_empty() && is_elsewhere && !self.elsewhere.contains_key(name) {
                 let file = self.file.open_beside(name, deadline, interrupt);
                 let file = file.map_err(|error| {
                     error
@@ -170,14 +172,15 @@ impl InputTree {
         (first, first.saturating_add(entries).min(self.meta.entries))
     }
 
-    /// True unless the entries of a branch are known to be numbers: only objects refer to places in an entry.
-    pub(crate) fn has_references(&self, branch: usize) -> bool {
-        match self.meta.branches.get(branch).map(|branch| &branch.kind) {
-            Some(BranchKind::Plain) => false,
-            Some(BranchKind::Element(_)) => {
-                !matches!(self.layout(branch), Some(Layout::Fixed { .. } | Layout::Jagged { .. }))
-            }
-            _ => true,
+    /// How the references inside the entries of a branch are found: only objects have any.
+    pub(crate) fn references(&self, branch: usize) -> References {
+        if self.meta.branches.get(branch).is_some_and(|branch| matches!(branch.kind, BranchKind::Plain)) {
+            return References::None;
+        }
+        match self.layout(branch) {
+            Some(Layout::Fixed { .. } | Layout::Jagged { .. }) => References::None,
+            Some(Layout::Program(program)) => References::Described(program),
+            None => References::Undescribed,
         }
     }
 

@@ -34,7 +34,7 @@ use sapwood_source::sink::Sink;
 use sapwood_tfile::write::FileWriter;
 use sets::Sets;
 use std::sync::atomic::Ordering;
-use stream::{Stream, flush};
+use stream::{NARROW_END, Stream, flush};
 use survey::Survey;
 use target::Target;
 use writing::Output;
@@ -122,7 +122,12 @@ pub(crate) fn copy_trees(
             let choice = options.choices.iter().find(|choice| choice.tree == tree.path);
             let ranges = choice.and_then(|choice| choice.entries.as_ref());
             if slot.is_none() {
-                let apart = tree.cut || ranges.is_some() || tree.inputs.len() > 1;
+                let apart = tree.cut
+                    || ranges.is_some()
+                    || tree.inputs.len() > 1
+                    || options.compression.is_some()
+                    || input.is_of_dataset()
+                    || input.file.size() >= NARROW_END;
                 let parent = tree.path.strip_suffix(&input.name).unwrap_or("");
                 let directory = output.directory(parent, None)?;
                 let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
@@ -165,6 +170,7 @@ pub(crate) fn copy_trees(
         target.finish(tree.cut, &mut output.file)?;
         output.hand_on()?;
         report.trees.push((tree.path.clone(), target.entries));
+        report.notes.extend(target.notes());
     }
     report.notes.extend(sets.notes());
     report.decompress_ns = times.decompress.load(Ordering::Relaxed);

@@ -5,7 +5,7 @@ use crate::Interrupt;
 use crate::pool::runtime;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
-use sapwood_ttree::{BasketRef, Entries};
+use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -63,7 +63,7 @@ fn digest(input: &InputTree, deadline: Deadline, interrupt: Interrupt<'_>) -> Re
             let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
             answer?;
             let bytes = bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?;
-            let entries = Entries::parse(&bytes, basket.embedded.is_some());
+            let entries = Entries::parse(&bytes, basket.embedded.is_some(), &References::None);
             let entries = entries.map_err(|error| error.branch(&branch.name).url(input.file.url()))?;
             (0..entries.len()).for_each(|index| add(entries.entry(index)));
         }

@@ -12,10 +12,10 @@ use crate::pool::{HEARTBEAT, compute, interrupted, runtime};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
 use sapwood_tfile::write::{is_wide, pid_offset};
-use sapwood_ttree::BasketRef;
+use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ const COPIED_BATCH: u64 = 512 << 10;
 const BATCH: u64 = 4 << 20;
 const DISTANT_BATCH: u64 = 16 << 20;
 /// As far as this, records with narrow keys can be placed, and all that is worked on meanwhile.
-const NARROW_END: u64 = 1 << 30;
+pub(super) const NARROW_END: u64 = 1 << 30;
 /// Baskets that wait until their cluster comes may take so many bytes.
 const WAITING: usize = 32 << 20;
 
@@ -212,7 +212,7 @@ impl Stream<'_> {
             work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
         }
         if self.cut {
-            return compute(self.pool, interrupt, |cancelled| self.cut_all(&work, target, cancelled));
+            return compute(self.pool, interrupt, |cancelled| self.cut_all(&work, target, narrow, cancelled));
         }
         let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
@@ -258,24 +258,42 @@ impl Stream<'_> {
             return Err(Error::corrupt("a basket belongs to no branch"));
         };
         let first = self.base + self.chosen.rank(basket.first_entry);
-        if self.stays(basket, bytes, narrow) {
+        // A basket of a dataset may say where its entries stood, which ROOT does not survive.
+        let says_origins = self.input.is_of_dataset() && branch.references.are_possible();
+        if self.stays(basket, bytes, narrow) && !says_origins {
             let (recompress, compression) = (branch.recompress, branch.compression);
             return Ok((part.target, whole(basket, first, bytes, recompress, compression, self.times)?));
         }
         self.check_process_ids(bytes, branch)?;
-        let mut cutting = Branchwise { cutter: branch.single(), base: first, next: first };
-        let mut cuts = Vec::new();
-        let entries = entries(basket, bytes, self.times)?;
-        cutting.add(&entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut cuts)?;
-        let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
-        Ok((part.target, made(cut, first, branch.compression, Readers::OfFiles, self.times)?))
+        let entries = entries(basket, bytes, &branch.references, self.times)?;
+        Ok((part.target, self.single(branch, basket, &entries, first, narrow)?))
     }
 
-    /// Baskets that are taken apart and cut anew.
+    /// The chosen entries of a basket as a basket of their own.
+    fn single(
+        &self,
+        branch: &TargetBranch,
+        basket: &BasketRef,
+        entries: &Entries,
+        first: u64,
+        narrow: bool,
+    ) -> Result<Ready> {
+        // References that cannot be found hold only behind a key as long as the one that stood before them: baskets in
+        // the record of a tree have narrow ones.
+        let narrow = narrow && basket.embedded.is_some() && entries.immovable().is_some();
+        let mut cutting = Branchwise { cutter: branch.single(narrow), base: first, next: first };
+        cutting.add(entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut Vec::new())?;
+        let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;
+        let ready = made(cut, first, branch.compression, Readers::OfFiles, self.times)?;
+        Ok(if narrow { ready.narrow() } else { ready })
+    }
+
+    /// Re-splits baskets, branch by branch.
     fn cut_all(
         &self,
         work: &[(Part, &BasketRef, Bytes)],
         target: &mut Target,
+        narrow: bool,
         cancelled: &AtomicBool,
     ) -> Result<Vec<(usize, Ready)>> {
         let mut of_branch: HashMap<usize, Vec<&(Part, &BasketRef, Bytes)>> = HashMap::new();
@@ -284,47 +302,81 @@ impl Stream<'_> {
         }
         let mut branches = Vec::with_capacity(of_branch.len());
         for (place, items) in of_branch {
-            let branch = target.branches.get_mut(place).and_then(Option::as_mut);
-            if let Some(branch) = &branch {
-                items.iter().try_for_each(|item| self.check_process_ids(&item.2, branch))?;
-            }
-            let cutting = branch.and_then(|branch| branch.cutting.take().map(|c| (c, branch.compression)));
-            let (cutting, compression) = cutting.ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
-            branches.push((place, items, cutting, compression));
+            let branch = target.branches.get_mut(place).and_then(Option::take);
+            let branch = branch.ok_or_else(|| Error::corrupt("a basket belongs to no branch"))?;
+            branches.push((place, items, branch));
         }
         branches.sort_unstable_by_key(|(place, ..)| *place);
         let cuts: Result<Vec<Vec<_>>> = branches
             .par_iter_mut()
-            .map(|(place, items, cutting, compression)| {
-                let (base, mut ready) = (cutting.base, Vec::new());
+            .map(|(place, items, branch)| {
+                let mut ready = Vec::new();
                 for (part, basket, bytes) in items.iter() {
                     if cancelled.load(Ordering::Relaxed) {
                         return Err(interrupted());
                     }
-                    let mut cuts = Vec::new();
-                    let cut = entries(basket, bytes, self.times).and_then(|entries| {
-                        cutting.add(&entries, places(basket, self.chosen), &self.borders, &mut cuts)
-                    });
-                    cut.map_err(|error| self.locate(error, part, basket))?;
-                    for cut in cuts {
-                        ready.push((*place, made(cut, base, *compression, Readers::OfFiles, self.times)?));
-                    }
+                    self.cut(branch, basket, bytes, narrow, &mut ready)
+                        .map_err(|error| self.locate(error, part, basket))?;
                 }
-                Ok(ready)
+                Ok(ready.into_iter().map(|ready| (*place, ready)).collect())
             })
             .collect();
-        for (place, _, cutting, _) in branches {
-            if let Some(Some(branch)) = target.branches.get_mut(place) {
-                branch.cutting = Some(cutting);
+        for (place, _, branch) in branches {
+            if let Some(slot) = target.branches.get_mut(place) {
+                *slot = Some(branch);
             }
         }
         Ok(cuts?.into_iter().flatten().collect())
     }
 
+    /// Re-splits the entries of a basket. A basket whose entries cannot move stays whole.
+    fn cut(
+        &self,
+        branch: &mut TargetBranch,
+        basket: &BasketRef,
+        bytes: &Bytes,
+        narrow: bool,
+        ready: &mut Vec<Ready>,
+    ) -> Result<()> {
+        self.check_process_ids(bytes, branch)?;
+        let (recompress, compression) = (branch.recompress, branch.compression);
+        let cutting = branch.cutting.as_mut().ok_or_else(|| Error::corrupt("a branch has no cutter"))?;
+        let (base, mut cuts) = (cutting.base, Vec::new());
+        let entries = entries(basket, bytes, &branch.references, self.times);
+        let immovable = match &entries {
+            Ok(entries) => entries.immovable(),
+            Err(error) if error.kind() == ErrorKind::Unsupported => Some(error.message()),
+            Err(_) => None,
+        };
+        let can_stay = !self.input.is_of_dataset() && self.stays(basket, bytes, narrow);
+        let whole = match (immovable, &entries) {
+            (Some(why), _) if can_stay => {
+                branch.kept_whole.get_or_insert_with(|| why.to_owned());
+                let first = cutting.next;
+                cutting.pass(basket.entries, &mut cuts)?;
+                Some(whole(basket, first, bytes, recompress, compression, self.times)?)
+            }
+            (Some(_), Ok(entries)) if basket.embedded.is_some() => {
+                let first = cutting.next;
+                cutting.pass(places(basket, self.chosen).map(|range| range.len() as u64).sum(), &mut cuts)?;
+                Some(self.single(branch, basket, entries, first, narrow)?)
+            }
+            _ => {
+                cutting.add(&entries?, places(basket, self.chosen), &self.borders, &mut cuts)?;
+                None
+            }
+        };
+        for cut in cuts {
+            ready.push(made(cut, base, compression, Readers::OfFiles, self.times)?);
+        }
+        ready.extend(whole);
+        Ok(())
+    }
+
     /// Entries that may hold references by number of a process id must stay in a basket that says from where these
     /// numbers count.
     fn check_process_ids(&self, basket: &[u8], branch: &TargetBranch) -> Result<()> {
-        if !branch.has_references || (pid_offset(basket) == 0 && self.pid_shift == 0) {
+        if !branch.references.are_possible() || (pid_offset(basket) == 0 && self.pid_shift == 0) {
             return Ok(());
         }
         Err(Error::unsupported(

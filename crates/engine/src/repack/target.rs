@@ -9,7 +9,9 @@ use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
 use sapwood_ttree::write::ClusterSize;
-use sapwood_ttree::{BranchChange, BranchOutline, ClusterChange, Cutter, TreeChange, TreeOutline};
+use sapwood_ttree::{
+    BranchChange, BranchOutline, ClusterChange, Cutter, References, TreeChange, TreeOutline,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -46,7 +48,9 @@ pub(crate) struct TargetBranch {
     basket_size: i32,
     pub(crate) key: NewKey,
     offset_len: i32,
-    pub(crate) has_references: bool,
+    pub(crate) references: References,
+    /// Why some of its baskets were not cut.
+    pub(crate) kept_whole: Option<String>,
     maxima: Vec<i64>,
     first_entry: u64,
     /// One past the last entry whose basket was placed, and what it is to be after this input.
@@ -75,8 +79,10 @@ impl Target {
         let branches: Vec<Option<TargetBranch>> = (input.outline.branches.iter().enumerate())
             .map(|(place, branch)| {
                 let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
-                let references = !apart || input.has_references(place);
-                let new = || TargetBranch::new(branch, &input.meta.name, file_setting, references, options);
+                let references =
+                    || if apart { input.references(place) } else { References::Undescribed };
+                let new =
+                    || TargetBranch::new(branch, &input.meta.name, file_setting, references(), options);
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
             .collect();
@@ -196,6 +202,10 @@ impl Target {
             Body::Made(fields) => {
                 (file.unlisted(self.directory, &branch.key, fields, payload, object_len)?, How::Cut)
             }
+            Body::MadeNarrow(fields) => {
+                let key = NewKey { wide: false, ..branch.key.clone() };
+                (file.unlisted(self.directory, &key, fields, payload, object_len)?, How::Cut)
+            }
         };
         let placement = Placement {
             branch: place,
@@ -206,6 +216,17 @@ impl Target {
         };
         self.placed(&placement, placed.offset)?;
         Ok(placement)
+    }
+
+    /// Which branches have baskets that were not cut, and why.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let branches = self.by_path.iter().filter_map(|(path, &place)| {
+            let why = self.branches.get(place)?.as_ref()?.kept_whole.as_ref()?;
+            Some(format!("'{path}' keeps baskets as they were: {why}"))
+        });
+        let mut notes: Vec<String> = branches.collect();
+        notes.sort_unstable();
+        notes.into_iter()
     }
 
     /// Notes where a basket was placed.
@@ -250,7 +271,7 @@ impl TargetBranch {
         branch: &BranchOutline,
         tree: &str,
         file_setting: i32,
-        has_references: bool,
+        references: References,
         options: &RepackOptions,
     ) -> TargetBranch {
         let number = if branch.compression < 0 { file_setting } else { branch.compression };
@@ -265,7 +286,8 @@ impl TargetBranch {
             basket_size: basket_size.unwrap_or(branch.basket_size),
             key: NewKey::new("TBasket", &branch.name, tree, true),
             offset_len: branch.entry_offset_len,
-            has_references,
+            references,
+            kept_whole: None,
             maxima: branch.maxima.iter().map(|maximum| maximum.value).collect(),
             first_entry: 0,
             next_entry: 0,
@@ -314,12 +336,13 @@ impl TargetBranch {
     /// A cutter of baskets of at most so many bytes.
     fn cutter(&self, limit: i32) -> Cutter {
         let limit = usize::try_from(limit).unwrap_or(0);
-        Cutter::new(limit, self.key.len(), self.offset_len, self.has_references)
+        Cutter::new(limit, self.key.len(), self.offset_len, false)
     }
 
-    /// A cutter of one basket, however large.
-    pub(crate) fn single(&self) -> Cutter {
-        Cutter::new(usize::MAX, self.key.len(), self.offset_len, self.has_references)
+    /// A cutter of one basket, however large, behind a narrow key or a wide one.
+    pub(crate) fn single(&self, narrow: bool) -> Cutter {
+        let key = NewKey { wide: !narrow, ..self.key.clone() };
+        Cutter::new(usize::MAX, key.len(), self.offset_len, false)
     }
 
     fn change(&self) -> BranchChange {

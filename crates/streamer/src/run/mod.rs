@@ -6,6 +6,7 @@ mod record;
 mod skip;
 
 use crate::builder::{Builder, misfit, position};
+use crate::input::Slot;
 use crate::{Compiler, Input, Node, Number};
 use sapwood_core::{Error, ErrorKind, Result};
 
@@ -33,6 +34,8 @@ pub(crate) struct Runner<'c> {
     /// Bytes that may still be built without bytes on file: by reading an object again where a reference
     /// stands, for members that a version of a class has not, for items that have no bytes.
     budget: usize,
+    /// Where tags stand that name positions. While they are collected, nothing is passed over.
+    tags: Option<Vec<usize>>,
 }
 
 /// The objects whose members are being read: one, or all of a column.
@@ -57,7 +60,30 @@ impl<'c> Runner<'c> {
             open: Vec::new(),
             depth: 0,
             budget: BUDGET,
+            tags: None,
         }
+    }
+
+    /// Where the tags stand in an entry that name positions in its buffer, by rising position.
+    pub(crate) fn position_tags(&mut self, node: &Node, input: Input<'_>) -> Result<Vec<usize>> {
+        self.tags = Some(Vec::new());
+        let walked = self.entry(node, input, &[], &mut Builder::new(node));
+        let mut tags = self.tags.take().unwrap_or_default();
+        walked?;
+        tags.sort_unstable();
+        tags.dedup();
+        Ok(tags)
+    }
+
+    /// A pointer.
+    fn slot<'a>(&mut self, input: &mut Input<'a>) -> Result<Slot<'a>> {
+        let (slot, tag_at) = input.slot()?;
+        if let Some(tags) = &mut self.tags
+            && input.names_position(tag_at)
+        {
+            tags.push(tag_at);
+        }
+        Ok(slot)
     }
 
     /// Reads one entry, all of it, to the end of `out`; `counts` is what another column says of its objects.

@@ -21,7 +21,7 @@ pub(super) struct Outer {
 impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
     pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
-        match input.slot()? {
+        match self.slot(input)? {
             Slot::Null => out.tags.push(-1),
             Slot::Object { class, at, body: Some(mut body) } => {
                 self.pointee(class, at, wanted, &mut body, out)?;
@@ -29,6 +29,8 @@ impl Runner<'_> {
             }
             Slot::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
             Slot::Reference(1) => out.tags.push(-1),
+            // The tags of the object were collected where it stands.
+            Slot::Reference(_) if self.tags.is_some() => out.tags.push(-1),
             Slot::Reference(tag) => {
                 if input.referred(tag).is_some_and(|at| self.open.contains(&at)) {
                     out.tags.push(-1);
@@ -44,7 +46,7 @@ impl Runner<'_> {
     fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
-        let Ok(Slot::Object { class, at, body }) = earlier.slot() else {
+        let Ok((Slot::Object { class, at, body }, _)) = earlier.slot() else {
             return Err(input.error(format!("a pointer refers to position {tag}, where no object stands")));
         };
         let mut body = match body {
@@ -73,7 +75,7 @@ impl Runner<'_> {
         self.open.push(at);
         match &one.node {
             // The slot's byte count says where it ends.
-            Node::Opaque(_) => {
+            Node::Opaque(_) if self.tags.is_none() => {
                 input.take_rest();
                 one.builder.push_default(1);
             }

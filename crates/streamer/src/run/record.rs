@@ -119,7 +119,7 @@ impl Runner<'_> {
     ) -> Result<bool> {
         check(class, layout)?;
         let steps = match layout.steps.get(..layout.needed) {
-            Some(needed) if jump => needed,
+            Some(needed) if jump && self.tags.is_none() => needed,
             _ => &layout.steps,
         };
         self.spend(steps.len())?;

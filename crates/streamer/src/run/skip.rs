@@ -17,6 +17,9 @@ impl Runner<'_> {
             let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
             return input.take(size).map(drop);
         }
+        if self.tags.is_some() {
+            return self.walk(node, count, input);
+        }
         match node {
             Node::Nothing => Ok(()),
             // One frame stands for the whole column.
@@ -32,6 +35,18 @@ impl Runner<'_> {
                 self.scope.item = 0;
                 Ok(())
             }
+        }
+    }
+
+    /// Reads a member of `count` objects for the tags that stand in it.
+    fn walk(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+        match node {
+            Node::Opaque(class) | Node::Missing(class) => {
+                Err(Error::unsupported(format!("the file does not tell what {class} looks like")))
+            }
+            Node::Nothing => Ok(()),
+            Node::TObject => self.each(count, input, |_, _, input| object_base(input).map(drop)),
+            _ => self.read_column(node, count, input, &mut Builder::new(node)),
         }
     }
 
@@ -66,7 +81,7 @@ impl Runner<'_> {
                 self.scope = outer;
                 Ok(())
             }
-            Node::Pointer(_) => match input.slot()? {
+            Node::Pointer(_) => match self.slot(input)? {
                 Slot::Object { class, body: None, .. } => Err(no_end(class)),
                 _ => Ok(()),
             },

@@ -30,6 +30,10 @@ impl Described<'_> {
 
     /// Walks over an object of a class, from its version header on.
     pub(super) fn object(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
+        marker.try_walk(|marker| self.walk(marker, class))
+    }
+
+    fn walk(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
         if self.known(marker, class)? {
             return Ok(());
         }
@@ -78,7 +82,8 @@ impl Described<'_> {
             // What a class writes for its base TObject, some leave out.
             0 | 66 if element.name == "TObject" && info.without_tobject => Ok(()),
             0 | 66 | 67 => self.object(marker, &element.name),
-            3 | 6 => {
+            // Any of them may count a member.
+            3 | 6 | 13 => {
                 let value = marker.cursor.i32()?;
                 counts.insert(&element.name, usize::try_from(value).unwrap_or(0));
                 Ok(())
@@ -147,6 +152,7 @@ impl Described<'_> {
                     _ => Ok(()),
                 })?;
             }
+            "TClonesArray" => self.clones(marker)?,
             "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
                 let header = marker.open()?;
                 marker.cursor.tobject()?;
@@ -172,17 +178,42 @@ impl Described<'_> {
         Ok(true)
     }
 
+    /// A `TClonesArray` (Collections §12).
+    fn clones(self, marker: &mut Marker<'_>) -> Result<()> {
+        let header = marker.open()?;
+        let bits = if header.version > 2 { marker.cursor.tobject()?.bits } else { 0 };
+        if header.version > 1 {
+            marker.cursor.tstring_bytes()?;
+        }
+        let class = marker.cursor.tstring()?;
+        let class = class.rsplit_once(';').map_or(&*class, |(class, _)| class);
+        let count = marker.cursor.count(1)?;
+        marker.cursor.skip(4)?; // fLowerBound
+        if count > 0 && is_transposed(header.version, bits) {
+            return Err(undescribed(class, marker.position()));
+        }
+        for _ in 0..count {
+            if marker.cursor.u8()? != 0 {
+                self.object(marker, class)?;
+            }
+        }
+        marker.close(&header, "TClonesArray")
+    }
+
     /// A `TList`: pointers, each with an option (StreamerInfo §4).
-    fn list(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
+    pub(super) fn list(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
         let header = marker.open()?;
         if header.version > 3 {
             marker.cursor.tobject()?;
-            marker.cursor.tstring_bytes()?;
-        } else {
-            return Err(undescribed(class, marker.position()));
         }
-        for _ in 0..marker.cursor.count(5)? {
+        if header.version > 1 {
+            marker.cursor.tstring_bytes()?;
+        }
+        for _ in 0..marker.cursor.count(4)? {
             self.pointer(marker)?;
+            if header.version <= 3 {
+                continue;
+            }
             let len = match marker.cursor.u8()? {
                 255 if header.version > 4 => marker.cursor.count(1)?,
                 len => usize::from(len),
@@ -191,6 +222,11 @@ impl Described<'_> {
         }
         marker.close(&header, class)
     }
+}
+
+/// True if the objects of a `TClonesArray` are stored member by member (Collections §12).
+fn is_transposed(version: i16, bits: u32) -> bool {
+    bits & if version == 3 { 1 << 14 } else { 1 << 12 } != 0
 }
 
 /// A `TRef` (root-io-spec References §3).

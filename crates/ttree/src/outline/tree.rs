@@ -38,7 +38,7 @@ pub(super) fn parse(
     marker.cursor.tnamed()?;
     let (tree, roots) = match header.version {
         ..=0 => return Err(marker.cursor.corrupt(format!("a tree has class version {}", header.version))),
-        1..=4 => walk.first_layout(&mut marker)?,
+        version @ 1..=4 => walk.first_layout(&mut marker, version)?,
         version => walk.tree(&mut marker, version)?,
     };
     marker.close(&header, "TTree")?;
@@ -162,7 +162,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The members up to class version 4, before ROOT described its classes in the file.
-    fn first_layout(&mut self, marker: &mut Marker<'a>) -> Result<(TreePlaces, Vec<usize>)> {
+    fn first_layout(
+        &mut self,
+        marker: &mut Marker<'a>,
+        version: i16,
+    ) -> Result<(TreePlaces, Vec<usize>)> {
         let mut places = TreePlaces::default();
         for len in [6, 4, 8] {
             skip_attributes(&mut marker.cursor, len)?;
@@ -175,6 +179,15 @@ impl<'a> Walk<'a> {
         let (slots, roots) = self.branches(marker)?;
         places.branches = slots;
         places.leaves = leaves(marker)?;
+        if version > 1 {
+            skip_array(&mut marker.cursor, 8)?; // fIndexValues
+        }
+        if version > 2 {
+            skip_array(&mut marker.cursor, 4)?; // fIndex
+        }
+        if version > 3 {
+            Described { streamers: self.streamers }.list(marker, "TList")?; // of descriptions
+        }
         Ok((places, roots))
     }
 

@@ -1,6 +1,7 @@
 //! New baskets out of entries.
 
 use super::Entries;
+use super::references::{Tags, shift};
 use sapwood_core::{Error, Result};
 use std::ops::Range;
 
@@ -8,8 +9,6 @@ use std::ops::Range;
 const VERSION: i16 = 3;
 /// Bytes of the basket's own fields in its key.
 const FIELDS: u32 = 19;
-/// What begins the first object of any class in an entry: without it, an entry has no references (Buffer §5).
-const NEW_CLASS: [u8; 4] = [0xff; 4];
 
 /// A basket that was cut, before compression.
 #[derive(Debug, Clone)]
@@ -35,38 +34,46 @@ pub struct Cutter {
     key_len: u32,
     /// `fEntryOffsetLen`; 0 if all entries have one size, and no table tells where they begin.
     offset_len: i32,
-    /// True if entries of this branch can have references inside.
-    has_references: bool,
+    /// True if baskets may say where their entries stood: not all versions of ROOT's objects survive that.
+    may_displace: bool,
     first_entry: u64,
     data: Vec<u8>,
     starts: Vec<u32>,
+    /// Where references in each entry count from.
     origins: Vec<u32>,
-    /// True if one of the entries came from a basket that was cut anew before.
-    displaced: bool,
+    /// Why some entries hold references that still count from elsewhere.
+    immovable: Option<String>,
 }
 
 impl Cutter {
     /// Cuts baskets of at most `limit` bytes (or one entry), with a key of `key_len` bytes before the basket's own
-    /// fields. `offset_len` is the branch's `fEntryOffsetLen`; `has_references` is false if its entries are known to be
-    /// numbers.
-    pub fn new(limit: usize, key_len: u32, offset_len: i32, has_references: bool) -> Cutter {
+    /// fields. `offset_len` is the branch's `fEntryOffsetLen`. With `may_displace`, entries whose references cannot be
+    /// found are moved, too, and their basket says where they stood: sapwood reads this; ROOT adds the distance to null
+    /// pointers as well, and then crashes.
+    pub fn new(limit: usize, key_len: u32, offset_len: i32, may_displace: bool) -> Cutter {
         Cutter {
             limit: limit.max(1),
             key_len: key_len.saturating_add(FIELDS),
             offset_len,
-            has_references,
+            may_displace,
             first_entry: 0,
             data: Vec::new(),
             starts: Vec::new(),
             origins: Vec::new(),
-            displaced: false,
+            immovable: None,
         }
+    }
+
+    /// Leaves out entries that become a basket without being cut. None may wait.
+    pub fn pass(&mut self, entries: u64) {
+        self.first_entry += entries;
     }
 
     /// Adds consecutive entries of a basket. Those that become full are put in `out`.
     ///
     /// # Errors
-    /// `Unsupported` if the entries differ in size and the branch has no tables.
+    /// `Unsupported` if the entries differ in size and the branch has no tables, or if they hold references that cannot
+    /// be found.
     pub fn add(&mut self, entries: &Entries, range: Range<usize>, out: &mut Vec<Cut>) -> Result<()> {
         let mut next = range.start;
         while next < range.end {
@@ -96,7 +103,7 @@ impl Cutter {
 
     fn push(&mut self, entries: &Entries, range: Range<usize>) -> Result<()> {
         let bytes = entries.range(range.clone());
-        let base = self.data.len();
+        let (base, first) = (self.data.len(), self.starts.len());
         let begin = entries.starts_from(range.start).first().copied().unwrap_or(0) as usize;
         let starts = entries.starts_from(range.start).iter().take(range.len());
         for &start in starts {
@@ -104,9 +111,33 @@ impl Cutter {
             self.starts.push(start);
         }
         self.data.extend_from_slice(bytes);
-        self.origins.extend_from_slice(entries.origins(range));
-        self.displaced |= entries.displaced();
+        let new = self.starts.get(first..).unwrap_or_default().iter().map(|start| start + self.key_len);
+        match &entries.tags {
+            Tags::At(tags) => {
+                self.origins.extend(new);
+                let last = begin + bytes.len();
+                let from = tags.partition_point(|&tag| (tag as usize) < begin);
+                for tag in tags.iter().skip(from).map(|&tag| tag as usize).take_while(|&tag| tag < last) {
+                    self.shift(entries, tag, base + tag - begin)?;
+                }
+            }
+            Tags::Unknown(why) => {
+                self.origins.extend_from_slice(entries.origins(range));
+                self.immovable.get_or_insert_with(|| why.clone());
+            }
+        }
         Ok(())
+    }
+
+    /// Lets a tag that stood at a place in the bytes of `entries` name the same thing at its new place.
+    fn shift(&mut self, entries: &Entries, old: usize, new: usize) -> Result<()> {
+        let index = entries.starts.partition_point(|&start| start as usize <= old).saturating_sub(1);
+        let (Some(&start), Some(&origin)) = (entries.starts.get(index), entries.origins.get(index)) else {
+            return Err(Error::corrupt("a reference stands in no entry"));
+        };
+        let position = self.key_len as usize + new - (old - start as usize);
+        let word = self.data.get_mut(new..).unwrap_or_default();
+        shift(word, position as i64 - i64::from(origin)).ok_or_else(too_long)
     }
 
     /// Bytes that are held.
@@ -129,13 +160,14 @@ impl Cutter {
         let entry_size = self.entry_size()?;
         let mut content = std::mem::take(&mut self.data);
         let data_len = content.len();
+        let starts = || self.starts.iter().map(|start| start + self.key_len);
+        let displaced = self.immovable.take().filter(|_| starts().ne(self.origins.iter().copied()));
+        if let Some(why) = displaced.as_ref().filter(|_| !self.may_displace || self.offset_len == 0) {
+            return Err(immovable(why));
+        }
         if self.offset_len != 0 {
-            let starts = self.starts.iter().map(|start| start + self.key_len);
-            let moved = self.has_references
-                && starts.clone().ne(self.origins.iter().copied())
-                && (self.displaced || content.windows(4).any(|word| word == NEW_CLASS));
-            table(&mut content, count, starts);
-            if moved {
+            table(&mut content, count, starts());
+            if displaced.is_some() {
                 table(&mut content, count, self.origins.iter().copied());
             }
         }
@@ -149,7 +181,6 @@ impl Cutter {
         self.first_entry += entries as u64;
         self.starts.clear();
         self.origins.clear();
-        self.displaced = false;
         Ok(Some(Cut { first_entry, entries: entries as u64, fields, content, data_len }))
     }
 
@@ -178,6 +209,11 @@ fn table(content: &mut Vec<u8>, count: i32, words: impl Iterator<Item = u32>) {
     content.extend([0; 4]);
 }
 
+fn immovable(why: &str) -> Error {
+    Error::unsupported(format!("the entries of a branch cannot be moved: {why}"))
+        .hint("drop the branch, or copy all of its entries")
+}
+
 fn too_long() -> Error {
     Error::unsupported("an entry is too long for a basket")
 }
@@ -185,6 +221,10 @@ fn too_long() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recut::References;
+    use sapwood_streamer::Compiler;
+    use sapwood_tfile::StreamerInfos;
+    use std::sync::Arc;
 
     /// The record of a cut with a key without strings.
     fn record(cut: &Cut) -> Vec<u8> {
@@ -224,7 +264,7 @@ mod tests {
             cutter.origins.push(0);
         }
         if let Some(cut) = cutter.close().unwrap() {
-            entries = Entries::parse(&record(&cut), false).unwrap();
+            entries = Entries::parse(&record(&cut), false, &References::None).unwrap();
         }
         entries
     }
@@ -235,35 +275,99 @@ mod tests {
         assert_eq!(entries.len(), 20);
         for limit in [1, 10, 50, 1000] {
             let cuts = all(&mut Cutter::new(limit, 37, 1000, true), &entries, &[20]);
-            let again: Vec<_> = cuts.iter().map(|cut| Entries::parse(&record(cut), false).unwrap()).collect();
+            let again: Vec<_> = cuts.iter().map(|cut| Entries::parse(&record(cut), false, &References::None).unwrap()).collect();
             assert_eq!(bytes(&again), bytes(std::slice::from_ref(&entries)), "{limit}");
             assert_eq!(cuts.iter().map(|cut| cut.entries).sum::<u64>(), 20);
             assert!(cuts.iter().all(|cut| cut.entries == 1 || cut.content.len() <= limit + 8), "{limit}");
         }
     }
 
-    #[test]
-    fn an_entry_with_references_says_where_it_stood() {
-        let mut cutter = Cutter::new(usize::MAX, 37, 1000, true);
-        cutter.data.extend([1, 2, 3, 0xff, 0xff, 0xff, 0xff, 9]);
-        cutter.starts.extend([0, 3]);
-        cutter.origins.extend([56, 59]);
-        let first = Entries::parse(&record(&cutter.close().unwrap().unwrap()), false).unwrap();
-        assert!(!first.displaced());
-        let cut = |cutter: &mut Cutter, from: &Entries, range| {
-            let mut out = Vec::new();
-            cutter.add(from, range, &mut out).unwrap();
-            Entries::parse(&record(&cutter.close().unwrap().unwrap()), false).unwrap()
+    /// A `TList` as ROOT streams it at a position of its buffer: a text, another text whose class is named by
+    /// position, the first text again, by position, and nothing.
+    fn list(at: u32) -> Vec<u8> {
+        let text = |class: &[u8], text: &[u8]| {
+            let object = [&[0x40, 0, 0, 16, 0, 1, 0, 1][..], &[0; 8], &[u8::try_from(text.len()).unwrap()], text];
+            let object: Vec<u8> = object.concat();
+            let count = 0x4000_0000_u32 | u32::try_from(class.len() + object.len()).unwrap();
+            [&count.to_be_bytes()[..], class, &object].concat()
         };
-        let moved = cut(&mut Cutter::new(usize::MAX, 37, 1000, true), &first, 1..2);
-        assert_eq!((moved.displaced(), moved.origins(0..1)), (true, &[59][..]));
-        // And so it does when it is moved again.
-        let mut cutter = Cutter::new(usize::MAX, 37, 1000, true);
-        cutter.add(&first, 0..2, &mut Vec::new()).unwrap();
-        let again = cut(&mut cutter, &moved, 0..1);
-        assert_eq!((again.displaced(), again.origins(0..3)), (true, &[56, 59, 59][..]));
-        let numbers = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &first, 1..2);
-        assert!(!numbers.displaced());
+        // A byte count, a version, a TObject, a name and a number of items stand before the first object.
+        let first = at + 4 + 2 + 10 + 1 + 4;
+        let mut items = text(b"\xff\xff\xff\xffTObjString\0", b"abc");
+        items.push(0);
+        items.extend(text(&(0x8000_0000 | (first + 4 + 2)).to_be_bytes(), b"xyz"));
+        items.push(0);
+        items.extend((first + 2).to_be_bytes());
+        items.push(0);
+        items.extend([0; 5]);
+        let head = [&[0, 5, 0, 1][..], &[0; 8], &[0], &[0, 0, 0, 4]].concat();
+        let count = 0x4000_0000_u32 | u32::try_from(head.len() + items.len()).unwrap();
+        [&count.to_be_bytes()[..], &head, &items].concat()
+    }
+
+    fn lists(positions: &[u32]) -> (Vec<u8>, Vec<u32>) {
+        let (mut data, mut starts) = (Vec::new(), vec![0]);
+        for position in positions {
+            data.extend(list(*position));
+            starts.push(u32::try_from(data.len()).unwrap());
+        }
+        (data, starts)
+    }
+
+    fn described() -> References {
+        let program = Compiler::new(StreamerInfos::default()).object("TList", &[]).unwrap();
+        References::Described(Arc::new(program))
+    }
+
+    fn cut(cutter: &mut Cutter, from: &Entries, range: Range<usize>) -> Result<Cut> {
+        let mut out = Vec::new();
+        cutter.add(from, range, &mut out).unwrap();
+        cutter.close().map(Option::unwrap)
+    }
+
+    #[test]
+    fn references_name_the_same_things_wherever_an_entry_moves() {
+        let key_len = 37 + FIELDS;
+        for origins in [[key_len, key_len + 80, key_len + 200], [1000, 2000, 70]] {
+            let (data, starts) = lists(&origins);
+            let entries = Entries::new(data, starts, origins.to_vec(), &described()).unwrap();
+            assert_eq!(entries.immovable(), None);
+            for range in [0..3, 1..3, 2..3] {
+                let cut = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, range.clone()).unwrap();
+                let len = u32::try_from(list(0).len()).unwrap();
+                let places: Vec<u32> = (0..).map(|i| key_len + i * len).take(range.len()).collect();
+                assert_eq!(cut.content[..cut.data_len], lists(&places).0, "{range:?}");
+                // And nothing says that they ever stood elsewhere.
+                assert_eq!(cut.content.len(), cut.data_len + 4 * (range.len() + 2));
+            }
+        }
+    }
+
+    #[test]
+    fn entries_whose_references_cannot_be_found_stay_where_they_were() {
+        let key_len = 37 + FIELDS;
+        let len = u32::try_from(list(0).len()).unwrap();
+        let origins = [key_len, key_len + len];
+        let (data, starts) = lists(&origins);
+        let entries = Entries::new(data, starts, origins.to_vec(), &References::Undescribed).unwrap();
+        assert!(entries.immovable().is_some());
+        assert!(cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, 0..2).is_ok());
+        let error = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, 1..2).unwrap_err();
+        assert_eq!(error.kind(), sapwood_core::ErrorKind::Unsupported);
+        // What only sapwood reads may say where they stood.
+        let moved = cut(&mut Cutter::new(usize::MAX, 37, 1000, true), &entries, 1..2).unwrap();
+        let moved = Entries::parse(&record(&moved), false, &described()).unwrap();
+        assert_eq!((moved.immovable(), moved.origins(0..1)), (None, &origins[1..]));
+        let back = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &moved, 0..1).unwrap();
+        assert_eq!(back.content[..back.data_len], list(key_len));
+    }
+
+    #[test]
+    fn entries_without_class_names_have_no_references() {
+        let entries = Entries::new(vec![1, 2, 3], vec![0, 1, 3], vec![500, 9], &References::Undescribed).unwrap();
+        assert_eq!(entries.immovable(), None);
+        let cut = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, 0..2).unwrap();
+        assert_eq!(cut.content.len(), 3 + 4 * 4);
     }
 
     #[test]
@@ -272,7 +376,7 @@ mod tests {
         cutter.data.extend([0; 40]);
         cutter.starts.extend((0..10).map(|i| i * 4));
         cutter.origins.extend([0; 10]);
-        let entries = Entries::parse(&record(&cutter.close().unwrap().unwrap()), false).unwrap();
+        let entries = Entries::parse(&record(&cutter.close().unwrap().unwrap()), false, &References::None).unwrap();
         let cuts = all(&mut Cutter::new(12, 37, 0, false), &entries, &[10]);
         assert_eq!(cuts.iter().map(|cut| cut.entries).collect::<Vec<_>>(), [3, 3, 3, 1]);
         let uneven = rising(3);

@@ -1,5 +1,7 @@
 //! A basket, taken apart.
 
+use super::References;
+use super::references::Tags;
 use crate::BasketHeader;
 use crate::basket::{Bounds, Content};
 use sapwood_core::{Error, Result};
@@ -13,17 +15,17 @@ pub struct Entries {
     pub(super) starts: Vec<u32>,
     /// Where each stood in the buffer that it was written to, counted from the start of the key.
     pub(super) origins: Vec<u32>,
-    /// True if the basket had been cut anew before.
-    pub(super) displaced: bool,
+    /// The words in `data` that count from the origins.
+    pub(super) tags: Tags,
 }
 
 impl Entries {
-    /// Takes a basket apart: a record, or what a tree's record embeds.
+    /// Takes a basket apart: a record, or what a tree's record embeds. `references` are those of its branch.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated` or `Checksum` if it is broken; `Unsupported` if it does not store where its entries
     /// begin.
-    pub fn parse(bytes: &[u8], embedded: bool) -> Result<Entries> {
+    pub fn parse(bytes: &[u8], embedded: bool, references: &References) -> Result<Entries> {
         let header = BasketHeader::parse(bytes)?;
         let mut scratch = Vec::new();
         let content = if embedded {
@@ -34,26 +36,31 @@ impl Entries {
         };
         let starts = starts(&header, &content)?;
         let key_len = u32::try_from(header.key_len).map_err(|_| too_long())?;
-        let origins = match content.origins {
+        let origins: Vec<u32> = match content.origins {
             Some(words) => words.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect(),
             None => starts.iter().take(header.entries).map(|start| start.wrapping_add(key_len)).collect(),
         };
-        let displaced = content.origins.is_some();
-        let data = content.data.to_vec();
-        Ok(Entries { data, starts, origins, displaced })
+        let tags = references.find(content.data, places(&starts, &origins));
+        Ok(Entries { data: content.data.to_vec(), starts, origins, tags })
     }
 
     /// Entries that come from elsewhere: their bytes one behind the other, where each begins and the last ends, and
-    /// where each stood in the buffer that it was written to.
+    /// where each stood in the buffer that it was written to. `references` are those of the branch.
     ///
     /// # Errors
     /// `Corrupt` if these contradict each other.
-    pub fn new(data: Vec<u8>, starts: Vec<u32>, origins: Vec<u32>) -> Result<Entries> {
+    pub fn new(
+        data: Vec<u8>,
+        starts: Vec<u32>,
+        origins: Vec<u32>,
+        references: &References,
+    ) -> Result<Entries> {
         let ends = starts.last().is_some_and(|&end| end as usize == data.len());
         if !ends || !starts.is_sorted() || starts.len() != origins.len() + 1 {
             return Err(Error::corrupt("entries do not begin where it is said"));
         }
-        Ok(Entries { data, starts, origins, displaced: true })
+        let tags = references.find(&data, places(&starts, &origins));
+        Ok(Entries { data, starts, origins, tags })
     }
 
     /// Number of entries.
@@ -66,9 +73,12 @@ impl Entries {
         self.origins.is_empty()
     }
 
-    /// True if the entries lie elsewhere than where they were written, and say so.
-    pub(super) fn displaced(&self) -> bool {
-        self.displaced
+    /// Why the entries cannot move: they hold references that cannot be found.
+    pub fn immovable(&self) -> Option<&str> {
+        match &self.tags {
+            Tags::At(_) => None,
+            Tags::Unknown(why) => Some(why),
+        }
     }
 
     /// Bytes that memory is held for.
@@ -150,6 +160,12 @@ fn size_of_each(size: usize, entries: usize, len: usize) -> Result<usize> {
         ))
         .hint("such baskets can be copied whole: give no basket or cluster size and no entries")),
     }
+}
+
+/// Where each entry lies in the data, and its origin.
+fn places<'e>(starts: &'e [u32], origins: &'e [u32]) -> impl Iterator<Item = (Range<usize>, u32)> + 'e {
+    let ranges = starts.iter().zip(starts.iter().skip(1)).map(|(from, to)| *from as usize..*to as usize);
+    ranges.zip(origins.iter().copied())
 }
 
 fn too_long() -> Error {

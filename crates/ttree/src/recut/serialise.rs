@@ -29,7 +29,6 @@ pub fn serialised(layout: &Layout, column: &Column, like: &[(&Entries, Range<usi
     let mut out = Entries::default();
     for (entries, range) in like {
         out.origins.extend_from_slice(entries.origins(range.clone()));
-        out.displaced |= entries.displaced();
     }
     if out.origins.len() != column.length {
         return None;

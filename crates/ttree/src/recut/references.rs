@@ -1,0 +1,97 @@
+//! References inside entries: tags that name positions in the basket, which change when an entry moves.
+//!
+//! ROOT reads an entry that says where it stood (`fDisplacement`) by adding the distance to every tag, that of a null
+//! pointer included (`TBufferFile::ReadObjectAny`): it then looks for an object where none is. So the tags themselves
+//! are rewritten, wherever the file's descriptions say where they stand.
+
+use sapwood_core::{Error, Result};
+use sapwood_streamer::{Input, Program};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What begins the first object of any class in an entry: without it, an entry has no references (root-io-spec
+/// Buffer §5).
+const NEW_CLASS: [u8; 4] = [0xff; 4];
+
+/// How the references inside the entries of a branch are found.
+#[derive(Debug, Clone)]
+pub enum References {
+    /// There are none: the entries are numbers.
+    None,
+    /// By the program that reads the entries.
+    Described(Arc<Program>),
+    /// They cannot be found: nothing describes the entries.
+    Undescribed,
+}
+
+/// Tags in the entries of a basket.
+#[derive(Debug, Clone)]
+pub(super) enum Tags {
+    /// Where those stand that name positions, in the bytes of all entries.
+    At(Vec<u32>),
+    /// There may be some, and this is why it is not known where.
+    Unknown(String),
+}
+
+impl Default for Tags {
+    fn default() -> Self {
+        Tags::At(Vec::new())
+    }
+}
+
+impl References {
+    /// False if the entries are known to be numbers.
+    pub fn are_possible(&self) -> bool {
+        !matches!(self, References::None)
+    }
+
+    /// The tags of entries, each given by where it lies in `data`, and where it stood in the buffer that it was written
+    /// to, counted from the start of the key.
+    pub(super) fn find(&self, data: &[u8], entries: impl Iterator<Item = (Range<usize>, u32)>) -> Tags {
+        let mut tags = Vec::new();
+        if matches!(self, References::None) || !names_class(data) {
+            return Tags::At(tags);
+        }
+        for (range, origin) in entries {
+            let begin = range.start;
+            let entry = data.get(range).unwrap_or_default();
+            if !names_class(entry) {
+                continue;
+            }
+            match self.find_in(entry, origin) {
+                Ok(found) => {
+                    tags.extend(found.into_iter().filter_map(|tag| u32::try_from(begin + tag).ok()));
+                }
+                Err(error) => {
+                    let why = error.message();
+                    return Tags::Unknown(format!(
+                        "its objects may refer to each other by their positions, which cannot be found ({why})"
+                    ));
+                }
+            }
+        }
+        Tags::At(tags)
+    }
+
+    fn find_in(&self, entry: &[u8], origin: u32) -> Result<Vec<usize>> {
+        let References::Described(program) = self else {
+            return Err(Error::unsupported("the file does not describe its objects"));
+        };
+        program.position_tags(Input::new(entry, 0..entry.len(), origin as usize)?)
+    }
+}
+
+/// Lets a tag at the start of `word` name a position that is `distance` bytes further on. The highest bit, which marks
+/// the tag of a class, stays.
+pub(super) fn shift(word: &mut [u8], distance: i64) -> Option<()> {
+    const POSITION: u32 = 0x3fff_ffff;
+    let word = word.first_chunk_mut()?;
+    let tag = u32::from_be_bytes(*word);
+    let position = u32::try_from(i64::from(tag & POSITION) + distance).ok().filter(|at| *at <= POSITION)?;
+    *word = (tag & !POSITION | position).to_be_bytes();
+    Some(())
+}
+
+fn names_class(bytes: &[u8]) -> bool {
+    bytes.windows(NEW_CLASS.len()).any(|word| word == NEW_CLASS)
+}
