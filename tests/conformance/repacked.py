@@ -46,10 +46,6 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 JUDGED = {"cut", "merged"}
 """Layouts that ROOT compares, too."""
 
-# Baskets that leave this to other branches can be copied, but not cut.
-REFUSED = "does not store where its entries begin"
-
-
 @dataclass
 class Outcome:
     """How branches of a file were compared, how many by which; and what is wrong."""
@@ -125,9 +121,6 @@ class Comparison:
                 for tree in self.before.trees:
                     found += self._branches(after, tree)
         except SapwoodError as error:
-            if error.code == "unsupported" and REFUSED in str(error) and "basket_size" in options:
-                self.counted["files refused"] += 1
-                return []
             return [f"{type(error).__name__}: {error}"]
         if python is not None and self.layout in JUDGED:
             found += self._by_root(judge(python))

@@ -1,7 +1,11 @@
 """Prints what ROOT's objects in the trees of a file hold, as JSON: run by a Python that has ROOT, see `root_peer.py`.
 
-{tree: {branch: [digest of each entry]}}, for every branch at the top of a tree that holds objects. A digest is that of
-the object as `TBufferJSON` shows it, which tells which pointers lead to the same object.
+    root_objects.py CLASSES FILE TREE…    reads the trees, with the classes that were compiled in the folder CLASSES
+    root_objects.py CLASSES FILE          compiles the classes that the file describes into that folder
+
+The answer is {tree: {branch: [digest of each entry]}}, for every branch at the top of a tree that holds objects. A digest
+is that of the object as `TBufferJSON` shows it, which tells which pointers lead to the same object. ROOT does not survive
+objects of classes that it only emulates.
 """
 
 from __future__ import annotations
@@ -67,15 +71,27 @@ Digests Read(TTree *tree)
 """
 
 
+def compile_classes(folder: str, path: str) -> None:
+    """Compiles what the file describes: without an effect, if ROOT knows all of it."""
+    os.environ["PATH"] += os.pathsep + str(ROOT.gROOT.GetBinDir())  # of rootcling
+    ROOT.TFile.Open(path).MakeProject(folder, "*", "new++")
+
+
 def main() -> None:
-    """Reads the trees of a file: the names of these follow it."""
+    """Reads the trees of a file, or compiles its classes."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # ROOT prints, too
-    ROOT.gErrorIgnoreLevel = ROOT.kError  # Classes without a dictionary are meant to be there.
+    ROOT.gErrorIgnoreLevel = ROOT.kError  # Some classes are only known by what the file says of them.
     ROOT.gEnv.SetValue("Root.Stacktrace", "no")
+    classes, path, *trees = sys.argv[1:]
+    if not trees:
+        compile_classes(classes, path)
+        return
+    library = os.path.join(classes, os.path.basename(classes) + ".so")
+    if os.path.exists(library):
+        ROOT.gSystem.Load(library)
     if not ROOT.gInterpreter.Declare(CODE):
         raise SystemExit("the program does not compile")
-    path, *trees = sys.argv[1:]
     file = ROOT.TFile.Open(path)
     found = {}
     for name in trees:

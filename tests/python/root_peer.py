@@ -98,16 +98,25 @@ Digests = dict[str, dict[str, list[str]]]
 """By tree and branch, a digest of the object in each entry."""
 
 
-def objects_by_root(python: str, path: Path, trees: Sequence[str]) -> Digests | None:
+def compile_by_root(python: str, classes: Path, path: Path) -> None:
+    """Lets ROOT compile the classes that a file describes into a new folder."""
+    _objects(python, classes, path)
+
+
+def objects_by_root(python: str, classes: Path, path: Path, trees: Sequence[str]) -> Digests | None:
     """The objects that ROOT reads in the trees of a file; nothing if it complains, or does not survive them."""
-    command = [python, "-W", "ignore", str(_SCRIPT.with_name("root_objects.py")), str(path), *trees]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
-    )
+    done = _objects(python, classes, path, *trees)
     if done.returncode != 0 or "Error in" in done.stderr:
         return None
     found: Digests = json.loads(done.stdout)
     return found
+
+
+def _objects(python: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [python, "-W", "ignore", str(_SCRIPT.with_name("root_objects.py")), *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=_environment()
+    )
 
 
 def _told_by_root(script: Path, *paths: Path) -> list[dict[str, Any]]:

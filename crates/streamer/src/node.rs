@@ -310,6 +310,25 @@ impl Node {
         }
     }
 
+    /// True if this is nothing but numbers and texts, in any arrays and lists: no pointer stands in it.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Node::Number(_) | Node::Text | Node::TextOrNothing | Node::LongText | Node::Bits => true,
+            Node::Collection(collection) | Node::Unframed(collection) => {
+                collection.class.is_none() && collection.item.is_plain()
+            }
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::FramedOrNothing(content)
+            | Node::List(content)
+            | Node::FlaggedToEnd(content)
+            | Node::ToEnd(content)
+            | Node::CountedEach(content)
+            | Node::Counted { content, .. } => content.is_plain(),
+            _ => false,
+        }
+    }
+
     /// True if what this builds depends on the data, not only on the file's descriptions.
     pub(crate) fn is_open(&self) -> bool {
         match self {

@@ -44,6 +44,11 @@ impl Program {
         }
     }
 
+    /// True if entries are nothing but numbers and texts, in any arrays and lists: none refers to another place.
+    pub fn is_plain(&self) -> bool {
+        self.node.is_plain()
+    }
+
     /// Columns that this builds, as far as that does not depend on the data; long names and comments count
     /// as well.
     pub fn weight(&self) -> usize {

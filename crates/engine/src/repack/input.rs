@@ -3,11 +3,11 @@
 use crate::dataset::{Origin, TreeRecord};
 use crate::file::Found;
 use crate::{File, Interrupt};
-use sapwood_core::{Deadline, Error, Result};
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
-use std::collections::HashMap;
+use sapwood_ttree::{Branch, BranchKind, BranchOutline, Layout, Meaning, References, Tree, TreeOutline, interpret};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A tree of an input.
@@ -16,6 +16,8 @@ pub(crate) struct InputTree {
     pub(crate) file: File,
     /// Files beside it that hold baskets, by the names that branches have for them.
     elsewhere: HashMap<String, File>,
+    /// Names of such files that are not there, if branches may keep the baskets in them.
+    absent: Option<HashSet<String>>,
     /// Where the branches come from, of the tree of a dataset.
     origins: Vec<Origin>,
     /// Name and title of its key.
@@ -89,6 +91,7 @@ impl InputTree {
         Ok(InputTree {
             file: file.clone(),
             elsewhere: HashMap::new(),
+            absent: None,
             origins,
             name,
             title,
@@ -123,6 +126,17 @@ impl InputTree {
         Ok(())
     }
 
+    /// From now on, it is no error if the file that holds the baskets of a branch is not there.
+    pub(crate) fn allow_absent(&mut self) {
+        self.absent = Some(HashSet::new());
+    }
+
+    /// True if the baskets of a branch lie in a file that is not there.
+    pub(crate) fn is_absent(&self, branch: usize) -> bool {
+        let name = self.outline.branches.get(branch).and_then(name_of_file);
+        name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
+    }
+
     fn open_elsewhere(
         &mut self,
         branches: impl Iterator<Item = usize>,
@@ -130,18 +144,22 @@ impl InputTree {
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
         for branch in branches {
-            let Some(branch) = self.outline.branches.get(branch) else { continue };
-            let name = &branch.file_name;
-            // Baskets that the tree's record embeds are here, whatever the name says.
-            let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
-            if !name.is_empty() && is_elsewhere && !self.elsewhere.contains_key(name) {
-                let file = self.file.open_beside(name, deadline, interrupt);
-                let file = file.map_err(|error| {
-                    error
-                        .branch(&branch.name)
-                        .hint(format!("its baskets lie there; {} names it", self.file.url()))
-                })?;
-                self.elsewhere.insert(name.clone(), file);
+            let Some(outline) = self.outline.branches.get(branch) else { continue };
+            let Some(name) = name_of_file(outline) else { continue };
+            if self.elsewhere.contains_key(name) || self.is_absent(branch) {
+                continue;
+            }
+            match (self.file.open_beside(name, deadline, interrupt), &mut self.absent) {
+                (Ok(file), _) => {
+                    self.elsewhere.insert(name.to_owned(), file);
+                }
+                (Err(error), Some(absent)) if error.kind() == ErrorKind::NotFound => {
+                    absent.insert(name.to_owned());
+                }
+                (Err(error), _) => {
+                    let hint = format!("its baskets lie there; {} names it", self.file.url());
+                    return Err(error.branch(&outline.name).hint(hint));
+                }
             }
         }
         Ok(())
@@ -179,6 +197,7 @@ impl InputTree {
         }
         match self.layout(branch) {
             Some(Layout::Fixed { .. } | Layout::Jagged { .. }) => References::None,
+            Some(Layout::Program(program)) if program.is_plain() => References::None,
             Some(Layout::Program(program)) => References::Described(program),
             None => References::Undescribed,
         }
@@ -197,6 +216,13 @@ impl InputTree {
     pub(crate) fn signature(&self, branch: usize) -> String {
         self.meta.branches.get(branch).map_or_else(String::new, |branch| signature(&self.meta, branch))
     }
+}
+
+/// The name of the other file in which the baskets of a branch lie. Those in the tree's record are here, whatever the
+/// branch says.
+fn name_of_file(branch: &BranchOutline) -> Option<&str> {
+    let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
+    (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }
 
 fn signature(tree: &Tree, branch: &Branch) -> String {

@@ -130,6 +130,9 @@ pub(crate) fn copy_trees(
                     || input.file.size() >= NARROW_END;
                 let parent = tree.path.strip_suffix(&input.name).unwrap_or("");
                 let directory = output.directory(parent, None)?;
+                if ranges.is_none() && tree.inputs.len() == 1 {
+                    input.allow_absent();
+                }
                 let wanted = tree.wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
                 input.find_baskets(wanted.map(|(branch, _)| branch), options.step(), interrupt)?;
                 let mut target = Target::new(&input, directory, &tree.wanted, apart, options);

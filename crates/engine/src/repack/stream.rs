@@ -122,6 +122,9 @@ impl Stream<'_> {
             let (Some(target), Some(outline)) = (*place, self.input.outline.branches.get(branch)) else {
                 continue;
             };
+            if self.input.is_absent(branch) {
+                continue;
+            }
             let file = names.partition_point(|name| **name < *outline.file_name);
             let done = tree.branches.get(target).and_then(Option::as_ref).map_or(0, |branch| branch.placed);
             let mut last = 0;
@@ -278,9 +281,8 @@ impl Stream<'_> {
         first: u64,
         narrow: bool,
     ) -> Result<Ready> {
-        // References that cannot be found hold only behind a key as long as the one that stood before them: baskets in
-        // the record of a tree have narrow ones.
-        let narrow = narrow && basket.embedded.is_some() && entries.immovable().is_some();
+        // References that cannot be found hold only behind a key as long as the one that stood before them.
+        let narrow = narrow && entries.immovable().is_some() && !branch.single(false).fits(entries);
         let mut cutting = Branchwise { cutter: branch.single(narrow), base: first, next: first };
         cutting.add(entries, places(basket, self.chosen), &Borders::At(Vec::new()), &mut Vec::new())?;
         let cut = cutting.cutter.close()?.ok_or_else(|| Error::corrupt("a basket has no entries"))?;

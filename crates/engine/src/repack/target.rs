@@ -51,6 +51,8 @@ pub(crate) struct TargetBranch {
     pub(crate) references: References,
     /// Why some of its baskets were not cut.
     pub(crate) kept_whole: Option<String>,
+    /// True if its baskets stay in the file that it names, which is not there.
+    is_absent: bool,
     maxima: Vec<i64>,
     first_entry: u64,
     /// One past the last entry whose basket was placed, and what it is to be after this input.
@@ -147,6 +149,12 @@ impl Target {
             };
             let (first, end) = input.extent(branch);
             let (first, end) = (base + chosen.rank(first), base + chosen.rank(end));
+            if input.is_absent(branch) {
+                let why = format!("they lie in {}, which is not there", outline.file_name);
+                (target.is_absent, target.kept_whole) = (true, Some(why));
+                (target.first_entry, target.next_entry, target.end) = (first, end, end);
+                continue;
+            }
             target
                 .begin(first, end, outline, cut)
                 .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
@@ -288,6 +296,7 @@ impl TargetBranch {
             offset_len: branch.entry_offset_len,
             references,
             kept_whole: None,
+            is_absent: false,
             maxima: branch.maxima.iter().map(|maximum| maximum.value).collect(),
             first_entry: 0,
             next_entry: 0,
@@ -355,6 +364,7 @@ impl TargetBranch {
             zip_bytes: self.zip_bytes,
             maxima: self.maxima.clone(),
             baskets: self.baskets.clone(),
+            keeps_baskets: self.is_absent,
         }
     }
 }

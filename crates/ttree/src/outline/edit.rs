@@ -74,6 +74,8 @@ pub struct BranchChange {
     pub maxima: Vec<i64>,
     /// First entry, offset and length of each basket's record, in order.
     pub baskets: Vec<(u64, u64, u32)>,
+    /// Nothing of the above: the branch keeps its baskets, in the file that it names or in the record of the tree.
+    pub keeps_baskets: bool,
 }
 
 impl TreeOutline {
@@ -100,7 +102,9 @@ impl TreeOutline {
         let (mut total, mut zip) = (0, 0);
         for (branch, change) in self.branches.iter().zip(&change.branches) {
             if let Some(change) = change {
-                branch.edit(change, &mut edits)?;
+                if !change.keeps_baskets {
+                    branch.edit(change, &mut edits)?;
+                }
                 total += change.total_bytes;
                 zip += change.zip_bytes;
             }

@@ -69,6 +69,12 @@ impl Cutter {
         self.first_entry += entries;
     }
 
+    /// True if all entries of a basket would stand where they stood before, as the first ones of a new basket.
+    pub fn fits(&self, entries: &Entries) -> bool {
+        let starts = entries.starts.iter().map(|start| start + self.key_len);
+        starts.take(entries.len()).eq(entries.origins.iter().copied())
+    }
+
     /// Adds consecutive entries of a basket. Those that become full are put in `out`.
     ///
     /// # Errors

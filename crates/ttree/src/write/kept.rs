@@ -41,6 +41,7 @@ impl Kept {
                 zip_bytes: branch.zip_bytes,
                 maxima: maxima.collect(),
                 baskets: branch.baskets.iter().map(|b| (b.first_entry, b.offset, b.bytes)).collect(),
+                keeps_baskets: false,
             })
         });
         let change = TreeChange {
