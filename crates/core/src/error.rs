@@ -1,8 +1,9 @@
 //! The one error type: a kind that programs can match, and where it happened.
 
+use crate::printable::Escaping;
 use crate::{Event, Story, Told};
 use std::error::Error as StdError;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 /// The result of anything in sapwood that can fail.
@@ -108,6 +109,9 @@ impl ErrorKind {
 ///
 /// Layers add what they know on the way up: a parser knows the offset, the file knows the URL,
 /// the tree knows the branch. The innermost statement of each stands.
+///
+/// Messages quote files and servers, which may say anything. Displayed, an error is therefore
+/// [`printable`](crate::printable): one line without control characters. Its parts are exact.
 ///
 /// ```
 /// use sapwood_core::{Error, ErrorKind};
@@ -296,7 +300,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = &*self.0;
+        let (inner, mut f) = (&*self.0, Escaping(f));
         f.write_str(&inner.message)?;
         let mut place = Vec::new();
         if let Some(branch) = &inner.branch {
@@ -322,7 +326,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {self}", self.0.kind)?;
         if let Some(source) = &self.0.source {
-            write!(f, ", caused by: {source}")?;
+            write!(Escaping(f), ", caused by: {source}")?;
         }
         Ok(())
     }
@@ -354,6 +358,20 @@ mod tests {
         let told = Error::corrupt("x").told(&story);
         assert_eq!(told.copy().story(), story.told());
         assert_eq!(told.copy().to_string(), "x");
+    }
+
+    #[test]
+    fn what_a_stranger_wrote_is_shown_in_one_line_without_control_characters() {
+        let error = Error::corrupt("class 'T\u{1b}[2J'\nok")
+            .at(7)
+            .url("https://h/\u{7}.root")
+            .branch("a\u{202e}b")
+            .hint("not\rthis")
+            .caused_by("it said \u{1b}c");
+        let shown = r"class 'T\x1b[2J'\nok (branch 'a\u202eb', at byte 7 of https://h/\x07.root); not\rthis";
+        assert_eq!(error.to_string(), shown);
+        assert_eq!(format!("{error:?}"), format!(r"Corrupt: {shown}, caused by: it said \x1bc"));
+        assert_eq!(error.branch_name(), Some("a\u{202e}b"));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
 //! - [`Deadline`]: no wait is unbounded.
 //! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
+//! - [`printable`]: what files and servers say, fit to be shown.
 //! - [`random_bytes`]: names that nobody else chooses.
 
 mod buffer;
@@ -17,6 +18,7 @@ mod deadline;
 mod error;
 mod form;
 mod piece;
+mod printable;
 mod random;
 mod range;
 mod segments;
@@ -31,6 +33,7 @@ pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};
 pub use piece::Piece;
+pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};

@@ -1,7 +1,8 @@
 //! What happened at the sources of a file: a short list of events, for reports and for the error that ends a read.
 
+use crate::printable::{Escaping, printable};
 use std::collections::VecDeque;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,7 @@ pub struct Told {
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = Escaping(f);
         write!(f, "{:.1} s: ", self.when.as_secs_f64())?;
         if let Some(server) = &self.server {
             write!(f, "{server} ")?;
@@ -152,7 +154,7 @@ impl Story {
 fn presentable(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).map(without_secrets).collect();
-    let line = words.join(" ");
+    let line = printable(&words.join(" ")).into_owned();
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
@@ -201,6 +203,7 @@ mod tests {
     #[test]
     fn texts_are_one_short_line_without_secrets() {
         assert_eq!(presentable("a\n b\u{1b}[2J\tc"), "a b [2J c");
+        assert_eq!(presentable("a\u{202e}b"), r"a\u202eb");
         assert_eq!(presentable("(https://u:p@h?x=1&y=2)"), "(https://h?…");
         assert_eq!(presentable("what? s3://b/k@2 no"), "what? s3://b/k@2 no");
         assert_eq!(presentable(&"é".repeat(2 * LONGEST)).chars().count(), LONGEST + 1);

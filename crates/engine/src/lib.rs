@@ -58,7 +58,7 @@ pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{
     Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
-    Told,
+    Told, printable,
 };
 pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};

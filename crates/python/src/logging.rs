@@ -3,6 +3,7 @@
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
+use sapwood::printable;
 use std::sync::{Mutex, PoisonError};
 
 /// The name of Python's logger, or what those of its children begin with; so the targets of what is meant for them.
@@ -24,7 +25,9 @@ impl Log for Keeper {
         if self.enabled(record.metadata()) {
             let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() < MOST {
-                kept.push((record.level(), record.target().to_owned(), record.args().to_string()));
+                // Messages quote files and servers: one message stays one line, whatever these say.
+                let message = printable(&record.args().to_string()).into_owned();
+                kept.push((record.level(), record.target().to_owned(), message));
             }
         }
     }
