@@ -13,6 +13,7 @@ import numpy as np
 from ._filters import Filter
 from ._libraries import library_named
 from ._paths import FileSpec, several_files
+from ._printable import shows_printable
 from ._reading import Steps
 from ._select import select
 from ._wish import Wish
@@ -158,6 +159,7 @@ class Background:
     ) -> None:
         self.close()
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Background of {len(self._pool)} files, {self._mode}, seed {self._seed}>"
 

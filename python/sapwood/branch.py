@@ -10,6 +10,7 @@ from ._assemble import empty_column_of, readable_leaves
 from ._border import core_errors
 from ._column import Form, fields_of, record_form, type_string
 from ._libraries import library_named
+from ._printable import shows_printable
 from ._reading import read_arrays
 from ._select import Selection, require_readable
 from ._wish import Wish
@@ -321,6 +322,7 @@ class Branch(HasBranches):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self._tree, self.index, self._core.path, self.member))
 
+    @shows_printable
     def __repr__(self) -> str:
         inside = f" ({len(self)} sub-branches)" if len(self) else ""
         return f"<Branch {self.path!r}: {self.typename or 'group'}{inside} of tree {self._tree.name!r}>"
@@ -355,6 +357,7 @@ class Interpretation:
         require_readable(self._branch)
         return awkward_form(self.form or record_form([]))
 
+    @shows_printable
     def __repr__(self) -> str:
         if self._branch.is_group:
             return "group"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from ._filters import Filter, text_filter
 from ._lazy_reader import lazy_options, open_reader
 from ._libraries import library_named
+from ._printable import printable
 from ._reading import read_arrays, read_steps
 from ._select import select
 from ._steps import entry_range, entry_steps, num_entries_for
@@ -191,15 +192,16 @@ class HasBranches(ABC):
             full_paths=full_paths,
         )
         if name_width is None:
-            name_width = min(max([20, *(len(name) for name, _ in rows)]), 48)
+            name_width = min(max([20, *(len(printable(name)) for name, _ in rows)]), 48)
         widths = (name_width, typename_width, interpretation_width)
         if min(widths) < 3:
             raise ValueError("the widths are at least 3")
         out = sys.stdout if stream is None else stream
 
         def line(name: str, *others: str) -> None:
-            cells = [name if len(name) <= widths[0] else "..." + name[3 - widths[0] :]]
-            for cell, width in zip(others, widths[1:], strict=True):
+            first, *rest = map(printable, (name, *others))
+            cells = [first if len(first) <= widths[0] else "..." + first[3 - widths[0] :]]
+            for cell, width in zip(rest, widths[1:], strict=True):
                 cells.append(cell if len(cell) <= width else cell[: width - 3] + "...")
             padded = " | ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
             out.write(padded.rstrip() + "\n")

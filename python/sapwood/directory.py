@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._filters import Filter, text_filter
+from ._printable import shows_printable
 from .errors import KeyInFileError, UnsupportedTypeError, UsageError
 from .tree import Tree
 
@@ -167,6 +168,7 @@ class Directory(ABC):
     def _ipython_key_completions_(self) -> list[str]:
         return self.keys()
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Directory {self.object_path!r} of {self.file_path!r}>"
 

@@ -33,6 +33,7 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+from ._printable import shows_printable
 from .story import SourceEvent, story_lines
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "ProfileWarning",
     "ReadError",
     "SapwoodError",
+    "SapwoodWarning",
     "ServerError",
     "TruncatedError",
     "UnsupportedTypeError",
@@ -66,7 +68,8 @@ __all__ = [
 class SapwoodError(Exception):
     """Whatever sapwood raises.
 
-    ``str()`` is a sentence that names the place; the parts of it are attributes for programs:
+    ``str()`` is a sentence that names the place, with control characters and invisible characters of names
+    written out, such as ``\x1b``. The parts of it are attributes for programs, with names as they are:
 
     - ``code``: a stable word for the kind of failure;
     - ``url``: the file, without passwords, tokens and query values, or None;
@@ -103,6 +106,7 @@ class SapwoodError(Exception):
             lines = "\n  ".join(["What happened at the sources:", *story_lines(self.story)])
             self.__notes__ = [*getattr(self, "__notes__", ()), lines]
 
+    @shows_printable
     def __str__(self) -> str:
         return self.message
 
@@ -257,15 +261,23 @@ class CommitUnknownError(SapwoodError):
     code = "commit-unknown"
 
 
-class BranchSkippedWarning(UserWarning):
+class SapwoodWarning(UserWarning):
+    """Whatever sapwood warns of. Control characters and invisible characters of names are written out."""
+
+    @shows_printable
+    def __str__(self) -> str:
+        return super().__str__()
+
+
+class BranchSkippedWarning(SapwoodWarning):
     """Branches that cannot be read were left out of a result that did not ask for them by name."""
 
 
-class MemberSkippedWarning(UserWarning):
+class MemberSkippedWarning(SapwoodWarning):
     """Members that cannot be read were left out of an object that has no place to tell it."""
 
 
-class ProfileWarning(UserWarning):
+class ProfileWarning(SapwoodWarning):
     """A profile of what an analysis uses could not be read or saved; reading goes on without it."""
 
 

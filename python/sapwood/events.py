@@ -16,6 +16,7 @@ from ._lazy_reader import HeldWindow, LazyReader
 from ._lazy_view import LazyView
 from ._libraries import library_named
 from ._numpy import column_to_numpy
+from ._printable import shows_printable
 from .errors import KeyInFileError
 
 Getter = Callable[[int], Any]
@@ -67,6 +68,7 @@ class Event:
     def _ipython_key_completions_(self) -> list[str]:
         return self.fields
 
+    @shows_printable
     def __repr__(self) -> str:
         reader = self._window.held.reader
         return f"<Event {self.entry} of {reader.tree.name!r}: {len(reader.fields)} fields>"
@@ -126,6 +128,7 @@ class Events(LazyView, Sequence[Event]):
                     yield Event(window, position)
                 del window
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Events of {self.tree.name!r}: {len(self)} events, {len(self._reader.fields)} fields>"
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._border import core_errors
 from ._paths import check_exists, is_url
+from ._printable import shows_printable
 from ._watching import watch
 from .compression import Compression
 from .directory import Directory, SubDirectory
-from .errors import ClosedFileError, UnsupportedTypeError, UsageError
+from .errors import ClosedFileError, SapwoodWarning, UnsupportedTypeError, UsageError
 from .objects.reading import value_of
 from .options import OpenOptions
 from .report import ReadReport
@@ -63,6 +64,7 @@ class File(Directory):
                 warnings.warn(
                     f"{self._core.url} is a dataset, of which nothing is kept on the disk: "
                     "'cache' and 'lazy_download' are for files, and have no effect",
+                    SapwoodWarning,
                     stacklevel=4,
                 )
         self._tell_closed = watch(self, self._core, self._opened)
@@ -248,6 +250,7 @@ class File(Directory):
             by = os.path.abspath(by)
         return (File, (by, options))
 
+    @shows_printable
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
         return f"<File {self.file_path!r}{state}>"

@@ -10,6 +10,7 @@ from ._column import Column, Form
 from ._concatenate import concatenated
 from ._lazy_reader import LazyReader
 from ._lazy_view import LazyView
+from ._printable import shows_printable
 from ._select import warn_skipped
 from ._virtual import Accessed, VirtualRecords
 from ._wish import documented
@@ -56,6 +57,7 @@ class LazyChunks(LazyView, Sequence[Any]):
             for index in range(len(self)):
                 yield self._chunk(index)
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<LazyChunks of {self.tree.name!r}: {len(self)} chunks, {len(self._reader.fields)} fields>"
 

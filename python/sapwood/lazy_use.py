@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from ._printable import printable, shows_printable
 from .errors import UsageError
 from .layout import human_bytes
 
@@ -207,8 +208,9 @@ class LazyUse:
                 )
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join(map(printable, self.lines()))
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<LazyUse {self.summary()}>"
 

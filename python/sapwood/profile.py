@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ._locked import locked, replace_text
+from ._printable import printable, shows_printable
 from .errors import ProfileWarning, UsageError
 
 if TYPE_CHECKING:
@@ -155,12 +156,14 @@ class Profile:
     def show(self, stream: TextIO | None = None) -> None:
         """Prints a line per column: the share of windows that used it, and how many windows were seen."""
         out = sys.stdout if stream is None else stream
-        out.write(f"{self.name}: {len(self._known)} {'tree' if len(self._known) == 1 else 'trees'}\n")
+        trees = "tree" if len(self._known) == 1 else "trees"
+        out.write(printable(f"{self.name}: {len(self._known)} {trees}") + "\n")
         for use in self.trees:
-            out.write(f"{use.tree} (schema {use.schema})\n")
+            out.write(printable(f"{use.tree} (schema {use.schema})") + "\n")
             for column, share, seen in by_share(use):
-                out.write(f"  {share:6.1%} of {seen:>5,} windows  {column}\n")
+                out.write(printable(f"  {share:6.1%} of {seen:>5,} windows  {column}") + "\n")
 
+    @shows_printable
     def __repr__(self) -> str:
         columns = sum(len(use.columns) for use in self.trees)
         return f"<Profile {self.name!r}: {len(self._known)} trees, {columns} columns>"

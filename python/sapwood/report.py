@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._printable import printable, shows_printable
 from .errors import UsageError
 from .layout import human_bytes
 from .lazy_use import LazyUse
@@ -75,6 +76,7 @@ class Report:
         """The same entries with another global offset."""
         return Report(self.tree, self.tree_entry_start, self.tree_entry_stop, global_offset)
 
+    @shows_printable
     def __repr__(self) -> str:
         source = f"{self.file_path}:{self.tree.object_path}"
         return f"<Report start={self.start} stop={self.stop} source={source!r}>"
@@ -267,8 +269,9 @@ class ReadReport:
             file.write(document(self))
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(printable, self._lines()))
 
+    @shows_printable
     def __repr__(self) -> str:
         return (
             f"<ReadReport {self.file_path!r}: {_count(self.requests, 'request')}, "

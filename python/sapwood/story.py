@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ._printable import shows_printable
+
 FIRST_LINES, MOST_LINES = 6, 20
 
 
@@ -23,6 +25,7 @@ class SourceEvent(NamedTuple):
     times: int = 1
     """Times that it happened in a row."""
 
+    @shows_printable
     def __str__(self) -> str:
         words = [f"{self.seconds:.1f} s:", self.server, self.event]
         if self.times > 1:

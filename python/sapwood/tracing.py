@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _core
 from ._border import core_errors
+from ._printable import printable
 from .errors import UsageError
 
 VARIABLE = "SAPWOOD_TRACE"
@@ -77,7 +78,7 @@ def follow_environment() -> None:
         try:
             begin(Path(path))
         except OSError as error:
-            warnings.warn(f"nothing is recorded: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(printable(f"nothing is recorded: {error}"), RuntimeWarning, stacklevel=2)
 
 
 def _flush_at_the_end_of_workers() -> None:

@@ -12,6 +12,7 @@ from ._assemble import member_of
 from ._border import core_errors
 from ._filters import Filter
 from ._lazy_reader import Caching, lazy_options, open_reader
+from ._printable import shows_printable
 from .branch import Branch
 from .branches import BranchFilter, HasBranches
 from .errors import DeadlineError, SapwoodError
@@ -91,6 +92,7 @@ class Friend:
         if self._opened is not None and self._opened.file is not self._main.file:
             self._opened.file.close()
 
+    @shows_printable
     def __repr__(self) -> str:
         place = f"{self.file_name}:{self.path}" if self.file_name else self.path
         return f"<Friend {self.name!r}: {place!r}>"
@@ -393,6 +395,7 @@ class Tree(HasBranches):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self.file, self._path, self._cycle))
 
+    @shows_printable
     def __repr__(self) -> str:
         return (
             f"<Tree {self.object_path!r}: {self.num_entries} entries, {len(self)} branches, "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._libraries import library_named
+from ._printable import shows_printable
 from ._reading import read_arrays
 from ._select import Selection, require_readable, warn_skipped
 from ._steps import entry_range
@@ -139,6 +140,7 @@ class Container:
             columns = self._of_equal_lengths(columns)
         return ak.zip(columns, depth_limit=2 if lists else 1)
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Container {self.name!r}: {len(self)} variables in {self.tree.file.file_path!r}>"
 

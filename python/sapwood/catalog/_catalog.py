@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, select
 
 from .. import _core
 from .._paths import is_url
+from .._printable import shows_printable
 from ..errors import ConflictError, KeyInFileError, SapwoodError
 from ..options import open_options
 from ..stripe._logs import Log, log_of
@@ -60,6 +61,7 @@ class Catalog:
     ) -> None:
         self.close()
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Catalog {self.url}>"
 

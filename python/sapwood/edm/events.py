@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._paths import single_file
+from .._printable import shows_printable
 from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ..opening import open as open_object
 from ..tree import Tree
@@ -167,6 +168,7 @@ class Events:
     ) -> None:
         self.close()
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Events of {self.file.file_path!r}: {self.num_entries} entries, {len(self)} products>"
 

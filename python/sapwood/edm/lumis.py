@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SapwoodError, UsageError
+from .._printable import shows_printable
+from ..errors import SapwoodError, SapwoodWarning, UsageError
 from .events import Events
 from .members import member, read_together
 from .metadata import metadata_branch, owned_file
@@ -25,7 +26,7 @@ RANGE_TYPE = np.dtype([("run", "u4"), ("luminosityBlock", "u4"), ("start", "i8")
 """What :func:`lumi_ranges` returns an array of."""
 
 
-class LumiIndexWarning(UserWarning):
+class LumiIndexWarning(SapwoodWarning):
     """The file's index of luminosity blocks cannot be used: the numbers of all events were read instead."""
 
 
@@ -80,6 +81,7 @@ class LumiMask:
             merged.append((start, stop))
         return merged
 
+    @shows_printable
     def __repr__(self) -> str:
         blocks = sum(int((edges[1::2] - edges[::2]).sum()) for edges in self._ranges.values())
         return f"<LumiMask: {blocks} luminosity blocks in {len(self._ranges)} runs>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .._printable import shows_printable
 from ..errors import KeyInFileError
 from .members import member, read_together
 from .names import ProductName, wrapped_class
@@ -136,5 +137,6 @@ class Product:
     def _wrapped(self, part: str) -> Branch | None:
         return member(self.branch, part)
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Product {self.name.tag!r}: {self.class_name} in {self.branch.file.file_path!r}>"

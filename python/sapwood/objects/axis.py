@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._printable import shows_printable
 from .instance import Instance
 
 
@@ -131,6 +132,7 @@ class Axis(Instance):
 
     __hash__ = None
 
+    @shows_printable
     def __repr__(self) -> str:
         kind = "labelled" if self._labels is not None else "variable" if self.variable else "regular"
         return f"<Axis {self.num_bins} {kind} bins from {self.low:g} to {self.high:g}>"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._printable import shows_printable
 from ..errors import KeyInFileError, UsageError
 from .axis import array_of
 from .instance import Instance
@@ -78,6 +79,7 @@ class Graph(Instance):
     def __len__(self) -> int:
         return len(self._members)
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<{self.class_name} {self.name!r} of {self.num_points} points>"
 
@@ -95,5 +97,6 @@ class Parameter(Instance):
         """The number."""
         return self._members["fVal"]
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<{self.class_name} {self.name!r}: {self.value!r}>"

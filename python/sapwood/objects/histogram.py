@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._printable import shows_printable
 from ..errors import CorruptFileError, KeyInFileError, UnsupportedTypeError
 from .axis import Axis, array_of
 from .instance import Instance
@@ -135,6 +136,7 @@ class Histogram(Instance):
         shaped = values.reshape(shape).T
         return shaped if flow else shaped[(slice(1, -1),) * len(shape)]
 
+    @shows_printable
     def __repr__(self) -> str:
         bins = " x ".join(str(axis.num_bins) for axis in self.axes)
         return f"<{self.class_name} {self.name!r} of {bins} bins>"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._printable import shows_printable
 from ..errors import KeyInFileError
 
 _REPR_LENGTH = 100
@@ -118,6 +119,7 @@ class Instance:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @shows_printable
     def __repr__(self) -> str:
         shown = f"<{self.class_name or 'record'}"
         for name in self._members:

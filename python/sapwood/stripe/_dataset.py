@@ -13,6 +13,7 @@ from .. import _core
 from .._border import core_errors
 from .._filters import Filter
 from .._paths import CATALOGUED
+from .._printable import shows_printable
 from .._whole_file import write_whole
 from ..compression import Compression
 from ..errors import UsageError
@@ -39,6 +40,7 @@ class Dataset:
     def __init__(self, core: Any, place: str, options: OpenOptions, database: DatabaseLog | None) -> None:
         self._core, self._where, self._options, self._log = core, place, options, database
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<Dataset {self.url}>"
 

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._border import core_errors
 from .._paths import is_url
+from .._printable import shows_printable
 from ..compression import Compression
 from ..errors import KeyInFileError, UsageError
 from .columns import fields_of_table, is_table
@@ -302,6 +303,7 @@ class WritableFile:
         else:
             self.abandon()
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<WritableFile {self.url!r}{' (closed)' if self._closed else ''}>"
 

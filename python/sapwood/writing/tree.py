@@ -11,6 +11,7 @@ from .. import _core
 from .._border import core_errors
 from .._column import type_string
 from .._memory import memory_size
+from .._printable import shows_printable
 from ..compression import Compression
 from ..errors import UsageError
 from .columns import fields_of_table
@@ -183,6 +184,7 @@ class WritableTree:
             found.append((branch.name, title, branch.storage, setting.code, size))
         return found
 
+    @shows_printable
     def __repr__(self) -> str:
         return f"<WritableTree {self.path!r} of {len(self.keys())} branches, {self._entries} entries so far>"
 
