@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
+from ._markup import escape
 from ._svg import _n
 from ._timeline import _ticks
 from .layout import human_bytes

@@ -7,8 +7,8 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
+from ._markup import escape
 from .layout import Basket, BranchLayout, TreeLayout, human_bytes
 
 WIDTH, HEIGHT = 1160.0, 620.0

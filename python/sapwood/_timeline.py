@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from xml.sax.saxutils import escape
 
+from ._markup import escape
 from ._svg import _n
 from .layout import human_bytes
 from .report import FetchedRequest, ReadReport, human_seconds, requests_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
+from .._markup import escape
 from ..tune.charts import DARK_STYLE, Axis, Mark, Series, chart
 from ..tune.charts import STYLE as CHART_STYLE
 from ..tune.page import DARK, STYLE

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-from xml.sax.saxutils import escape
+
+from .._markup import escape
 
 WIDTH, HEIGHT = 620.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 18.0, 16.0, 46.0

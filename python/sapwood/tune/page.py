@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING
 
+from .._markup import escape
 from ..layout import human_bytes
 from .charts import DARK_STYLE
 from .charts import STYLE as CHART_STYLE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
+
+from ..._markup import escape
 
 
 class Html(str):
@@ -26,7 +27,7 @@ def safe(content: Content) -> Html:
     if content is None:
         return Html("")
     if isinstance(content, (str, int)):
-        return Html(html.escape(str(content)))
+        return Html(escape(str(content)))
     return Html("".join(safe(one) for one in content))
 
 
@@ -37,7 +38,7 @@ def tag(element: str, content: Content = None, /, **attributes: str | int | None
     '<a href="?q=&quot;x&quot;" class="name">A &amp; B</a>'
     """
     told = "".join(
-        f' {name.rstrip("_")}="{html.escape(str(value))}"'
+        f' {name.rstrip("_")}="{escape(str(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
