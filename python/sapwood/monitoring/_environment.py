@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from ..errors import UsageError
+from ._log import logger
 
 VARIABLE = "SAPWOOD_MONITORING"
-LOG = logging.getLogger("sapwood.monitoring")
+LOG = logger("sapwood.monitoring")
 
 
 def begin(wishes: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import logging
 import os
 import queue
 import sys
@@ -19,13 +18,14 @@ from ..report import counted
 from ..sources import sources_of
 from ..story import SourceEvent
 from ._exporter import Exporter
+from ._log import logger
 from ._record import FileRecord, numbers
 
 if TYPE_CHECKING:
     from .. import _core
     from ..file import File
 
-LOG = logging.getLogger("sapwood.monitoring")
+LOG = logger("sapwood.monitoring")
 
 MOST_WAITING = 10_000
 """Closed files that wait to be told of; further ones are dropped."""

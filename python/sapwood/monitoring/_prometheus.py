@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from .._printable import printable
 from ..sources import SourceUse
 from ._exporter import Exporter
 from ._hub import HUB
@@ -162,4 +163,4 @@ def _label(**labels: str) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return printable(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sqlite3
@@ -10,10 +9,11 @@ import threading
 import time
 from collections import Counter
 
+from .._log import logger
 from .packets import MalformedPacket, Packet, parse
 from .store import Store
 
-LOG = logging.getLogger("sapwood.monitor")
+LOG = logger("sapwood.monitor")
 
 BATCH = 500
 """Packets that are kept together."""
