@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from .._printable import printable_lines
+from ._output import print_line
 from .bench import app as bench
 from .cache import app as cache
 from .catalog import app as catalog
@@ -34,7 +39,35 @@ Exit codes:
   4  the file is damaged, no ROOT file, or of a kind that cannot be read
   5  the server or the network failed, or the deadline passed"""
 
+
+class Commands(TyperGroup):
+    """The commands. What Typer says about wrong arguments quotes them, and is made printable here."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _printable_complaints():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _printable_complaints():
+            return super().invoke(ctx)
+
+
+# Click's class; some versions of Typer bring a copy of their own.
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+
+
+@contextlib.contextmanager
+def _printable_complaints() -> Iterator[None]:
+    try:
+        yield
+    except _USAGE_ERROR as error:
+        # By lines: the message may also be the whole help.
+        error.message = printable_lines(error.message)
+        raise
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Look into ROOT files, get arrays out of them, and write them anew, from disk or from a URL.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
@@ -49,7 +82,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
 
-        print(f"sapwood {__version__}")
+        print_line(f"sapwood {__version__}")
         raise typer.Exit
 
 

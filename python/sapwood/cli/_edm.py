@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from ..errors import UsageError
-from ._output import Column, print_json, print_table, ratio
+from ._output import Column, print_json, print_line, print_table, ratio
 from ._target import open_target
 
 _KEYS = {"size": "compressed_bytes", "unpacked": "uncompressed_bytes", "ratio": "ratio"}
@@ -100,7 +100,7 @@ def _print(document: dict[str, Any]) -> None:
     total = [human_bytes(packed), human_bytes(unpacked), ratio(unpacked, packed)]
     print_table(columns, rows, [counts, "", "", "", "", *total])
     if document["processes"]:
-        print()
+        print_line()
         steps = [
             [
                 str(step["history"]),

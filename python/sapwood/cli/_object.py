@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ._output import plain, print_json
+from ._output import plain, print_json, print_line
 
 _LONGEST = 20
 """Items of a list that are shown."""
@@ -23,9 +23,9 @@ def print_object(source: str, value: Any, *, as_json: bool) -> None:
         print_json({"object": source, "class": class_name, "value": value, "skipped": skipped})
         return
     for line in lines(value):
-        print(line)
+        print_line(line)
     for path, why in skipped:
-        print(f"{path}: not read: {why}")
+        print_line(f"{path}: not read: {why}")
 
 
 def lines(value: Any, name: str = "", indent: str = "") -> Iterator[str]:
@@ -46,7 +46,9 @@ def lines(value: Any, name: str = "", indent: str = "") -> Iterator[str]:
         items = [(f"[{place}]", item) for place, item in enumerate(value)]
     else:
         text = np.array2string(value, threshold=_LONGEST) if isinstance(value, np.ndarray) else repr(value)
-        yield head + text.replace("\n", f"\n{indent}  ")
+        first, *others = text.split("\n")
+        yield head + first
+        yield from (f"{indent}  {line}" for line in others)
         return
     shown = items if isinstance(value, Instance) else items[:_LONGEST]
     for key, item in shown:

@@ -1,4 +1,8 @@
-"""Tables, JSON and numbers on standard output: coloured on a terminal, plain in a pipe."""
+"""Whatever the commands print: lines, tables and JSON; coloured on a terminal, plain in a pipe.
+
+Names and values come from files and servers that may be hostile. Every line and every cell goes through
+:func:`~sapwood._printable.printable` here, and no other module of the command line writes to a stream.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from .._printable import printable, printable_lines
 
 
 @dataclass(frozen=True)
@@ -20,10 +26,28 @@ class Column:
     style: str = ""
 
 
+def print_line(text: str = "", *, flush: bool = False) -> None:
+    """Prints one line."""
+    print(printable(text), flush=flush)
+
+
+def print_text(text: str) -> None:
+    """Prints a text of several lines that sapwood composed, such as a report."""
+    print(printable_lines(text))
+
+
+def complain(text: str) -> None:
+    """Prints one line to standard error."""
+    print(printable(text), file=sys.stderr)
+
+
 def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
 ) -> None:
     """Prints a table; in a pipe with single spaces' worth of alignment and no decoration."""
+    columns = [replace(column, title=printable(column.title)) for column in columns]
+    rows = [[printable(cell) for cell in row] for row in rows]
+    footer = [printable(cell) for cell in footer] if footer else None
     if sys.stdout.isatty():
         _rich_table(columns, rows, footer)
         return
@@ -47,8 +71,9 @@ def _rich_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_footer=footer is not None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
+        # Text, because Rich takes brackets in a string for markup.
         table.add_column(
-            column.title,
+            Text(column.title),
             footer=Text(footer[i]) if footer else "",
             justify="right" if column.right else "left",
             style=column.style,
@@ -62,8 +87,9 @@ def _rich_table(
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Prints one JSON document."""
-    json.dump(document, sys.stdout, indent=2 if sys.stdout.isatty() else None, allow_nan=False)
+    """Prints one JSON document: names are exact, and pure ASCII, in which nothing commands a terminal."""
+    indent = 2 if sys.stdout.isatty() else None
+    json.dump(document, sys.stdout, ensure_ascii=True, indent=indent, allow_nan=False)
     print()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec
 
 import typer
+
+from ._output import complain, print_line
 
 P = ParamSpec("P")
 
@@ -48,8 +49,10 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             if code is None:
                 raise
             if kwargs.get("as_json"):
-                print(json.dumps({"error": describe(error)}))
-            print(f"sapwood: {error}", *_story(error), sep="\n  ", file=sys.stderr)
+                print_line(json.dumps({"error": describe(error)}))
+            complain(f"sapwood: {error}")
+            for line in _story(error):
+                complain(f"  {line}")
             raise typer.Exit(code) from None
 
     return run
@@ -63,7 +66,7 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", BranchSkippedWarning)
         warnings.simplefilter("always", ProfileWarning)
-        warnings.showwarning = lambda message, *_: print(f"sapwood: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_: complain(f"sapwood: {message}")
         yield
 
 

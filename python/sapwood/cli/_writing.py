@@ -74,7 +74,7 @@ def check_target(target: str, force: bool) -> None:
 def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
     """Writes, and prints what was done."""
     from ..layout import human_bytes
-    from ._output import print_json
+    from ._output import complain, print_json, print_line
 
     began = time.monotonic()
     report = write()
@@ -84,7 +84,7 @@ def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
         print_json(document | {"notes": list(report.notes)})
         return
     for note in report.notes:
-        print(f"sapwood: {note}", file=sys.stderr)
+        complain(f"sapwood: {note}")
     if sys.stdout.isatty():
         trees = ", ".join(f"{entries:,} entries of {path}" for path, entries in report.trees.items())
-        print(f"{target}: {trees or 'no trees'}, {human_bytes(report.bytes)} in {seconds:.1f} s")
+        print_line(f"{target}: {trees or 'no trees'}, {human_bytes(report.bytes)} in {seconds:.1f} s")

@@ -62,16 +62,18 @@ def verify(directory: Directory = None, as_json: Json = False) -> None:
     """Read all that is kept, and remove what is damaged. Fails (1) if anything was."""
     from ..cache import verify as verify_cache
     from ..layout import human_bytes
-    from ._output import print_json
+    from ._output import print_json, print_line
 
     found = verify_cache(directory)
     if as_json:
         damaged = [str(path) for path in found.damaged]
         print_json({"sound": found.sound, "nbytes": found.nbytes, "damaged": damaged})
     else:
-        print(f"{found.sound:,} sound blocks, {human_bytes(found.nbytes)}; {len(found.damaged):,} damaged")
+        print_line(
+            f"{found.sound:,} sound blocks, {human_bytes(found.nbytes)}; {len(found.damaged):,} damaged"
+        )
         for path in found.damaged:
-            print(f"removed: {path}")
+            print_line(f"removed: {path}")
     if found.damaged:
         raise typer.Exit(FAILED)
 
@@ -87,5 +89,6 @@ def clear(
     """Remove what is kept of one file, or of all. Files that are open are read on."""
     from ..cache import clear as clear_cache
     from ..layout import human_bytes
+    from ._output import print_line
 
-    print(f"{human_bytes(clear_cache(directory, url=url))} freed")
+    print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ._options import Deadline, Json, Log
+from ._output import print_line
 from ._run import FAILED, command
 
 if TYPE_CHECKING:
@@ -148,12 +149,12 @@ def show(
         told = {"products": _dicts(products), "versions": _dicts(versions)}
         print_json({**dataset.to_dict(), **told})
         return
-    print(f"{dataset.name}: {dataset.tree}, {dataset.entries:,} entries, version {dataset.version}")
+    print_line(f"{dataset.name}: {dataset.tree}, {dataset.entries:,} entries, version {dataset.version}")
     for place in dataset.locations:
-        print(f"  {place}")
-    print()
+        print_line(f"  {place}")
+    print_line()
     _print_products(products)
-    print()
+    print_line()
     _print_versions(versions)
 
 
@@ -172,7 +173,7 @@ def lineage(name: Name, catalog: Where = None, as_json: Json = False) -> None:
         print_json({"name": dataset.name, **told})
         return
     _print_related(f"{dataset.name} was made of", "for", above)
-    print()
+    print_line()
     _print_related(f"made of {dataset.name}", "from", below)
 
 
@@ -208,11 +209,11 @@ def serve(
     with Catalog(catalog) as opened:
         page = CatalogPage(*host_and_port(web, 8332), opened)
         try:
-            print(f"page: {page.url}", flush=True)
+            print_line(f"page: {page.url}", flush=True)
             while True:
                 time.sleep(3600)
         except KeyboardInterrupt:
-            print("stopped")
+            print_line("stopped")
         finally:
             page.close()
 
@@ -315,7 +316,7 @@ def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
     from ._output import Column, print_table
 
     if not related:
-        print(f"{title}: nothing that is known")
+        print_line(f"{title}: nothing that is known")
         return
     rows = [
         [

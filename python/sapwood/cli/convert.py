@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from .._printable import printable
 from ._options import Columns, Deadline, Entries, Filter, Json, Replica, Threads, Tree, entry_range
-from ._output import print_json
+from ._output import print_json, print_line
 from ._run import command
 
 
@@ -77,7 +78,7 @@ def convert(
         print_json(document)
     elif sys.stdout.isatty():
         size, seconds = human_bytes(document["bytes"]), document["seconds"]
-        print(f"{output}: {written:,} entries, {len(names)} columns, {size} in {seconds:.1f} s")
+        print_line(f"{output}: {written:,} entries, {len(names)} columns, {size} in {seconds:.1f} s")
 
 
 def _write(
@@ -121,7 +122,7 @@ def _progress(tree: Any, start: int | None, stop: int | None, quiet: bool) -> It
     began = time.monotonic()
     first, last, _ = slice(start, stop).indices(tree.num_entries)
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[speed]}"),
@@ -130,7 +131,7 @@ def _progress(tree: Any, start: int | None, stop: int | None, quiet: bool) -> It
         transient=True,
     )
     with bar:
-        task = bar.add_task(f"{tree.name}", total=max(last - first, 0), speed="")
+        task = bar.add_task(printable(tree.name), total=max(last - first, 0), speed="")
 
         def advance(entries: int) -> None:
             read = tree.file.report().decompressed_bytes

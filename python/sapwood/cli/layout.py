@@ -10,7 +10,7 @@ import typer
 
 from .._whole_file import write_whole
 from ._options import Deadline, Entries, Json, Replica, Threads, Tree, entry_range
-from ._output import print_json
+from ._output import print_json, print_line
 from ._run import command
 
 
@@ -57,4 +57,4 @@ def layout(
             }
         )
     elif sys.stdout.isatty():
-        print(f"{output}: {picture.num_baskets:,} baskets of {len(picture.branches):,} branches")
+        print_line(f"{output}: {picture.num_baskets:,} baskets of {len(picture.branches):,} branches")

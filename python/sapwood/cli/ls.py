@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import collections
 import os
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from ._options import Deadline, File, Json, Replica
-from ._output import Column, print_json, print_table, ratio
+from ._output import Column, complain, print_json, print_line, print_table, ratio
 from ._run import command, exit_code
 from ._target import TREE_CLASSES
 
@@ -74,7 +73,7 @@ def _list_directory(place: str, deadline: float | None, as_json: bool) -> None:
         print_json({"entries": document})
         return
     for name, is_directory in entries:
-        print(name + "/" * is_directory)
+        print_line(name + "/" * is_directory)
 
 
 def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str, Any]], list[Exception]]:
@@ -98,7 +97,7 @@ def _rows(found: Any, recursive: bool, every_cycle: bool) -> tuple[list[dict[str
                     # What its branches say is of the files that it was made of.
                     row["tree"]["compression"] = None
         except SapwoodError as error:
-            print(f"sapwood: {error}", file=sys.stderr)
+            complain(f"sapwood: {error}")
             failures.append(error)
         rows.append(row)
     return rows, failures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from types import TracebackType
 
 
 def main() -> None:
@@ -15,6 +16,17 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(1)
+    # Before Typer is imported, which keeps this hook and calls it.
+    sys.excepthook = _show_mistake
     from ._app import app
 
     app(prog_name="sapwood")
+
+
+def _show_mistake(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Prints the traceback of a mistake in sapwood itself. Its message may quote names from a file, too."""
+    import traceback
+
+    from .._printable import printable_lines
+
+    print(printable_lines("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ._output import print_line
 from ._run import command
 
 
@@ -43,12 +44,12 @@ def monitor(
     try:
         page = WebPage(*host_and_port(web, 8331), path, receiver.counts)
         try:
-            print(f"packets: udp://{receiver.address[0]}:{receiver.address[1]}", flush=True)
-            print(f"page:    {page.url}", flush=True)
+            print_line(f"packets: udp://{receiver.address[0]}:{receiver.address[1]}", flush=True)
+            print_line(f"page:    {page.url}", flush=True)
             while True:
                 time.sleep(3600)
         except KeyboardInterrupt:
-            print("stopped")
+            print_line("stopped")
         finally:
             page.close()
     finally:

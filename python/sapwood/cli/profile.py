@@ -74,13 +74,14 @@ def merge(
 ) -> None:
     """Add what several profiles know to another one."""
     from ..profile import Profile, TreeUse
+    from ._output import print_line
 
     target = Profile.load(into)
     for name in profiles:
         target.merge(Profile.load(_existing(name)))
     target.save()
     known: list[TreeUse] = target.trees
-    print(f"{target.name}: {len(known)} trees, {sum(len(use.columns) for use in known)} columns")
+    print_line(f"{target.name}: {len(known)} trees, {sum(len(use.columns) for use in known)} columns")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ._options import Columns, Deadline, Entries, Json, Replica, Threads, Tree, entry_range
+from ._output import print_text
 from ._run import command
 
 
@@ -43,4 +44,4 @@ def report(
     cost = found.file.report()
     if svg is not None:
         cost.save(svg)
-    print(cost.to_json() if as_json else cost)
+    print_text(cost.to_json() if as_json else str(cost))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from ._options import Deadline, Entries, Json, Log, Threads, entry_range
+from ._output import complain, print_line
 from ._run import FAILED, command
 from ._writing import Drop, Follow, Force, Keep, check_target
 
@@ -318,7 +318,7 @@ def verify(
     _tell(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
     for one in done.wrong if not as_json else ():
         span = f"entries {one.entries[0]} to {one.entries[1]}"
-        print(f"{one.object}: {one.product or 'no product'}, {span}: {one.error}", file=sys.stderr)
+        complain(f"{one.object}: {one.product or 'no product'}, {span}: {one.error}")
     if done.wrong:
         raise typer.Exit(FAILED)
 
@@ -487,8 +487,8 @@ def _tell(document: dict[str, Any], as_json: bool) -> None:
         print_json(document)
         return
     for note in document.pop("notes", ()):
-        print(f"sapwood: {note}", file=sys.stderr)
-    print(", ".join(f"{key} {value}" for key, value in document.items()))
+        complain(f"sapwood: {note}")
+    print_line(", ".join(f"{key} {value}" for key, value in document.items()))
 
 
 def _show(told: dict[str, Any], as_json: bool) -> None:
@@ -499,17 +499,19 @@ def _show(told: dict[str, Any], as_json: bool) -> None:
         print_json(told)
         return
     made, products = told["made"], told["products"]
-    print(f"{told['url']} v{told['version']}: {told['tree']}, {told['entries']:,} entries")
-    print(
+    print_line(f"{told['url']} v{told['version']}: {told['tree']}, {told['entries']:,} entries")
+    print_line(
         f"{len(products)} products, {len(told['segments'])} segments, {made['operation']} by {made['tool']}"
     )
     for source in made.get("inputs", ()):
-        print(f"  from {source}")
+        print_line(f"  from {source}")
     for name, number in (told.get("tags") or {}).items():
-        print(f"  tag {name}: v{number}")
+        print_line(f"  tag {name}: v{number}")
     if "excluded" in told:
         passed = told["excluded"]
-        print(f"{passed['cut']}: passes over {passed['entries']:,} entries, {passed['batches']:,} batches")
+        print_line(
+            f"{passed['cut']}: passes over {passed['entries']:,} entries, {passed['batches']:,} batches"
+        )
     if "statistics" in told:
         _print_statistics(told["statistics"])
 

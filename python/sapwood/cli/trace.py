@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ._options import Json
+from ._output import Column, complain, print_json, print_line, print_table
 from ._run import command
 
 
@@ -48,14 +49,13 @@ def _run(arguments: list[str], output: Path) -> int:
     environment = os.environ | {VARIABLE: str(output.absolute())}
     code = subprocess.run(arguments, env=environment, check=False).returncode
     if output.stat().st_size == 0:
-        typer.echo(f"sapwood: {output}: the command read nothing with sapwood", err=True)
+        complain(f"sapwood: {output}: the command read nothing with sapwood")
     # As a shell tells of a process that a signal ended.
     return code if code >= 0 else 128 - code
 
 
 def _show(path: Path, as_json: bool) -> None:
     from ..tracing import summary
-    from ._output import Column, print_json, print_table
 
     told = summary(path)
     if as_json:
@@ -63,11 +63,11 @@ def _show(path: Path, as_json: bool) -> None:
         return
     processes: list[dict[str, Any]] = told["processes"]
     for process in processes:
-        print(
+        print_line(
             f"{process['program'] or 'process'} ({process['process']}): {process['seconds']:.2f} s, of which "
             f"{process['waited']:.2f} s waited; {process['requests']:,} requests, {process['bytes']:,} bytes"
         )
-    print()
+    print_line()
     files = [(process, file) for process in processes for file in process["files"]]
     rows = [
         [
@@ -81,7 +81,7 @@ def _show(path: Path, as_json: bool) -> None:
     ]
     titles = [Column("requests", right=True), Column("bytes", right=True), Column("failed", right=True)]
     print_table([Column("file", breaks=True), *titles, Column("servers", breaks=True)], rows)
-    print()
+    print_line()
     rows = [
         [
             operation["kind"],
@@ -99,7 +99,8 @@ def _show(path: Path, as_json: bool) -> None:
     names = ["columns", "entries", "baskets", "bytes", "seconds", "waited"]
     print_table([Column("read"), Column("tree"), *(Column(name, right=True) for name in names)], rows)
     if told["unreadable_bytes"]:
-        print(f"\n{told['unreadable_bytes']:,} bytes at the end or in between cannot be read")
+        print_line()
+        print_line(f"{told['unreadable_bytes']:,} bytes at the end or in between cannot be read")
 
 
 def _entries(ranges: list[list[int]]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._printable import printable
 from ._options import Json, Tree
 from ._run import command
 
@@ -84,7 +85,7 @@ def tune(
     Compression, sizes of baskets and of clusters are tried; a run that was stopped goes on where it was.
     """
     from .. import tune as tuning
-    from ._output import Column, print_json, print_table
+    from ._output import Column, print_json, print_line, print_table
 
     seconds, variants = _seconds(budget), _variants(variant or ())
     with _progress() as tell:
@@ -117,7 +118,7 @@ def tune(
     if rows:
         print_table(titles, rows)
     more = "" if found.is_whole else "; not all was measured, run it again to go on"
-    print(f"{output}: {len(found.points)} layouts{more}")
+    print_line(f"{output}: {len(found.points)} layouts{more}")
 
 
 def _variants(texts: Iterable[str]) -> dict[str, str]:
@@ -165,12 +166,14 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    texts = TextColumn("{task.fields[left]}"), TextColumn("{task.description}")
+    texts = TextColumn("{task.fields[left]}"), TextColumn("{task.description}", markup=False)
     with Bar(BarColumn(), MofNCompleteColumn(), *texts, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, left="")
 
         def tell(now: Progress) -> None:
             left = "" if now.left is None else f"{now.left // 60:.0f}:{now.left % 60:02.0f} left"
-            bar.update(task, completed=now.done, total=now.total or None, description=now.label, left=left)
+            bar.update(
+                task, completed=now.done, total=now.total or None, description=printable(now.label), left=left
+            )
 
         yield tell
