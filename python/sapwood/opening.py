@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ._paths import CATALOGUED, FileSpec, is_url, single_file
+from .directory import split_cycle
 from .errors import UsageError
 from .file import File
 from .options import OpenOptions, open_options
@@ -93,7 +94,7 @@ def open_spec(spec: FileSpec, options: OpenOptions) -> Any:
 
 def is_dataset_tree(found: Any) -> bool:
     """Whether it is the tree that a dataset is opened as."""
-    path = getattr(found, "object_path", "").strip("/").partition(";")[0]
+    path = split_cycle(getattr(found, "object_path", ""))[0]
     return bool(path) and path == found.file.dataset_tree
 
 

@@ -16,7 +16,7 @@ from ._memory import memory_size
 from ._paths import is_url, several_files, single_file
 from ._runs import followers, runs_of
 from .compression import Compression
-from .directory import TREE_CLASSES
+from .directory import TREE_CLASSES, split_cycle
 from .edm.metadata import metadata_branch
 from .errors import KeyInFileError, UsageError
 from .file import File
@@ -282,7 +282,7 @@ def _refuse_same(sources: Iterable[str], target: Any) -> None:
 def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tuple[str, Tree]:
     """The tree of a path; by default, of those that are written, the one with the most bytes."""
     if name is not None:
-        path = name.strip("/").partition(";")[0]
+        path = split_cycle(name)[0]
         return path, file.tree_at(path)
     main = file.dataset_tree
     if main is not None and (trees is None or main in trees):

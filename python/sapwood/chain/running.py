@@ -11,6 +11,7 @@ from .._border import core_errors
 from .._memory import memory_size
 from .._paths import is_url, single_file
 from ..compression import Compression
+from ..directory import split_cycle
 from ..errors import KeyInFileError, UsageError
 from ..file import File
 from ..opening import open_spec
@@ -126,7 +127,7 @@ def run(
         core = ("flat", text if is_url(text) else os.path.expanduser(text))
     else:
         kept = _tree(open_spec(single_file(source), opened))
-        core = (kept.file._core, kept.object_path.partition(";")[0].lstrip("/"))
+        core = (kept.file._core, split_cycle(kept.object_path)[0])
     try:
         with core_errors():
             done = _core.chain(

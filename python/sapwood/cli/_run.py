@@ -76,6 +76,8 @@ def exit_code(error: Exception) -> int | None:
 
     if isinstance(error, SapwoodError):
         return EXIT_CODES.get(error.code, FAILED)
+    if isinstance(error, SyntaxError):  # of an expression
+        return USAGE
     # Files that cannot be written, and libraries that are not installed.
     return FAILED if isinstance(error, (OSError, ImportError)) else None
 

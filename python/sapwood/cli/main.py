@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from types import TracebackType
 
 
 def main() -> None:
@@ -16,17 +15,19 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(1)
-    # Before Typer is imported, which keeps this hook and calls it.
-    sys.excepthook = _show_mistake
     from ._app import app
 
-    app(prog_name="sapwood")
+    try:
+        app(prog_name="sapwood")
+    except Exception as mistake:
+        _show(mistake)
+        sys.exit(1)
 
 
-def _show_mistake(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Prints the traceback of a mistake in sapwood itself. Its message may quote names from a file, too."""
+def _show(mistake: Exception) -> None:
+    """Prints the traceback of a mistake in sapwood itself, whose message may quote names from a file."""
     import traceback
 
     from .._printable import printable_lines
 
-    print(printable_lines("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)
+    print(printable_lines("".join(traceback.format_exception(mistake))), end="", file=sys.stderr)

@@ -10,6 +10,7 @@ from .. import _core
 from .._border import core_errors
 from .._filters import Filter
 from .._paths import FileSpec, several_files, single_file
+from ..directory import split_cycle
 from ..errors import UsageError
 from ..opening import core_input, open_spec
 from ..options import OpenOptions
@@ -71,4 +72,4 @@ def _is_tree(source: object) -> bool:
 
 
 def _path(tree: Any) -> str:
-    return str(tree.object_path).strip("/").partition(";")[0]
+    return split_cycle(tree.object_path)[0]

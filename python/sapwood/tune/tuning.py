@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .._select import select
 from .._whole_file import write_whole
 from ..compression import Compression
+from ..directory import split_cycle
 from ..errors import UsageError
 from .goals import GOALS, Goal, Recommendation, combined, recommend
 from .harness import Harness, Progress
@@ -297,7 +298,7 @@ def _subject(
     return {
         "file": tree.file.file_path,
         "uuid": str(tree.file.uuid),
-        "tree": tree.object_path.strip("/").partition(";")[0],
+        "tree": split_cycle(tree.object_path)[0],
         "num_entries": tree.num_entries,
         "entries": entries,
         "uncompressed_bytes": round(tree.uncompressed_bytes * entries / tree.num_entries),
