@@ -22,7 +22,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sapwood import Profile, cli, open, stripe
+import sapwood
+from sapwood import Profile, cli, stripe
 from sapwood.catalog import Catalog
 from sapwood.cli._app import app
 from sapwood.tracing import VARIABLE
@@ -31,10 +32,11 @@ from sapwood.tune.tuning import Tuning
 
 sys.path.append(str(Path(__file__).parents[1]))
 from http_fake import FakeServer
-from stranger import EVIL, EVIL_FILE, PROOFS, harmful, of_terminal, tuning, write
+from stranger import EVIL, EVIL_FILE, PROOFS, SHORT, harmful, of_terminal, tuning, write
 
 TREE = f"tree{EVIL}"
 BRANCH = f"x{EVIL}"
+EDM = Path(__file__).parents[2] / "data" / "edm" / "edm.root"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class World:
     def unreadable(self) -> str:
         """As the file, but with branches of an unknown class."""
         return str(self.folder / "more" / f"{EVIL_FILE}.root")
+
+    @property
+    def edm(self) -> str:
+        """A CMS file, with products and releases of such names."""
+        return str(self.folder / f"edm{EVIL_FILE}.root")
 
     @property
     def dataset(self) -> str:
@@ -70,6 +77,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = World(tmp_path_factory.mktemp("stranger"))
     file = write(Path(world.file))
     write(Path(world.unreadable), readable=False)
+    _write_edm(Path(world.edm))
     stripe.create(world.dataset, [f"{file}:{TREE}"], who=f"who{EVIL}")
     with Catalog(world.catalog) as catalog:
         catalog.add(world.dataset, name=f"dataset{EVIL}")
@@ -81,7 +89,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
     with FakeServer(file.read_bytes()) as server:
         url = f"{server.url}/far\u202e{EVIL_FILE[-3:]}.root"
-        with open(url, cache=world.folder / "cache") as far:
+        with sapwood.open(url, cache=world.folder / "cache") as far:
             far[TREE].arrays(library="np")
     return world.folder
 
@@ -99,6 +107,15 @@ def world(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wo
     monkeypatch.delenv("NO_COLOR", raising=False)
     # The place in the catalogue is that of the original, and it is only read there.
     return World(tmp_path)
+
+
+def _write_edm(path: Path) -> None:
+    sapwood.repack(EDM, path, compression="none")
+    content = path.read_bytes()
+    for name in (b"slimmedMuons", b"CMSSW_14_0_"):
+        assert name in content
+        content = content.replace(name, SHORT.ljust(len(name), b"x"))
+    path.write_bytes(content)
 
 
 def _tuned(source: str, *, tell: Callable[[Progress], None], **_: Any) -> Tuning:
@@ -137,6 +154,7 @@ CALLS: dict[str, list[Arguments]] = {
         lambda w: [f"{w.file}:{TREE}/record{EVIL}"],
         lambda w: [f"{w.unreadable}:{TREE}/record{EVIL}"],
         lambda w: [f"{w.file}:histogram{EVIL}"],
+        lambda w: ["--edm", w.edm],
     ],
     "head": [lambda w: [w.file], lambda w: [w.unreadable, "-n", "1"], lambda w: [w.dataset]],
     "convert": [
