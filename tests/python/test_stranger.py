@@ -218,6 +218,7 @@ def failures(path: Path, unreadable: Path, folder: Path) -> Iterator[Any]:
     yield lambda: file[TREE][f"nothing{EVIL}"]
     yield lambda: file[TREE].arrays([f"y{EVIL}"])
     yield lambda: file[TREE].arrays(filter_name="x*", cut=f"y{EVIL_FILE}")
+    yield lambda: sapwood.objects.Object(f"C{EVIL}", {}).member_that_is_not_there
     yield lambda: sapwood.open(unreadable)[TREE][f"record{EVIL}"].array()
     yield lambda: sapwood.open(unreadable)[TREE][f"record{EVIL}/record{EVIL}.a"].array()
     yield lambda: sapwood.open(folder / f"{EVIL_FILE}.root")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._printable import shows_printable
+from .._printable import printable, shows_printable
 from ..errors import KeyInFileError
 
 _REPR_LENGTH = 100
@@ -95,7 +95,8 @@ class Instance:
             members = self.__dict__.get("_members", {})
             if name in members:
                 return members[name]
-        raise AttributeError(f"{self.__dict__.get('class_name') or 'the record'} has no member {name!r}")
+        whose = printable(self.__dict__.get("class_name") or "the record")
+        raise AttributeError(f"{whose} has no member {name!r}")
 
     def __contains__(self, name: object) -> bool:
         return name in self._members
