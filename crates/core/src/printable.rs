@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_neither_changed_nor_copied() {
-        let ordinary = "Muon_pt, \u{b5} \u{e9} e\u{301} \u{4e2d}\u{6587} \u{3b1}\u{2192}\u{3b2} \\x1b 'q' <b>";
+        let ordinary =
+            "Muon_pt, \u{b5} \u{e9} e\u{301} \u{4e2d}\u{6587} \u{3b1}\u{2192}\u{3b2} \\x1b 'q' <b>";
         assert!(matches!(printable(ordinary), Cow::Borrowed(text) if text == ordinary));
     }
 
