@@ -17,7 +17,7 @@ from sapwood.tune.tuning import Tuning
 
 CONTROLS = "\x1b]0;pwned\x07\x1b[2J\0\x08\r\n\t\x7f\x85\x9b2J"
 HIDDEN = "\u202e\u2066\u061c\u200b\ufeff\u2028"
-EVIL = f"{CONTROLS}{HIDDEN}<script>alert(1)<\"&'"
+EVIL = f"{CONTROLS}[link=x]{HIDDEN}<script>alert(1)<\"&'"
 """What every name, title and text of the file has in it."""
 SHORT = "\x1b[2J\0\x07\u202e".encode()
 """Nine bytes of it, to write over a short name."""

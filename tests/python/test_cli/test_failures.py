@@ -108,3 +108,9 @@ def test_mistakes_of_our_own_keep_their_traceback() -> None:
 
     with pytest.raises(ZeroDivisionError):
         _run.command(fail)()
+
+
+def test_an_expression_that_is_none(sapwood: Callable[..., Any], path: Path) -> None:
+    for arguments in (["MET_pt +"], ["--cut", "MET_pt >"]):
+        done = sapwood("head", f"{path}:Events", *arguments)
+        assert done.code == 2 and "MET_pt" in done.err and done.err.count("\n") == 1

@@ -240,7 +240,7 @@ FAILURES: list[Arguments] = [
     lambda w: ["doctor", w.new(".root")],
     lambda w: ["trace", "show", w.file],
     lambda w: ["replay", w.file],
-    lambda w: ["tune", w.file, "--variant", EVIL],
+    lambda w: ["tune", w.file, "--variant", EVIL_FILE],
     lambda w: ["bench", "chain", w.file, "--lanes", EVIL],
     lambda w: ["catalog", "show", EVIL, "--catalog", w.catalog],
     lambda w: ["catalog", "ls", "--catalog", w.file],
