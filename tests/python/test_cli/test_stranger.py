@@ -352,6 +352,13 @@ def test_json_has_the_exact_names_in_ascii(world: World, name: str) -> None:
         assert any(one in shown for one in exact)
 
 
+def test_names_of_files_that_are_no_text_are_listed(world: World) -> None:
+    folder = world.folder / "bytes"
+    folder.mkdir()
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\x1b.root")).touch()
+    assert in_a_pipe(["ls", str(folder)]) == (0, "\\udcff\\x1b.root\n")
+
+
 def test_values_are_exact_where_they_are_converted(world: World) -> None:
     from pyarrow import parquet
 
