@@ -46,6 +46,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 JUDGED = {"cut", "merged"}
 """Layouts that ROOT compares, too."""
 
+
 @dataclass
 class Outcome:
     """How branches of a file were compared, how many by which; and what is wrong."""

@@ -41,7 +41,7 @@ class Original:
         return self.read(target)
 
     def differences(self) -> Iterator[str]:
-        """In words, in which layouts ROOT reads other objects. No skim is made of objects that cannot be moved."""
+        """In words, in which layouts ROOT reads other objects. What cannot be moved is not skimmed."""
         for size in BASKET_SIZES:
             if self.written(f"{size}", basket_size=size) != self.objects:
                 yield f"baskets of {size} bytes"
@@ -64,3 +64,12 @@ class Original:
         expected = self.expected(lambda digests: digests[first:])[tree]
         if objects_by_root(self.python, self.classes, target, [tree]) != {tree: expected}:
             yield f"{tree} from entry {first} on"
+
+
+def differences(python: str, path: Path, trees: Sequence[str], folder: Path) -> list[str]:
+    """In words, what is wrong: ROOT does not read the file, or other objects in some layout."""
+    folder.mkdir()
+    original = Original(python, path, trees, folder)
+    if not any(original.expected(list).values()):
+        return ["ROOT does not read it"]
+    return list(original.differences())

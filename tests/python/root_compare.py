@@ -6,8 +6,8 @@ It answers lines of JSON, with one for each two files; `times` is how often the 
     {tree: {"branches": …, "entries": …, "bytes": …, "unread": …, "read": …, "differences": […]}, …}
 
 All branches, entry by entry: the bytes that ROOT finds in their baskets once these are decompressed; where
-their classes are known, also how many `TTree::GetEntry` reads. Other classes need no dictionary. Words that name places
-in the basket may differ by as many bytes as the entry has moved.
+their classes are known, also how many `TTree::GetEntry` reads. Other classes need no dictionary. Words that
+name places in the basket may differ by as many bytes as the entry has moved.
 """
 
 from __future__ import annotations

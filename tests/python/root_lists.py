@@ -1,7 +1,7 @@
 """Writes a tree of objects that refer to each other: run by a Python that has ROOT, see `root_peer.py`.
 
-The tree `T` has two branches of lists, unsplit, in baskets of a few entries. A list holds histograms, which have null
-pointers and lists of their own, a text, that text again, and an array of pointers to some of them.
+The tree `T` has two branches of lists, unsplit, in baskets of a few entries. A list holds histograms, which
+have null pointers and lists of their own, a text, that text again, and an array of pointers to some of them.
 """
 
 from __future__ import annotations

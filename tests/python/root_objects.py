@@ -1,11 +1,11 @@
-"""Prints what ROOT's objects in the trees of a file hold, as JSON: run by a Python that has ROOT, see `root_peer.py`.
+"""Prints what ROOT's objects in trees hold, as JSON: run by a Python that has ROOT, see `root_peer.py`.
 
-    root_objects.py CLASSES FILE TREE…    reads the trees, with the classes that were compiled in the folder CLASSES
+    root_objects.py CLASSES FILE TREE…    reads the trees, with the classes compiled in the folder CLASSES
     root_objects.py CLASSES FILE          compiles the classes that the file describes into that folder
 
-The answer is {tree: {branch: [digest of each entry]}}, for every branch at the top of a tree that holds objects. A digest
-is that of the object as `TBufferJSON` shows it, which tells which pointers lead to the same object. ROOT does not survive
-objects of classes that it only emulates.
+The answer is {tree: {number and name of branch: [digest of each entry]}}, for every branch at the top of a tree that holds
+objects. A digest is that of the object as `TBufferJSON` shows it, which tells which pointers lead to the same
+object. ROOT does not survive objects of classes that it only emulates.
 """
 
 from __future__ import annotations
@@ -51,13 +51,16 @@ std::string Digest(TBranch *branch, TClass *described)
 Digests Read(TTree *tree)
 {
    Digests digests;
+   int number = 0;
    TIter branches(tree->GetListOfBranches());
    while (auto branch = static_cast<TBranch *>(branches())) {
+      // Two branches may have one name.
+      auto name = std::to_string(number++) + " " + branch->GetName();
       auto described = TClass::GetClass(branch->GetClassName());
       if (!*branch->GetClassName() || !described) continue;
       TObject *place = nullptr;
       if (dynamic_cast<TBranchObject *>(branch)) branch->SetAddress(&place);
-      auto &of_branch = digests[branch->GetName()];
+      auto &of_branch = digests[name];
       for (Long64_t entry = 0; entry < branch->GetEntries(); ++entry) {
          if (branch->GetEntry(entry) < 0) throw std::runtime_error("an entry cannot be read");
          of_branch.push_back(Digest(branch, described));

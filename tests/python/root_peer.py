@@ -104,7 +104,7 @@ def compile_by_root(python: str, classes: Path, path: Path) -> None:
 
 
 def objects_by_root(python: str, classes: Path, path: Path, trees: Sequence[str]) -> Digests | None:
-    """The objects that ROOT reads in the trees of a file; nothing if it complains, or does not survive them."""
+    """The objects that ROOT reads in trees of a file; nothing if it complains, or does not survive them."""
     done = _objects(python, classes, path, *trees)
     if done.returncode != 0 or "Error in" in done.stderr:
         return None
