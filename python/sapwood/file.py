@@ -6,6 +6,7 @@ import os
 import time
 import uuid
 import warnings
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ._lazy_reader import Ledger
+
+
+_OPENED: weakref.WeakValueDictionary[int, File] = weakref.WeakValueDictionary()
+"""The files of this process that may be open."""
+
+
+def open_files() -> list[File]:
+    """The files that this process has open."""
+    return [file for file in list(_OPENED.values()) if not file.closed]
 
 
 class File(Directory):
@@ -66,6 +76,7 @@ class File(Directory):
                     stacklevel=4,
                 )
         self._tell_closed = watch(self, self._core, self._opened)
+        _OPENED[id(self)] = self
 
     @property
     def file(self) -> File:

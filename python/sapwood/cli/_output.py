@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._outputs import Format
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,20 @@ class Column:
     right: bool = False
     breaks: bool = False
     style: str = ""
+
+
+def output_or_standard(
+    target: str, what: Format, inputs: Iterable[Any], force: bool, as_json: bool
+) -> str | None:
+    """The local path of an output, which may be written; None for standard output, which is "-"."""
+    from .._outputs import STANDARD_OUTPUT, check_output
+    from ..errors import UsageError
+
+    if target != STANDARD_OUTPUT:
+        return check_output(target, what, inputs=inputs, overwrite=force)
+    if as_json:
+        raise UsageError(f"standard output cannot hold {what.name} and the document of --json: name a file")
+    return None
 
 
 def print_table(
