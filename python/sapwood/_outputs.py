@@ -1,4 +1,4 @@
-"""The rule for all files that sapwood writes: no input is replaced, and other files only if you ask for it."""
+"""The rule for all files that sapwood writes: no input is replaced, and other files only when you ask."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
 def refuse_inputs(target: str, inputs: Iterable[Any]) -> None:
     """Raises a UsageError if the target is an input, by whatever name, or lies in a dataset that is one."""
     for source in _names(inputs):
-        if _is_same(target, source):
+        if is_same(target, source):
             raise UsageError(
                 f"{_shown(target)} is read, and cannot be the output as well: choose another output",
                 url=_shown(target),
@@ -248,7 +248,9 @@ def _local(text: str) -> str | None:
     return os.path.expanduser(text) if text and not is_url(text) else None
 
 
-def _is_same(target: str, source: str) -> bool:
+def is_same(target: str, source: str) -> bool:
+    """Whether two paths or URLs name the same file."""
+    target, source = _local(target) or target, _local(source) or source
     if is_url(target) or is_url(source):
         return is_url(target) and is_url(source) and _normal(target) == _normal(source)
     try:

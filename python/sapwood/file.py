@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import uuid
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._border import core_errors
+from ._outputs import is_same
 from ._paths import check_exists, is_url
 from ._watching import watch
 from .compression import Compression
@@ -32,9 +34,16 @@ _OPENED: weakref.WeakValueDictionary[int, File] = weakref.WeakValueDictionary()
 """The files of this process that may be open."""
 
 
-def open_files() -> list[File]:
-    """The files that this process has open."""
-    return [file for file in list(_OPENED.values()) if not file.closed]
+def open_files(path: str) -> list[File]:
+    """The open files of this process at a local path."""
+
+    def found() -> list[File]:
+        return [file for file in list(_OPENED.values()) if not file.closed and is_same(path, file.file_path)]
+
+    if found():
+        # Files that nobody holds any more, but for references among their own parts.
+        gc.collect()
+    return found()
 
 
 class File(Directory):

@@ -44,14 +44,12 @@ def trace(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[P
         The path.
 
     Raises:
-        UsageError: if this process records already, the file exists and is not to be replaced, is open for
-            reading, or has the suffix of another format.
+        UsageError: if this process records already, the file exists and is not to be replaced, or it has the
+            suffix of another format.
     """
-    from .file import open_files
-
     if _core.trace_is_on():
         raise UsageError("this process records already: one recording holds all that it reads")
-    place = Path(check_output(path, RECORDING, inputs=open_files(), overwrite=overwrite)).absolute()
+    place = Path(check_output(path, RECORDING, overwrite=overwrite)).absolute()
     with recording_to(place, overwrite=overwrite) as part:
         before = os.environ.get(VARIABLE)
         begin(part)

@@ -53,7 +53,9 @@ def recreate(
     """
     where = _place(path)
     if isinstance(where, str):
-        where = check_output(where, ROOT, inputs=open_files(), overwrite=True, remote=True)
+        where = check_output(where, ROOT, overwrite=True, remote=True)
+        if open_files(where):
+            raise UsageError(f"{where} is open for reading: close it before you replace it", url=where)
     return WritableFile(where, compression=compression, title=title, threads=threads)
 
 
