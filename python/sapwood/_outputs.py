@@ -132,8 +132,8 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
     text = os.fspath(target)
     if isinstance(text, bytes):
         text = os.fsdecode(text)
-    if text == STANDARD_OUTPUT:
-        raise UsageError(f"{what.name} cannot be written to standard output: name a file")
+    if os.path.basename(text) == STANDARD_OUTPUT:
+        raise UsageError(f"'-' is standard output, which {what.name} cannot be written to: name a file")
     if not text or (text.endswith("/") and what is not DATASET):
         raise UsageError(f"{text!r} is not the name of a file")
     file, inside = split_object_path(text)
