@@ -16,7 +16,7 @@ from . import _core
 from ._border import core_errors
 from ._outputs import RECORDING, check_output
 from ._whole_file import part_of, take_place
-from .errors import UsageError
+from .errors import ReadError, SapwoodError, UsageError
 
 VARIABLE = "SAPWOOD_TRACE"
 """The environment variable that names the file which a process, and those that it starts, record to."""
@@ -73,10 +73,20 @@ def recording_to(place: Path, *, overwrite: bool) -> Iterator[Path]:
         yield part
     finally:
         # What a job read before it failed is worth as much.
-        if part.stat().st_size:
-            take_place(part, place, overwrite=overwrite)
-        else:
+        if not part.stat().st_size:
             part.unlink()
+        elif place.exists() and not _is_whole(part):
+            message = f"{place} is unchanged: the new recording is incomplete, as on a full disk"
+            raise ReadError(f"{message}; what there is of it is in {part}", url=str(place))
+        else:
+            take_place(part, place, overwrite=overwrite)
+
+
+def _is_whole(recording: Path) -> bool:
+    try:
+        return not summary(recording)["unreadable_bytes"]
+    except SapwoodError:
+        return False
 
 
 def summary(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -206,7 +206,8 @@ def test_a_source_that_is_cut_off(events_file: Path, tmp_path: Path) -> None:
 def test_a_process_that_is_killed_leaves_the_target(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
-    code = "import sys, sapwood; sapwood.merge([sys.argv[1]] * 300, sys.argv[2], compression='lzma:9', overwrite=True)"
+    merging = "sapwood.merge([sys.argv[1]] * 300, sys.argv[2], compression='lzma:9', overwrite=True)"
+    code = f"import sys, sapwood; {merging}"
     child = subprocess.Popen([sys.executable, "-c", code, str(events_file), str(target)])
     deadline = time.monotonic() + 60
     while not any(path.name.endswith(".part") for path in tmp_path.iterdir()):
