@@ -199,6 +199,10 @@ def _is_object(url: str, deadline: float | None) -> bool:
             _core.File.open(url, deadline=deadline, options={}).close()
     except FileNotFoundError:
         return False
+    except PermissionError as error:
+        # Whoever may write need not be allowed to read.
+        message = f"nobody may see whether {_shown(url)} exists: to write it anyway, {FORCE}"
+        raise PermissionError(f"{message} ({error})", url=_shown(url)) from None
     except (CorruptFileError, UnsupportedTypeError):
         pass
     return True

@@ -112,6 +112,8 @@ def follow_environment() -> None:
             _check_continued(Path(path))
             begin(Path(path))
         except (OSError, UsageError) as error:
+            # The core would follow it as well.
+            del os.environ[VARIABLE]
             warnings.warn(f"nothing is recorded: {error}", RuntimeWarning, stacklevel=2)
 
 

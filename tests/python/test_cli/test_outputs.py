@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -22,7 +21,9 @@ from typer.main import get_command
 from sapwood.cli._app import app
 from sapwood.profile import Profile
 
-OLD = b"what was there before"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from harm import OLD, no_room, unchanged
+
 READ_IT = "import sapwood, sys; sapwood.open(sys.argv[1]).arrays(['run'])"
 TUNE = [
     "--sample",
@@ -152,14 +153,6 @@ def source(path: Path, tmp_path: Path, sapwood: Callable[..., Any], request: pyt
 each = pytest.mark.parametrize("case", OUTPUTS.values(), ids=[" ".join(names) for names in OUTPUTS])
 
 
-@contextlib.contextmanager
-def unchanged(*paths: Path) -> Iterator[None]:
-    """The bytes of these files are what they were."""
-    before = [path.read_bytes() for path in paths]
-    yield
-    assert [path.read_bytes() for path in paths] == before
-
-
 @each
 def test_an_existing_file_needs_force(
     sapwood: Callable[..., Any], case: Output, source: Path, tmp_path: Path
@@ -246,17 +239,6 @@ def test_a_full_disk_leaves_the_old_file(
     # Of a recording, what there is of it is of use.
     left = [one for one in tmp_path.iterdir() if one.name.endswith(".part")]
     assert len(left) == ("trace" in case.words)
-
-
-@contextlib.contextmanager
-def no_room() -> Iterator[None]:
-    """No file may be longer than a few bytes: to programs, that is a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 BEGIN = """
