@@ -23,7 +23,7 @@ from sapwood.errors import FileNotFoundError, PermissionError, ReadError, Sapwoo
 from sapwood.lazy_use import LazyUse
 from sapwood.report import ReadReport
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 from harm import OLD, no_room, unchanged
 
 uproot = pytest.importorskip("uproot")
@@ -326,7 +326,7 @@ def test_monitors_and_recordings_are_not_appended_to_other_files(source: Path, t
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True, timeout=60
         )
-    assert b"not a recording" in done.stderr
+    assert "not a recording" in done.stderr
 
 
 def test_a_dataset_is_not_called_as_a_file(source: Path, tmp_path: Path) -> None:

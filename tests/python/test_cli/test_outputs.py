@@ -21,7 +21,7 @@ from typer.main import get_command
 from sapwood.cli._app import app
 from sapwood.profile import Profile
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1]))
 from harm import OLD, no_room, unchanged
 
 READ_IT = "import sapwood, sys; sapwood.open(sys.argv[1]).arrays(['run'])"
