@@ -38,6 +38,8 @@ RECEIPT = Format("a receipt, which is JSON", (".json",))
 PROFILE = Format("a profile, which is JSON", (".json",))
 FLAT = Format("a flat file", (".pds",))
 DATASET = Format("a dataset")
+_OF_DATASETS = frozenset(("hint", "d", "list", "snap", "log", "ref", "job", "lease"))
+"""What lies in the directory of a dataset, which may be replaced or collected."""
 DATABASE = Format("an SQLite database", (".sqlite", ".sqlite3", ".db"))
 TABLES = {
     "parquet": Format("Parquet", (".parquet", ".pq")),
@@ -50,7 +52,9 @@ _OTHERS = (
     *(".npy", ".h5", ".hdf5", ".tsv", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".meta4", ".metalink"),
     *(".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz"),
     *(".png", ".jpg", ".jpeg", ".gif", ".pdf", ".ps", ".eps"),
-    *(".py", ".ipynb", ".sh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".rs", ".md", ".tex"),
+    *(".py", ".ipynb", ".sh", ".cc", ".cpp", ".cxx", ".hh", ".rs", ".md", ".tex"),
+    # The folder that 'sapwood tune' makes beside its report.
+    ".work",
 )
 _KNOWN = frozenset((*(suffix for one in _OURS for suffix in one.suffixes), *_OTHERS))
 """Suffixes that name a format. A file of any other suffix, or of none, may hold anything."""
@@ -146,6 +150,20 @@ def check_name(target: str | os.PathLike[str], what: Format) -> str:
         if suffix in _KNOWN and suffix not in what.suffixes:
             usual = f", such as {what.suffixes[0]!r}" if what.suffixes else ""
             raise UsageError(f"{_shown(text)!r}: the output is {what.name}: choose another suffix{usual}")
+    return place
+
+
+def check_dataset(target: str | os.PathLike[str]) -> str:
+    """Checks that a dataset may be made; returns its directory or URL.
+
+    Raises:
+        UsageError: as :func:`check_name`, and for a directory with other files of names that datasets use.
+    """
+    place = check_name(target, DATASET)
+    if not is_url(place) and os.path.isdir(place) and not os.path.exists(os.path.join(place, "fmt")):
+        for name in sorted(_OF_DATASETS.intersection(os.listdir(place))):
+            message = f"{os.path.join(place, name)} exists and is not part of a dataset"
+            raise UsageError(f"{message}: choose an empty directory", url=place)
     return place
 
 
@@ -278,7 +296,10 @@ def _normal(url: str) -> str:
         # Keys are taken literally. An Azure container may stand where users do.
         host = parts.netloc.lower() if scheme == "az" else parts.netloc.lower().rpartition("@")[2]
         return f"{scheme}://{host}{parts.path.rstrip('/')}"
-    port = parts.port or _PORTS.get(scheme, 0)
+    try:
+        port = parts.port or _PORTS.get(scheme, 0)
+    except ValueError:
+        return url
     path = posixpath.normpath("/" + unquote(parts.path).strip("/"))
     return f"{scheme}://{(parts.hostname or '').lower()}:{port}{path}"
 

@@ -338,3 +338,19 @@ def test_a_dataset_is_not_called_as_a_file(source: Path, tmp_path: Path) -> None
     assert [one.name for one in tmp_path.iterdir()] == ["in"]
     with pytest.raises(UsageError):
         chain.run(source.parent / "data", source.parent / "data" / "again")
+
+
+def test_a_dataset_is_not_made_among_files_of_its_names(source: Path, tmp_path: Path) -> None:
+    """They would be replaced, or collected one day as what no version refers to."""
+    for name in ("hint", "log/job.txt", "d/run1/nano.root"):
+        place = tmp_path / name.partition("/")[0]
+        mine = place / name
+        mine.parent.mkdir(parents=True)
+        mine.write_bytes(OLD)
+        with unchanged(mine), pytest.raises(UsageError, match="not part of a dataset"):
+            stripe.create(place, f"{source}:Events")
+        with unchanged(mine), pytest.raises(UsageError, match="not part of a dataset"):
+            chain.run(f"{source}:Events", place)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README").write_bytes(OLD)
+    assert stripe.create(tmp_path / "notes", f"{source}:Events").tree().num_entries == 2000

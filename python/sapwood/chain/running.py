@@ -10,8 +10,8 @@ from typing import Any, Literal
 from .. import _core
 from .._border import core_errors
 from .._memory import memory_size
-from .._outputs import DATASET, ROOT, check_name, check_output, refuse_inputs
 from .._outputs import FLAT as FLAT_FILE
+from .._outputs import ROOT, check_dataset, check_output, refuse_inputs
 from .._paths import is_url, single_file
 from ..compression import Compression
 from ..errors import KeyInFileError, UsageError
@@ -161,7 +161,7 @@ def check_place(
         kind, what = ("root", ROOT) if text.endswith(".root") else ("flat", FLAT_FILE)
         place = check_output(text, what, inputs=inputs, overwrite=overwrite, remote=True, deadline=deadline)
         return kind, place
-    place = check_name(text, DATASET)
+    place = check_dataset(text)
     refuse_inputs(place, inputs)
     return "stripes", place
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .._border import core_errors
 from .._filters import Filter
-from .._outputs import DATASET, RECEIPT, check_name, check_output
+from .._outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
 from .._paths import CATALOGUED
 from .._whole_file import write_whole
 from ..compression import Compression
@@ -451,7 +451,7 @@ def create(
         UsageError: if there is a dataset with entries already, or no tree is named.
         UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
     """
-    asked, place = open_options(deadline, threads, options), _place(check_name(url, DATASET))
+    asked, place = open_options(deadline, threads, options), _place(check_dataset(url))
     opened = Sources(sources, asked)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:
