@@ -42,9 +42,9 @@ def used():
 
 begin, used_before = time.monotonic(), used()
 if work.startswith("merge"):
-    report = sapwood.merge(sources, target, **options)
+    report = sapwood.merge(sources, target, overwrite=True, **options)
 else:
-    report = sapwood.repack(sources[0], target, **options)
+    report = sapwood.repack(sources[0], target, overwrite=True, **options)
 call, call_cpu = time.monotonic() - begin, used() - used_before
 print(report.decompress_seconds + report.compress_seconds, call, call_cpu)
 """

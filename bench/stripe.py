@@ -95,7 +95,8 @@ def described(url: str, variables: dict[str, str]) -> Run:
 def repacked(file: Path, target: Path) -> Run:
     """The file written anew, its baskets copied."""
     program = (
-        "import sys, time, sapwood; begin = time.perf_counter(); sapwood.repack(sys.argv[1], sys.argv[2]); "
+        "import sys, time, sapwood; begin = time.perf_counter(); "
+        "sapwood.repack(sys.argv[1], sys.argv[2], overwrite=True); "
         "print('{\"seconds\": %f}' % (time.perf_counter() - begin))"
     )
     return run([sys.executable, "-c", program, str(file), str(target)], {})

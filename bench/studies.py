@@ -80,7 +80,7 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
     )
     # On a machine that does other work the seconds of processors are steady, those of the clock are not.
     found = replace(found, clock="cpu_seconds")
-    tune.save(found, folder / f"{name}.html")
+    tune.save(found, folder / f"{name}.html", overwrite=True)
     # What is measured the next time is measured anew: only a run that was stopped goes on.
     shutil.rmtree(folder / f"{name}.work", ignore_errors=True)
     seconds = time.monotonic() - begin

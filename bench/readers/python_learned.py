@@ -122,7 +122,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
     report = tree.file.report()
     [use] = report.lazy
     if task.get("plot"):
-        use.save(task["plot"])
+        use.save(task["plot"], overwrite=True)
     late = [fetch for fetch in use.fetches if fetch.window >= 2]
     later = max((fetch.window for fetch in late), default=1) - 1
     wasted = use.wasted_bytes / use.fetched_bytes if use.fetched_bytes else 0.0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,16 +35,3 @@ def locked(path: Path) -> Iterator[None]:
                     raise TimeoutError(message) from None
                 time.sleep(0.01)
         yield
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Writes a file that appears whole or not at all."""
-    new = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(new, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(new, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import uuid
 import warnings
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._border import core_errors
+from ._outputs import is_same
 from ._paths import check_exists, is_url
 from ._printable import shows_printable
 from ._watching import watch
@@ -26,6 +29,22 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ._lazy_reader import Ledger
+
+
+_OPENED: weakref.WeakValueDictionary[int, File] = weakref.WeakValueDictionary()
+"""The files of this process that may be open."""
+
+
+def open_files(path: str) -> list[File]:
+    """The open files of this process at a local path."""
+
+    def found() -> list[File]:
+        return [file for file in list(_OPENED.values()) if not file.closed and is_same(path, file.file_path)]
+
+    if found():
+        # Files that nobody holds any more, but for references among their own parts.
+        gc.collect()
+    return found()
 
 
 class File(Directory):
@@ -68,6 +87,7 @@ class File(Directory):
                     stacklevel=4,
                 )
         self._tell_closed = watch(self, self._core, self._opened)
+        _OPENED[id(self)] = self
 
     @property
     def file(self) -> File:

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from ._printable import printable, shows_printable
-from .errors import UsageError
 from .layout import human_bytes
 
 KINDS = ("startup", "trained", "trigger", "declared", "touched")
@@ -169,18 +168,22 @@ class LazyUse:
         """All of it as a JSON document."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Draws, as SVG, what was fetched for which reason: by column and entries, and over time.
 
+        Args:
+            path: a local path that ends with ".svg".
+            overwrite: whether an existing file is replaced.
+
         Raises:
-            UsageError: if the name does not end with ".svg".
+            UsageError: if the name does not end with ".svg", or the file exists without ``overwrite``.
         """
         from ._fetch_map import document
+        from ._outputs import check_picture
+        from ._whole_file import write_whole
 
-        if not os.fspath(path).lower().endswith(".svg"):
-            raise UsageError(f"the picture is an SVG document: {os.fspath(path)!r} should end with '.svg'")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(document(self))
+        place = check_picture(path, (), overwrite)
+        write_whole(place, document(self), overwrite=overwrite)
 
     def summary(self) -> str:
         """One line."""

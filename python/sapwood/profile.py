@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ._locked import locked, replace_text
+from ._locked import locked
+from ._outputs import PROFILE, check_name
 from ._printable import printable, shows_printable
+from ._whole_file import write_whole
 from .errors import ProfileWarning, UsageError
 
 if TYPE_CHECKING:
@@ -191,12 +193,20 @@ def profile_path(where: str | os.PathLike[str]) -> Path:
     """
     text = os.fspath(where)
     if not isinstance(where, str) or os.sep in text or "/" in text or text.endswith(SUFFIX):
-        return Path(text).expanduser()
+        return Path(check_name(text, PROFILE))
     if not _NAME.fullmatch(text):
         raise UsageError(
             f"{text!r} is no name for a profile: it has letters, digits, and . _ + - only; a path has a '/'"
         )
     return profile_folder() / f"{text}{SUFFIX}"
+
+
+def check_profile(path: Path) -> None:
+    """Raises a UsageError if a file is not a profile, so that it is neither changed nor deleted as one."""
+    try:
+        _read(path)
+    except ValueError as error:
+        raise UsageError(f"{path} is left as it is: {error}") from None
 
 
 def saved_profiles() -> Iterator[Path]:
@@ -232,7 +242,7 @@ def _add_to_file(path: Path, new: Mapping[tuple[str, str], TreeUse]) -> dict[tup
             known = {}
         _merge(known, new)
         known = {key: use.aged() for key, use in known.items()}
-        replace_text(path, _text(known))
+        write_whole(path, _text(known))
     return known
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ from . import _core
 from ._border import core_errors
 from ._filters import Filter, text_filter
 from ._memory import memory_size
-from ._paths import is_url, several_files, single_file
+from ._outputs import ROOT, check_output, refuse_inputs
+from ._paths import several_files, single_file
 from ._runs import followers, runs_of
 from .compression import Compression
 from .directory import TREE_CLASSES, split_cycle
@@ -76,6 +77,7 @@ def repack(
     follow: bool = False,
     tree: str | None = None,
     trees: Sequence[str] | None = None,
+    overwrite: bool = False,
     threads: int | None = None,
     deadline: float | None = None,
     **options: Any,
@@ -105,17 +107,20 @@ def repack(
         tree: the path of the tree that these are about. Default: that of the dataset; of a file, the one with
             the most bytes.
         trees: paths of the trees that are written. Default: all.
+        overwrite: whether an existing target is replaced, once the new file is complete.
         threads: threads that work. Default: as in :func:`sapwood.open`.
         deadline: seconds that the whole may take. Default: 30 days, and an hour for each step of it.
         options: those of :func:`sapwood.open`.
 
     Raises:
-        UsageError: if the target is the source, or no branch is left.
+        UsageError: if the target is the source, exists without ``overwrite``, or has the suffix of another
+            format; or if no branch is left.
         UnsupportedTypeError: for what cannot be carried, such as an RNTuple.
     """
     opened = open_options(deadline, threads, options)
+    target = _checked(target, [source, options.get("replicas")], overwrite, opened)
     with _opened(source, opened) as file:
-        _refuse_same([file.file_path], target)
+        _refuse_sources(target, [file])
         choices = []
         if any(option is not None for option in (keep, drop, cut, entries)):
             path, main = _main_tree(file, tree, trees)
@@ -145,6 +150,7 @@ def merge(
     schema: Literal["strict", "intersection"] = "strict",
     sets: Sequence[str] = CMS_SETS,
     trees: Sequence[str] | None = None,
+    overwrite: bool = False,
     threads: int | None = None,
     deadline: float | None = None,
     **options: Any,
@@ -162,17 +168,18 @@ def merge(
         sets: paths of trees that describe what was processed: of files that have the same entries in one,
             those of the first are written. Default: those of CMS.
         target, compression, basket_size, cluster_size, cluster_entries: as in :func:`repack`.
-        trees, threads, deadline, options: as in :func:`repack`.
+        trees, overwrite, threads, deadline, options: as in :func:`repack`.
 
     Raises:
-        UsageError: if the target is one of the sources.
+        UsageError: if the target is one of the sources, exists without ``overwrite``, or has the suffix of
+            another format.
         UnsupportedTypeError: if trees differ, or for what cannot be carried.
     """
     if schema not in ("strict", "intersection"):
         raise UsageError(f"schema is 'strict' or 'intersection', not {schema!r}")
     opened = open_options(deadline, threads, options)
     specs = several_files(sources, deadline, options)
-    _refuse_same([str(spec.file) for spec in specs], target)
+    target = _checked(target, [*(spec.file for spec in specs), options.get("replicas")], overwrite, opened)
     inputs = [core_input(spec, opened) for spec in specs]
     layout = _layout(compression, basket_size, cluster_size, cluster_entries)
     layout |= {"intersection": schema == "intersection", "sets": list(sets)}
@@ -191,14 +198,13 @@ def _written(
     trees: Sequence[str] | None,
     options: OpenOptions,
 ) -> RepackReport:
-    where = os.fspath(target) if isinstance(target, (str, os.PathLike)) else target
-    if isinstance(where, str) and not is_url(where):
-        where = os.path.expanduser(where)
-    name = os.path.basename(where) if isinstance(where, str) else str(getattr(target, "name", "file.root"))
+    name = str(getattr(target, "name", "file.root"))
+    if isinstance(target, str):
+        name = os.path.basename(target)
     with core_errors():
         told = _core.repack(
             inputs,
-            where,
+            target,
             name,
             choices=choices,
             trees=None if trees is None else list(trees),
@@ -269,14 +275,21 @@ class _opened:
             self._file.close()
 
 
-def _refuse_same(sources: Iterable[str], target: Any) -> None:
-    """Raises a UsageError if the target is one of the sources."""
-    if not isinstance(target, (str, os.PathLike)) or not os.path.exists(target):
-        return
-    for source in sources:
-        path = source.removeprefix("file://")
-        if not is_url(path) and os.path.exists(path) and os.path.samefile(path, target):
-            raise UsageError(f"{source!r} would be written over itself", hint="choose another target")
+def _checked(target: Any, sources: Sequence[Any], overwrite: bool, options: OpenOptions) -> Any:
+    """The target, which may be written: a path, a URL, or a file object."""
+    if not isinstance(target, (str, os.PathLike)):
+        _refuse_sources(target, sources)
+        return target
+    return check_output(
+        target, ROOT, inputs=sources, overwrite=overwrite, remote=True, deadline=options.deadline
+    )
+
+
+def _refuse_sources(target: Any, sources: Sequence[Any]) -> None:
+    """Raises a UsageError if the target is a source."""
+    name = target if isinstance(target, str) else getattr(target, "name", None)
+    if isinstance(name, str):
+        refuse_inputs(name, sources)
 
 
 def _main_tree(file: File, name: str | None, trees: Sequence[str] | None) -> tuple[str, Tree]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._printable import printable, shows_printable
-from .errors import UsageError
 from .layout import human_bytes
 from .lazy_use import LazyUse
 from .sources import FAILURES, LOCAL, SourceUse, as_json, events_by_server
@@ -255,18 +254,22 @@ class ReadReport:
         document = {**self.to_dict(), "timeline": [_as_json(one) for one in requests_of(self)]}
         return json.dumps(document, indent=indent, allow_nan=False)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Draws the requests over time as SVG: offset in the file upwards, a colour for each server.
 
-        Raises:
-            UsageError: if the name does not end with ".svg".
-        """
-        from ._timeline import document
+        Args:
+            path: a local path that ends with ".svg".
+            overwrite: whether an existing file is replaced.
 
-        if not os.fspath(path).lower().endswith(".svg"):
-            raise UsageError(f"the picture is an SVG document: {os.fspath(path)!r} should end with '.svg'")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(document(self))
+        Raises:
+            UsageError: if the name does not end with ".svg", or the file exists without ``overwrite``.
+        """
+        from ._outputs import check_picture
+        from ._timeline import document
+        from ._whole_file import write_whole
+
+        place = check_picture(path, [one.file_path for one in self.by_file], overwrite)
+        write_whole(place, document(self), overwrite=overwrite)
 
     def __str__(self) -> str:
         return "\n".join(map(printable, self._lines()))

@@ -14,15 +14,19 @@ from typing import Any
 
 from . import _core
 from ._border import core_errors
+from ._outputs import RECORDING, check_output
 from ._printable import printable
-from .errors import UsageError
+from ._whole_file import part_of, take_place
+from .errors import ReadError, SapwoodError, UsageError
 
 VARIABLE = "SAPWOOD_TRACE"
 """The environment variable that names the file which a process, and those that it starts, record to."""
+MAGIC = b"SWT"
+"""What a recording begins with, of any version."""
 
 
 @contextmanager
-def trace(path: str | os.PathLike[str]) -> Iterator[Path]:
+def trace(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
     """Records what is read in a ``with`` block: also by threads, and by processes that are started in it.
 
     >>> import sapwood
@@ -34,26 +38,56 @@ def trace(path: str | os.PathLike[str]) -> Iterator[Path]:
     times: nothing of the data.
 
     Args:
-        path: where to; a file that is there is replaced.
+        path: a local path. The recording is there at the end of the block.
+        overwrite: whether an existing file is replaced.
 
     Yields:
         The path.
+
+    Raises:
+        UsageError: if this process records already, the file exists and is not to be replaced, or it has the
+            suffix of another format.
     """
     if _core.trace_is_on():
         raise UsageError("this process records already: one recording holds all that it reads")
-    place = Path(path).absolute()
-    place.write_bytes(b"")
-    before = os.environ.get(VARIABLE)
-    begin(place)
-    os.environ[VARIABLE] = str(place)
+    place = Path(check_output(path, RECORDING, overwrite=overwrite)).absolute()
+    with recording_to(place, overwrite=overwrite) as part:
+        before = os.environ.get(VARIABLE)
+        begin(part)
+        os.environ[VARIABLE] = str(part)
+        try:
+            yield place
+        finally:
+            if before is None:
+                del os.environ[VARIABLE]
+            else:
+                os.environ[VARIABLE] = before
+            _core.trace_stop()
+
+
+@contextmanager
+def recording_to(place: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A file beside it to record to, which takes its place at the end, unless nothing was recorded."""
+    part = part_of(place)
+    part.touch()
     try:
-        yield place
+        yield part
     finally:
-        if before is None:
-            del os.environ[VARIABLE]
+        # What a job read before it failed is worth as much.
+        if not part.stat().st_size:
+            part.unlink()
+        elif place.exists() and not _is_whole(part):
+            message = f"{place} is unchanged: the new recording is incomplete, as on a full disk"
+            raise ReadError(f"{message}; what there is of it is in {part}", url=str(place))
         else:
-            os.environ[VARIABLE] = before
-        _core.trace_stop()
+            take_place(part, place, overwrite=overwrite)
+
+
+def _is_whole(recording: Path) -> bool:
+    try:
+        return not summary(recording)["unreadable_bytes"]
+    except SapwoodError:
+        return False
 
 
 def summary(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -76,9 +110,23 @@ def follow_environment() -> None:
     path = os.environ.get(VARIABLE)
     if path:
         try:
+            _check_continued(Path(path))
             begin(Path(path))
-        except OSError as error:
+        except (OSError, UsageError) as error:
+            # The core would follow it as well.
+            del os.environ[VARIABLE]
             warnings.warn(printable(f"nothing is recorded: {error}"), RuntimeWarning, stacklevel=2)
+
+
+def _check_continued(path: Path) -> None:
+    """Raises a UsageError for a file with other content: a recording would be appended to it."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(MAGIC))
+    except FileNotFoundError:
+        return
+    if begins not in (b"", MAGIC):
+        raise UsageError(f"{path} exists and is not a recording")
 
 
 def _flush_at_the_end_of_workers() -> None:

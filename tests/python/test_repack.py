@@ -141,7 +141,7 @@ def test_trees_that_differ(events_file: Path, tmp_path: Path) -> None:
         sapwood.merge([less, events_file], target)
     assert not target.exists()
     for sources in ([events_file, less], [less, events_file]):
-        report = sapwood.merge(sources, target, schema="intersection")
+        report = sapwood.merge(sources, target, schema="intersection", overwrite=True)
         assert any("Muon_eta" in note for note in report.notes)
         assert set(arrays(target).fields) == set(arrays(less).fields)
         assert len(arrays(target)) == 2000
@@ -163,10 +163,10 @@ def test_nothing_is_written_over_what_is_read(events_file: Path, tmp_path: Path)
     link = tmp_path / "link.root"
     link.symlink_to(events_file)
     before = events_file.read_bytes()
-    with pytest.raises(UsageError, match="over itself"):
-        sapwood.repack(events_file, link)
-    with pytest.raises(UsageError, match="over itself"):
-        sapwood.merge([link, events_file], events_file)
+    with pytest.raises(UsageError, match="is read"):
+        sapwood.repack(events_file, link, overwrite=True)
+    with pytest.raises(UsageError, match="is read"):
+        sapwood.merge([link, events_file], events_file, overwrite=True)
     assert events_file.read_bytes() == before
 
 
@@ -196,7 +196,7 @@ def test_a_source_that_is_cut_off(events_file: Path, tmp_path: Path) -> None:
     whole[where : where + 60] = bytes(60)
     broken.write_bytes(whole)
     with pytest.raises(SapwoodError) as caught:
-        sapwood.repack(broken, target, compression="zstd:1")
+        sapwood.repack(broken, target, compression="zstd:1", overwrite=True)
     assert isinstance(caught.value, CorruptFileError)
     assert caught.value.branch is not None
     assert target.read_bytes() == b"old"
@@ -206,7 +206,8 @@ def test_a_source_that_is_cut_off(events_file: Path, tmp_path: Path) -> None:
 def test_a_process_that_is_killed_leaves_the_target(events_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
-    code = "import sys, sapwood; sapwood.merge([sys.argv[1]] * 300, sys.argv[2], compression='lzma:9')"
+    merging = "sapwood.merge([sys.argv[1]] * 300, sys.argv[2], compression='lzma:9', overwrite=True)"
+    code = f"import sys, sapwood; {merging}"
     child = subprocess.Popen([sys.executable, "-c", code, str(events_file), str(target)])
     deadline = time.monotonic() + 60
     while not any(path.name.endswith(".part") for path in tmp_path.iterdir()):
@@ -215,7 +216,7 @@ def test_a_process_that_is_killed_leaves_the_target(events_file: Path, tmp_path:
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert target.read_bytes() == b"old"
-    sapwood.merge([events_file, events_file], target)
+    sapwood.merge([events_file, events_file], target, overwrite=True)
     assert len(arrays(target)) == 2000
 
 

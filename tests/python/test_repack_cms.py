@@ -78,8 +78,8 @@ def test_what_files_have_in_common_is_there_once(nano: Path, tmp_path: Path) -> 
     assert sum("written once" in note for note in report.notes) == 2
     # In another compression, and other baskets, they are the same still.
     sapwood.repack(nano, other, compression="lzma:1", basket_size=1000, cluster_entries=2)
-    assert sapwood.merge([nano, other], target).trees["ParameterSets"] == 5
-    assert sapwood.merge([nano, other], target, sets=()).trees["ParameterSets"] == 10
+    assert sapwood.merge([nano, other], target, overwrite=True).trees["ParameterSets"] == 5
+    assert sapwood.merge([nano, other], target, sets=(), overwrite=True).trees["ParameterSets"] == 10
 
 
 def test_what_differs_is_joined_and_told(nano: Path, tmp_path: Path) -> None:
@@ -103,6 +103,6 @@ def test_whose_index_an_edm_file_has_is_told(tmp_path: Path) -> None:
     (note,) = sapwood.repack(source, target, entries=(0, 5)).notes
     assert "that of the source" in note
     # The index is right if all entries are there; and where there is none, nothing is told.
-    assert not sapwood.repack(source, target, compression="lz4:4").notes
-    assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"]).notes
-    assert not sapwood.merge([source], target).notes
+    assert not sapwood.repack(source, target, compression="lz4:4", overwrite=True).notes
+    assert not sapwood.repack(source, target, entries=(0, 5), trees=["Events"], overwrite=True).notes
+    assert not sapwood.merge([source], target, overwrite=True).notes

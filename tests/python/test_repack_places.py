@@ -78,7 +78,7 @@ def test_a_disk_that_is_full(large: Path, tmp_path: Path) -> None:
     """No room, here for a file of that length: the error says so, and what was there stays."""
     target = tmp_path / "out.root"
     target.write_bytes(b"old")
-    code = "import sys, sapwood; sapwood.repack(sys.argv[1], sys.argv[2])"
+    code = "import sys, sapwood; sapwood.repack(sys.argv[1], sys.argv[2], overwrite=True)"
     done = run(code, large, target, limit=(resource.RLIMIT_FSIZE, 1_000_000))
     assert done.returncode == 1
     assert "longer than the file system or a limit" in done.stderr
@@ -102,7 +102,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(large: Path, tmp_path
     child.send_signal(signal.SIGKILL)
     child.wait()
     os.utime(left[0], (0, 0))
-    sapwood.merge([large, large], target)
+    sapwood.merge([large, large], target, overwrite=True)
     assert list(tmp_path.iterdir()) == [target]
     same(large, target, 2)
 
@@ -112,7 +112,7 @@ import functools, sys
 from sapwood import _core
 _core.repack = functools.partial(_core.repack, keep_every=0.0)
 import sapwood
-print(*sapwood.merge([sys.argv[1]] * 6, sys.argv[2], compression="none").notes)
+print(*sapwood.merge([sys.argv[1]] * 6, sys.argv[2], compression="none", overwrite=True).notes)
 """
 """Merges, and keeps at once what it did, where others do so every 10 seconds."""
 
@@ -168,7 +168,7 @@ def test_a_server_that_fails_in_the_middle(large: Path, tmp_path: Path) -> None:
         source = sapwood.open({f"{server.url}/large.root": None})
         server.behave = lambda _: answer("403 Forbidden")
         with pytest.raises(SapwoodError) as caught:
-            sapwood.repack(source, target)
+            sapwood.repack(source, target, overwrite=True)
         source.close()
     assert "127.0.0.1" in str(caught.value)
     assert target.read_bytes() == b"old"
@@ -223,7 +223,7 @@ def test_a_source_that_fails_leaves_the_old_object(bucket: s3_server.Server, lar
         source = sapwood.open({f"{server.url}/large.root": None})
         server.behave = lambda _: answer("403 Forbidden")
         with pytest.raises(SapwoodError):
-            sapwood.repack(source, "s3://data/out.root")
+            sapwood.repack(source, "s3://data/out.root", overwrite=True)
         source.close()
     assert len(columns("s3://data/out.root")["x"]) == 10
 

@@ -125,12 +125,12 @@ def test_baskets_are_copied_but_for_those_that_root_does_not_read(place: Path, t
     jets = sapwood.open(f"{place}/data")["Jet_eta"].array()
     stripe.create(tmp_path / "lz4", place / "data", compression="lz4:1")
     for source, planes in ((tmp_path / "lz4", False), (place / "data", True)):
-        report = sapwood.repack(sapwood.open(source), tmp_path / "out.root", keep=["Jet_*", "met"])
+        report = sapwood.repack(sapwood.open(source), tmp_path / f"{planes}.root", keep=["Jet_*", "met"])
         assert (report.recompressed_baskets > 0, report.cut_baskets) == (planes, 0)
         assert (report.decompress_seconds > 0) == planes
-        with sapwood.open(tmp_path / "out.root") as out:
+        with sapwood.open(tmp_path / f"{planes}.root") as out:
             assert {str(one.compression) for one in out["Events"].branches if one.num_baskets} == {"ZSTD-5"}
-        with uproot.open(tmp_path / "out.root") as out:
+        with uproot.open(tmp_path / f"{planes}.root") as out:
             assert ak.array_equal(out["Events/Jet_eta"].array(), jets)
 
 

@@ -278,5 +278,8 @@ def test_the_commands(nano: Path, tmp_path: Path) -> None:
         assert runner.invoke(app, ["replay", str(recording), *wrong]).exit_code == 2
     assert runner.invoke(app, ["trace", "job.swt"]).exit_code == 2
     code = "raise SystemExit(7)"
-    done = runner.invoke(app, ["trace", "-o", str(recording), "--", sys.executable, "-c", code])
+    before = recording.read_bytes()
+    done = runner.invoke(app, ["trace", "--force", "-o", str(recording), "--", sys.executable, "-c", code])
     assert done.exit_code == 7
+    assert "read nothing" in done.stderr
+    assert recording.read_bytes() == before

@@ -66,6 +66,26 @@ def test_a_small_object(server: s3_server.Server) -> None:
         assert found["text"] == "hello"
 
 
+def test_an_object_is_replaced_on_demand_only(server: s3_server.Server, tmp_path: Path) -> None:
+    local = tmp_path / "local.root"
+    for place in ("s3://data/here.root", str(local)):
+        with sapwood.recreate(place) as file:
+            file["Events"] = {"x": np.arange(10)}
+    for write in (sapwood.repack, lambda source, target: sapwood.merge([source], target)):
+        with pytest.raises(errors.UsageError, match="overwrite=True"):
+            write(local, "s3://data/here.root")
+    with pytest.raises(errors.UsageError, match="exists"):
+        sapwood.create("s3://data/here.root")
+    sapwood.repack(local, "s3://data/here.root", entries=(0, 5), overwrite=True)
+    assert sapwood.open("s3://data/here.root:Events").num_entries == 5
+    for name in ("s3://data/here.root", "s3a://DATA/here.root", "S3://data/here.root?x=1"):
+        with pytest.raises(errors.UsageError, match="is read"):
+            sapwood.repack("s3://data/here.root", name, overwrite=True)
+    with sapwood.open("s3://data/here.root"), pytest.raises(errors.UsageError, match="close it"):
+        sapwood.recreate("s3://data/here.root")
+    sapwood.create("s3://data/new.root").abandon()
+
+
 def test_what_is_given_up_is_not_there(server: s3_server.Server) -> None:
     with (
         pytest.raises(ZeroDivisionError),

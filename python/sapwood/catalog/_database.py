@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 
+from .._outputs import DATABASE, check_name
 from .._paths import is_url
 from ..errors import (
     ConflictError,
@@ -55,6 +56,8 @@ class Database:
         self.shown = _shown(parsed)
         self._secret = parsed.password
         self._path = Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+        if self._path:
+            check_name(self._path, DATABASE)
         self._engine = _sqlite(parsed) if self._path else _postgresql(parsed)
         self._ready = False
         self._process = os.getpid()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from .. import _core
 from .._border import core_errors
 from .._memory import memory_size
+from .._outputs import FLAT as FLAT_FILE
+from .._outputs import ROOT, check_dataset, check_output, refuse_inputs
 from .._paths import is_url, single_file
 from ..compression import Compression
 from ..directory import split_cycle
@@ -76,6 +79,7 @@ def run(
     group: bool = True,
     compression: Compression | str | int | None = None,
     entries: int | None = None,
+    overwrite: bool = False,
     deadline: float | None = None,
     **options: Any,
 ) -> ChainReport:
@@ -98,15 +102,17 @@ def run(
         group: whether small products share objects.
         compression: such as ``"zstd:4"``; by default ZSTD, level 5.
         entries: events that are taken at most.
+        overwrite: whether an existing file is replaced; a dataset never is.
         deadline: seconds that it may take; by default a year.
         options: those of :func:`sapwood.open`.
 
     Raises:
-        UsageError: the arguments make no sense, or there is a dataset already where one is to be written.
+        UsageError: the arguments make no sense, the output is the source, or it exists: a file without
+            ``overwrite``, or a dataset.
         UnsupportedTypeError: something in the source cannot be carried.
     """
     opened = open_options(deadline, threads, options)
-    kind, place = _output(os.fspath(output))
+    kind, place = check_place(output, [source, options.get("replicas")], overwrite, opened.deadline)
     if chain not in ("read", "full"):
         raise UsageError(f"chain is 'read' or 'full', not {chain!r}")
     running = {
@@ -139,18 +145,26 @@ def run(
     return ChainReport(**done)
 
 
-def _output(text: str) -> tuple[str, str]:
-    """The kind of an output, and where it is.
+def check_place(
+    output: str | os.PathLike[str], inputs: Sequence[Any], overwrite: bool, deadline: float | None
+) -> tuple[str, str]:
+    """The kind of an output, and where it is; checked, so that no file is lost.
 
-    >>> _output("none"), _output("a.root"), _output("s3://bucket/set")
-    (('none', ''), ('root', 'a.root'), ('stripes', 's3://bucket/set'))
+    >>> check_place("none", [], False, None), check_place("s3://bucket/set", [], False, None)
+    (('none', ''), ('stripes', 's3://bucket/set'))
     """
+    text = os.fspath(output)
     if text in ("none", "sink"):
         return text, ""
     if text.partition(",")[0] in ("none", "sink"):
         raise UsageError(f"an output is one place, not {text!r}: give several one by one")
-    kind = "root" if text.endswith(".root") else "flat" if text.endswith(FLAT) else "stripes"
-    return kind, text if is_url(text) else os.path.expanduser(text)
+    if text.endswith((".root", FLAT)):
+        kind, what = ("root", ROOT) if text.endswith(".root") else ("flat", FLAT_FILE)
+        place = check_output(text, what, inputs=inputs, overwrite=overwrite, remote=True, deadline=deadline)
+        return kind, place
+    place = check_dataset(text)
+    refuse_inputs(place, inputs)
+    return "stripes", place
 
 
 def _events(text: str) -> int:

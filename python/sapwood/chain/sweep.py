@@ -12,15 +12,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from .._memory import memory_size
+from .._outputs import REPORT, check_output
 from .._paths import is_url
 from .._whole_file import write_whole
 from ..errors import UsageError
 from ..tune.tuning import machine
-from .running import EMPTY, Chain, ChainReport
+from .running import EMPTY, Chain, ChainReport, check_place
 
 _DEADLINE = 3600.0
 
@@ -96,6 +96,7 @@ def measure(
     entries: int | None = None,
     compression: str | None = None,
     repeats: int = 1,
+    overwrite: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Sweep:
     """Runs the chain at all points, each in a process of its own; in rounds, so that what else the machine
@@ -103,7 +104,7 @@ def measure(
 
     A chain that only reads has no output, and is measured once for each source. Datasets are written below
     the output, each at a place of its own, ``0001`` and so on, in a store with a word before it that no
-    other sweep has, and stay there; files are written over.
+    other sweep has, and stay there. A file holds what the last run wrote.
 
     The points are all combinations of sources, outputs, chains, batches, sizes of stripes, groups, lanes and
     threads.
@@ -120,12 +121,18 @@ def measure(
         entries: events that are taken at most.
         compression: as of :func:`sapwood.chain.run`.
         repeats: runs of each point.
+        overwrite: whether a file that exists before the first run is replaced.
         tell: called with the number of runs that are done, and of all.
 
     Returns:
         A measurement for each point; one that failed says why.
+
+    Raises:
+        UsageError: an output is a source, or an existing file without ``overwrite``.
     """
     points = _points(sources, outputs, chains, batches, stripe_sizes, group, lanes, threads)
+    for output in dict.fromkeys(point.output for point in points):
+        check_place(output, sources, overwrite, None)
     if repeats < 1:
         raise UsageError("each point is measured at least once")
     runs: dict[ChainPoint, list[ChainReport]] = {point: [] for point in points}
@@ -134,7 +141,8 @@ def measure(
     for done, (_, point) in enumerate(itertools.product(range(repeats), points), 1):
         if point not in errors:
             place = _place(point.output, names)
-            told = {"entries": entries, "compression": compression}
+            # What exists by now is of this sweep, or may be replaced.
+            told = {"entries": entries, "compression": compression, "overwrite": True}
             result = _measured({**asdict(point), **told, "output": place})
             if isinstance(result, str):
                 errors[point] = result
@@ -145,11 +153,23 @@ def measure(
     return Sweep(tuple(found), machine(max(threads)), time.strftime("%Y-%m-%d %H:%M"))
 
 
-def save(found: Sweep, path: Path) -> None:
-    """Writes the page, or JSON if the name says so; whole, or not at all."""
-    is_json = path.suffix.lower() == ".json"
+def save(found: Sweep, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Writes the page, or JSON if the name ends with ".json".
+
+    Args:
+        path: a local path.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        UsageError: if the file exists without ``overwrite``, was measured, or has the suffix of another
+            format.
+    """
+    points = [one.point for one in found.measurements]
+    inputs = [place for point in points for place in (point.source, point.output)]
+    place = check_output(path, REPORT, inputs=inputs, overwrite=overwrite)
+    is_json = place.lower().endswith(".json")
     text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n" if is_json else found.to_html()
-    write_whole(path, text)
+    write_whole(place, text, overwrite=overwrite)
 
 
 def _points(

@@ -61,6 +61,10 @@ Log: TypeAlias = Annotated[
     ),
 ]
 
+Force: TypeAlias = Annotated[
+    bool, typer.Option("--force", help="Replace an existing output; never one that is read.")
+]
+
 
 def entry_range(text: str | None) -> tuple[int | None, int | None]:
     """START:STOP as two numbers."""

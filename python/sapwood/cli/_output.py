@@ -9,9 +9,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .._printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from .._outputs import Format
 
 from .._printable import printable, printable_lines
 
@@ -39,6 +44,20 @@ def print_text(text: str) -> None:
 def complain(text: str) -> None:
     """Prints one line to standard error."""
     print(printable(text), file=sys.stderr)
+
+
+def output_or_standard(
+    target: str, what: Format, inputs: Iterable[Any], force: bool, as_json: bool
+) -> str | None:
+    """The local path of an output, which may be written; None for standard output, which is "-"."""
+    from .._outputs import STANDARD_OUTPUT, check_output
+    from ..errors import UsageError
+
+    if target != STANDARD_OUTPUT:
+        return check_output(target, what, inputs=inputs, overwrite=force)
+    if as_json:
+        raise UsageError(f"standard output cannot hold {what.name} and the document of --json: name a file")
+    return None
 
 
 def print_table(

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -15,18 +16,12 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._outputs import TABLES
 from .._whole_file import whole_file
 from ..errors import UnsupportedTypeError, UsageError
 from ._output import plain
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".npz": "npz",
-    ".csv": "csv",
-}
+FORMATS = {suffix: name for name, table in TABLES.items() for suffix in table.suffixes}
 """The format for a file's extension."""
 
 
@@ -40,30 +35,56 @@ class Writer(Protocol):
         """Ends the file; it is of use to nobody if not ``complete``."""
 
 
-def format_of(path: Path, wanted: str | None) -> str:
+def format_of(path: str, wanted: str | None) -> str:
     """The format of an output: as ``--to`` says, else by its extension."""
-    name = wanted or FORMATS.get(path.suffix.lower())
+    name = wanted or FORMATS.get(Path(path).suffix.lower())
     if name == "arrow":
         name = "feather"
     if name not in _WRITERS:
         known = ", ".join(sorted({*FORMATS.values(), "arrow"}))
-        what = f"no format {wanted!r}" if wanted else f"{path.name!r} has no extension that names a format"
+        what = f"no format {wanted!r}" if wanted else f"{path!r} has no extension that names a format"
         raise UsageError(f"{what}; choose one with --to: {known}")
     return name
 
 
 @contextlib.contextmanager
-def writer(path: Path, file_format: str, schema: Any) -> Iterator[Writer]:
+def writer(path: str, file_format: str, schema: Any, *, overwrite: bool = False) -> Iterator[Writer]:
     """A writer whose file takes its place when all went well, and leaves nothing behind otherwise."""
-    with whole_file(path) as part:
-        opened = _WRITERS[file_format](part, schema)
-        try:
+    with (
+        whole_file(path, overwrite=overwrite) as part,
+        _closed(_WRITERS[file_format](part, schema)) as opened,
+    ):
+        yield opened
+
+
+@contextlib.contextmanager
+def standard_output(file_format: str, schema: Any) -> Iterator[Writer]:
+    """A writer to standard output."""
+    if file_format != "csv" and sys.stdout.isatty():
+        raise UsageError(f"{TABLES[file_format].name} is not for terminals: name a file, or write to a pipe")
+    if file_format == "csv":
+        with _closed(_CsvWriter(sys.stdout.buffer, schema)) as opened:
             yield opened
-        except BaseException:
-            with contextlib.suppress(Exception):
-                opened.close(complete=False)
-            raise
-        opened.close(complete=True)
+        return
+    # The other formats end with what says where things are: half of one is of no use.
+    with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
+        with writer(os.path.join(folder, "table"), file_format, schema) as opened:
+            yield opened
+        with open(os.path.join(folder, "table"), "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+            sys.stdout.buffer.flush()
+
+
+@contextlib.contextmanager
+def _closed(opened: Writer) -> Iterator[Writer]:
+    """Closes a writer, complete if all went well."""
+    try:
+        yield opened
+    except BaseException:
+        with contextlib.suppress(Exception):
+            opened.close(complete=False)
+        raise
+    opened.close(complete=True)
 
 
 class _ParquetWriter:
@@ -103,7 +124,7 @@ class _FeatherWriter:
 class _CsvWriter:
     """Comma-separated values; what is no number or text, such as a list, is written as JSON."""
 
-    def __init__(self, path: Path, schema: Any) -> None:
+    def __init__(self, where: Path | IO[bytes], schema: Any) -> None:
         import pyarrow as pa
         from pyarrow import csv
 
@@ -111,7 +132,7 @@ class _CsvWriter:
         for i in self._nested:
             schema = schema.set(i, pa.field(schema.field(i).name, pa.large_utf8()))
         self._schema = schema
-        self._writer = csv.CSVWriter(os.fspath(path), schema)
+        self._writer = csv.CSVWriter(where if not isinstance(where, Path) else os.fspath(where), schema)
 
     def write(self, table: Any) -> None:
         import pyarrow as pa

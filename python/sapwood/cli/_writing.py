@@ -49,7 +49,6 @@ Trees: TypeAlias = Annotated[
 Follow: TypeAlias = Annotated[
     bool, typer.Option("--follow", help="CMS: only runs and luminosity blocks of entries that pass.")
 ]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Replace the new file, if it exists.")]
 
 
 def size(text: str | None) -> int | str | None:
@@ -59,16 +58,6 @@ def size(text: str | None) -> int | str | None:
     short = re.fullmatch(r"\s*([\d.]+)\s*([kKmMgG])(i?)\s*", text)
     # As everywhere where baskets are spoken of, 256k are 262144 bytes.
     return f"{short[1]} {short[2]}iB" if short else text
-
-
-def check_target(target: str, force: bool) -> None:
-    """Raises a UsageError if the target exists and may not be replaced."""
-    import os
-
-    from ..errors import UsageError
-
-    if os.path.exists(target) and not force:
-        raise UsageError(f"{target} exists; --force replaces it")
 
 
 def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:

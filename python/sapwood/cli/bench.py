@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
-from ._options import Json
+from ._options import Force, Json
 from ._run import command
 
 TEXTS = 3
@@ -58,8 +57,9 @@ def chain(
     ] = None,
     repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often each point is run.")] = 1,
     page: Annotated[
-        Path | None, typer.Option("-o", metavar="OUT.html", help="A page with charts.", dir_okay=False)
+        str | None, typer.Option("-o", metavar="OUT.html", help="A page with charts; OUT.json for JSON.")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Measure the processing chain: events per second, from a source to an output.
@@ -71,10 +71,13 @@ def chain(
     its own. Datasets are written below PLACE, each at a place of its own, and stay there.
     """
     from .. import chain as chains
+    from .._outputs import REPORT, check_output
     from ..chain.page import COLUMNS, row
     from ..chain.running import Chain
     from ._output import Column, print_json, print_table
 
+    if page is not None:
+        check_output(page, REPORT, inputs=[source, output], overwrite=force)
     found = chains.measure(
         source,
         output or ["none"],
@@ -87,9 +90,10 @@ def chain(
         entries=entries,
         compression=compression,
         repeats=repeats,
+        overwrite=force,
     )
     if page is not None:
-        chains.save(found, page)
+        chains.save(found, page, overwrite=force)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._printable import printable
-from ._options import Columns, Deadline, Entries, Filter, Json, Replica, Threads, Tree, entry_range
-from ._output import print_json, print_line
+from ._options import Columns, Deadline, Entries, Filter, Force, Json, Replica, Threads, Tree, entry_range
+from ._output import output_or_standard, print_json, print_line
 from ._run import command
+
+if TYPE_CHECKING:
+    from ._writers import Writer
 
 
 @command
 def convert(
     source: Tree,
     output: Annotated[
-        Path, typer.Argument(help="A .parquet, .feather, .arrow, .npz or .csv file.", dir_okay=False)
+        str,
+        typer.Argument(
+            metavar="OUT", help="A .parquet, .feather, .arrow, .npz or .csv file; '-' for standard output."
+        ),
     ],
     columns: Columns = None,
     filter_name: Filter = None,
@@ -34,7 +41,7 @@ def convert(
     step_size: Annotated[
         str, typer.Option(help="Memory (or number of entries) per step: a row group.")
     ] = "100 MB",
-    force: Annotated[bool, typer.Option("--force", help="Replace the output, if it exists.")] = False,
+    force: Force = False,
     as_json: Json = False,
     replica: Replica = None,
     deadline: Deadline = None,
@@ -47,14 +54,17 @@ def convert(
 
     The output appears when it is complete, or not at all.
     """
-    from ..errors import UsageError
+    from .._outputs import TABLES
     from ..layout import human_bytes
     from ._target import open_tree
-    from ._writers import format_of
+    from ._writers import format_of, standard_output, writer
 
     file_format = format_of(output, to)
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists; --force replaces it")
+    place = output_or_standard(output, TABLES[file_format], [source, replica], force, as_json)
+    if place is None:
+        opened = functools.partial(standard_output, file_format)
+    else:
+        opened = functools.partial(writer, place, file_format, overwrite=force)
     start, stop = entry_range(entries)
     began = time.monotonic()
     with open_tree(source, deadline, threads, replica) as tree:
@@ -62,21 +72,21 @@ def convert(
         step = int(step_size) if step_size.isdigit() else step_size
         batches = tree.iterate(columns or None, cut, step_size=step, report=True, **selection)
         with _progress(tree, start, stop, quiet=as_json) as advance:
-            written, names = _write(tree, batches, output, file_format, columns, cut, selection, advance)
+            written, names = _write(tree, batches, opened, columns, cut, selection, advance)
         document = {
             "file": tree.file.file_path,
             "tree": tree.object_path,
-            "output": str(output),
+            "output": output,
             "format": file_format,
             "entries": written,
             "columns": names,
-            "bytes": output.stat().st_size,
+            "bytes": 0 if place is None else os.path.getsize(place),
             "seconds": time.monotonic() - began,
             "read": tree.file.report().to_dict(),
         }
     if as_json:
         print_json(document)
-    elif sys.stdout.isatty():
+    elif place is not None and sys.stdout.isatty():
         size, seconds = human_bytes(document["bytes"]), document["seconds"]
         print_line(f"{output}: {written:,} entries, {len(names)} columns, {size} in {seconds:.1f} s")
 
@@ -84,25 +94,22 @@ def convert(
 def _write(
     tree: Any,
     batches: Iterator[Any],
-    output: Path,
-    file_format: str,
+    opened: Callable[[Any], contextlib.AbstractContextManager[Writer]],
     columns: list[str] | None,
     cut: str | None,
     selection: dict[str, Any],
     advance: Callable[[int], None],
 ) -> tuple[int, list[str]]:
     """Writes all batches; returns the number of entries and the names of the columns."""
-    from ._writers import writer
-
     first = next(batches, None)
     if first is None:
         # No entries: the columns have their types all the same.
         empty = tree.arrays(columns or None, cut, **{**selection, "entry_start": 0, "entry_stop": 0})
-        with writer(output, file_format, empty.schema) as sink:
+        with opened(empty.schema) as sink:
             sink.write(empty)
         return 0, empty.column_names
     written = 0
-    with writer(output, file_format, first[0].schema) as sink:
+    with opened(first[0].schema) as sink:
         for table, report in itertools.chain([first], batches):
             sink.write(table)
             written += table.num_rows

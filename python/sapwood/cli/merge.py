@@ -7,17 +7,15 @@ from typing import Annotated
 
 import typer
 
-from ._options import Deadline, Json, Threads
+from ._options import Deadline, Force, Json, Threads
 from ._run import command
 from ._writing import (
     BasketSize,
     ClusterEntries,
     ClusterSize,
     Compression,
-    Force,
     Target,
     Trees,
-    check_target,
     size,
     tell,
 )
@@ -56,7 +54,6 @@ def merge(
     """
     from ..repacking import merge as write
 
-    check_target(target, force)
     tell(
         target,
         as_json,
@@ -69,6 +66,7 @@ def merge(
             cluster_entries=cluster_entries,
             schema=schema.value,
             trees=only_tree or None,
+            overwrite=force,
             deadline=deadline,
             threads=threads,
         ),

@@ -70,12 +70,19 @@ def list_(as_json: Json = False) -> None:
 @command
 def merge(
     profiles: Some,
-    into: Annotated[str, typer.Option("--into", metavar="PROFILE", help="Where the sum goes.")],
+    into: Annotated[
+        str, typer.Option("--into", metavar="PROFILE", help="Another profile, which they are added to.")
+    ],
 ) -> None:
     """Add what several profiles know to another one."""
-    from ..profile import Profile, TreeUse
+    from .._outputs import refuse_inputs
+    from ..profile import Profile, TreeUse, check_profile, profile_path
     from ._output import print_line
 
+    path = profile_path(into)
+    refuse_inputs(str(path), [_existing(name) for name in profiles])
+    if path.exists():
+        check_profile(path)
     target = Profile.load(into)
     for name in profiles:
         target.merge(Profile.load(_existing(name)))
@@ -88,8 +95,14 @@ def merge(
 @command
 def forget(profiles: Some) -> None:
     """Delete profiles."""
-    for name in profiles:
-        path = _existing(name)
+    from ..profile import check_profile, profile_folder
+
+    found = [_existing(name) for name in profiles]
+    for path in found:
+        # A damaged one may be deleted where only profiles are.
+        if path.parent != profile_folder():
+            check_profile(path)
+    for path in found:
         path.unlink()
         path.with_name(path.name + ".lock").unlink(missing_ok=True)
 

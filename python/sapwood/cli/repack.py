@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Deadline, Entries, Json, Threads, entry_range
+from ._options import Deadline, Entries, Force, Json, Threads, entry_range
 from ._run import command
 from ._writing import (
     BasketSize,
@@ -15,13 +15,11 @@ from ._writing import (
     Compression,
     Drop,
     Follow,
-    Force,
     Keep,
     MainTree,
     Source,
     Target,
     Trees,
-    check_target,
     size,
     tell,
 )
@@ -137,5 +135,4 @@ def skim(
 def _repack(source: str, target: str, force: bool, as_json: bool, **options: Any) -> None:
     from ..repacking import repack as write
 
-    check_target(target, force)
-    tell(target, as_json, lambda: write(source, target, **options))
+    tell(target, as_json, lambda: write(source, target, overwrite=force, **options))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ._options import Columns, Deadline, Entries, Json, Replica, Threads, Tree, entry_range
+from ._options import Columns, Deadline, Entries, Force, Json, Replica, Threads, Tree, entry_range
 from ._output import print_text
 from ._run import command
 
@@ -17,10 +16,10 @@ def report(
     source: Tree,
     columns: Columns = None,
     svg: Annotated[
-        Path | None,
-        typer.Option("--svg", metavar="OUT.svg", help="Also draw the requests over time.", dir_okay=False),
+        str | None, typer.Option("--svg", metavar="OUT.svg", help="Also draw the requests over time.")
     ] = None,
     entries: Entries = None,
+    force: Force = False,
     as_json: Json = False,
     replica: Replica = None,
     deadline: Deadline = None,
@@ -31,17 +30,17 @@ def report(
     \b
     sapwood report https://example.org/nano.root:Events Muon_pt Muon_eta --svg report.svg
     """
+    from .._outputs import check_picture
     from .._reading import read_and_drop
     from .._select import select
-    from ..errors import UsageError
     from ._target import open_tree
 
-    if svg is not None and svg.suffix.lower() != ".svg":
-        raise UsageError(f"the picture is an SVG document: {str(svg)!r} should end with '.svg'")
+    if svg is not None:
+        check_picture(svg, [source, replica], force)
     start, stop = entry_range(entries)
     with open_tree(source, deadline, threads, replica) as found:
         read_and_drop(found.tree, select(found, columns or None).leaf_branches, start, stop)
     cost = found.file.report()
     if svg is not None:
-        cost.save(svg)
+        cost.save(svg, overwrite=force)
     print_text(cost.to_json() if as_json else str(cost))

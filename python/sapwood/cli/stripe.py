@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from ._options import Deadline, Entries, Json, Log, Threads, entry_range
+from ._options import Deadline, Entries, Force, Json, Log, Threads, entry_range
 from ._output import complain, print_line
 from ._run import FAILED, command
-from ._writing import Drop, Follow, Force, Keep, check_target
+from ._writing import Drop, Follow, Keep
 
 Where: TypeAlias = Annotated[
     str, typer.Argument(metavar="DATASET", help="A directory, or a place in a bucket: s3://bucket/name.")
@@ -105,8 +105,9 @@ def append(
     batch: Batch = None,
     base: Base = None,
     receipt: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Commit nothing; write a receipt for `commit`.")
+        str | None, typer.Option(metavar="OUT.json", help="Commit nothing; write a receipt for `commit`.")
     ] = None,
+    force: Force = False,
     job: Annotated[
         str | None, typer.Option(metavar="NAME", help="The job: what it did is committed once.")
     ] = None,
@@ -130,7 +131,7 @@ def append(
         "who": who,
         "job": None if job is None else (job, attempt),
     }
-    _tell(asdict(opened.append(sources, receipt=receipt, **writing)), as_json)
+    _tell(asdict(opened.append(sources, receipt=receipt, overwrite=force, **writing)), as_json)
 
 
 @app.command()
@@ -432,7 +433,6 @@ def export(
     \b
     sapwood stripe export s3://bucket/ttbar dimuons.root --cut 'nMuon >= 2' --keep 'Muon_*'
     """
-    check_target(target, force)
     done = _open(dataset, log, deadline, threads).export(
         target,
         version=version,
@@ -441,6 +441,7 @@ def export(
         cut=cut,
         entries=None if entries is None else entry_range(entries),
         follow=follow,
+        overwrite=force,
     )
     _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
 

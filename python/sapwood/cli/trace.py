@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import Json
+from ._options import Force, Json
 from ._output import Column, complain, print_json, print_line, print_table
 from ._run import command
 
@@ -20,9 +20,10 @@ def trace(
         typer.Argument(metavar="-- COMMAND...", help="The command to run; or 'show' and a recording."),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to record to.", dir_okay=False),
+        str | None,
+        typer.Option("--output", "-o", metavar="OUT.swt", help="The recording."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a command, and record all that it and the processes it starts read; or show a recording.
@@ -34,22 +35,24 @@ def trace(
     from ..errors import UsageError
 
     if output is not None:
-        raise typer.Exit(_run(arguments, output))
+        raise typer.Exit(_run(arguments, output, force))
     if len(arguments) != 2 or arguments[0] != "show":
         raise UsageError("either 'sapwood trace -o FILE -- COMMAND' or 'sapwood trace show FILE'")
     _show(Path(arguments[1]), as_json)
 
 
-def _run(arguments: list[str], output: Path) -> int:
+def _run(arguments: list[str], output: str, force: bool) -> int:
     import subprocess
 
-    from ..tracing import VARIABLE
+    from .._outputs import RECORDING, check_output
+    from ..tracing import VARIABLE, recording_to
 
-    output.write_bytes(b"")
-    environment = os.environ | {VARIABLE: str(output.absolute())}
-    code = subprocess.run(arguments, env=environment, check=False).returncode
-    if output.stat().st_size == 0:
-        complain(f"sapwood: {output}: the command read nothing with sapwood")
+    place = Path(check_output(output, RECORDING, inputs=arguments, overwrite=force)).absolute()
+    with recording_to(place, overwrite=force) as part:
+        environment = os.environ | {VARIABLE: str(part)}
+        code = subprocess.run(arguments, env=environment, check=False).returncode
+        if part.stat().st_size == 0:
+            complain(f"sapwood: {output} is not written: the command read nothing with sapwood")
     # As a shell tells of a process that a signal ended.
     return code if code >= 0 else 128 - code
 

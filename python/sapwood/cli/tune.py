@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._printable import printable
-from ._options import Json, Tree
+from ._options import Force, Json, Tree
 from ._run import command
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def tune(
         int, typer.Option("--threads", "-j", metavar="N", min=1, help="Threads that write and read.")
     ] = 1,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.html", help="The report.", dir_okay=False)
-    ] = Path("tune.html"),
+        str, typer.Option("--output", "-o", metavar="OUT.html", help="The report; OUT.json for JSON.")
+    ] = "tune.html",
+    force: Force = False,
     study: Annotated[
         str | None,
         typer.Option(
@@ -85,9 +86,11 @@ def tune(
     Compression, sizes of baskets and of clusters are tried; a run that was stopped goes on where it was.
     """
     from .. import tune as tuning
+    from .._outputs import REPORT, check_output
     from ._output import Column, print_json, print_line, print_table
 
     seconds, variants = _seconds(budget), _variants(variant or ())
+    place = check_output(output, REPORT, inputs=[source, variants.values()], overwrite=force)
     with _progress() as tell:
         found = tuning.run(
             source,
@@ -98,15 +101,15 @@ def tune(
             budget=seconds,
             repeats=repeats,
             threads=threads,
-            work=output.with_suffix(".work"),
+            work=Path(place).with_suffix(".work"),
             via=via,
             study=study,
             variants=variants,
             tell=tell,
         )
-    tuning.save(found, output)
+    tuning.save(found, place, overwrite=force)
     if as_json:
-        print_json({"output": str(output), **found.to_dict()})
+        print_json({"output": output, **found.to_dict()})
         return
     if found.findings:
         told = [(one.then, one.now, "yes" if one.agrees else "no") for one in found.findings]
@@ -117,7 +120,7 @@ def tune(
     ]
     if rows:
         print_table(titles, rows)
-    more = "" if found.is_whole else "; not all was measured, run it again to go on"
+    more = "" if found.is_whole else "; not all was measured: run it again with --force to continue"
     print_line(f"{output}: {len(found.points)} layouts{more}")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from typing import IO
 
+from .._outputs import Format, check_name
 from ._exporter import Exporter
 from ._record import FileRecord
 
@@ -14,6 +15,8 @@ class JsonLines(Exporter):
     """Writes each record as a line."""
 
     def __init__(self, path: str | os.PathLike[str] | IO[str]) -> None:
+        if isinstance(path, (str, os.PathLike)):
+            path = check_name(path, Format("lines of JSON", (".jsonl", ".json")))
         self._path = path
 
     def tell(self, record: FileRecord) -> None:

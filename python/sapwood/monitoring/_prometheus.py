@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .._printable import printable
+from .._outputs import Format, check_name
+from .._whole_file import write_whole
 from ..sources import SourceUse
 from ._exporter import Exporter
 from ._hub import HUB
@@ -100,7 +102,7 @@ class TextFile(Exporter):
     """Keeps the text in a file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
+        self._path = check_name(path, Format("a text of metrics", (".prom",)))
         self._changed = False
         HUB.add(METRICS)
 
@@ -111,10 +113,7 @@ class TextFile(Exporter):
         if self._changed:
             self._changed = False
             path = self._path.replace("{pid}", str(os.getpid()))
-            beside = f"{path}.{os.getpid()}.new"
-            with open(beside, "w", encoding="utf-8") as file:
-                file.write(METRICS.now())
-            os.replace(beside, path)
+            write_whole(path, METRICS.now())
 
     def __str__(self) -> str:
         return f"textfile:{self._path}"

@@ -6,12 +6,12 @@ import builtins
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._border import core_errors
 from .._filters import Filter
+from .._outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
 from .._paths import CATALOGUED
 from .._printable import shows_printable
 from .._whole_file import write_whole
@@ -89,7 +89,12 @@ class Dataset:
         return log(self._where, after=after, log=self._log, **self._again())
 
     def append(
-        self, sources: Any, *, receipt: str | os.PathLike[str] | None = None, **writing: Any
+        self,
+        sources: Any,
+        *,
+        receipt: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+        **writing: Any,
     ) -> Written:
         """Appends the entries of files, whose trees are like that of the dataset.
 
@@ -98,13 +103,17 @@ class Dataset:
             receipt: a file for what was stored, which is not committed then: :meth:`commit` does, for
                 many workers at once, within seven days. ``job=("name", attempt)`` says what makes it: of
                 all attempts of a job, one is committed, once.
+            overwrite: whether an existing receipt is replaced.
             **writing: as in :func:`create`; also ``base``: the URL of another place that the dataset has
                 (:meth:`add_base`), where the objects go.
 
         Raises:
             UnsupportedTypeError: if a tree has other branches, or of other types; it says which.
             ConflictError: if others changed the products meanwhile.
+            UsageError: if the receipt exists without ``overwrite``, or is a source.
         """
+        if receipt is not None:
+            receipt = check_output(receipt, RECEIPT, inputs=[sources, self._where], overwrite=overwrite)
         opened = Sources(sources, self._options)
         inputs = opened.inputs
         if any(chosen := [writing.pop(name, None) for name in ("keep", "drop", "cut")]):
@@ -118,7 +127,7 @@ class Dataset:
                 return written(self._core.append(inputs, made))
         with core_errors():
             told, text = self._core.write_receipt(inputs, made)
-        write_whole(Path(receipt), text)
+        write_whole(receipt, text, overwrite=overwrite)
         return written(told)
 
     def commit(self, receipts: Sequence[str | os.PathLike[str]], who: str | None = None) -> Written:
@@ -363,7 +372,8 @@ class Dataset:
             target: a local path, a URL in an object store, or an object with ``write`` and ``seek``.
             version: by default the newest.
             **chosen: what of it, and in which layout: ``keep``, ``drop``, ``cut``, ``entries``, ``follow``,
-                ``compression``, ``basket_size``, … as in :func:`sapwood.repack`. Default: all, as it is.
+                ``compression``, ``basket_size``, … as in :func:`sapwood.repack`; also ``overwrite``. Default:
+                all, as it is.
         """
         from ..repacking import repack
 
@@ -376,7 +386,7 @@ class Dataset:
         """Copies all versions to another place; the objects and bytes that were not there yet."""
         with core_errors():
             asked = self._options
-            other = _core.Stripes(_place(url), asked.deadline, asked.for_core(), None)
+            other = _core.Stripes(_place(check_name(url, DATASET)), asked.deadline, asked.for_core(), None)
             objects, size, _ = self._core.copy(other)
         return int(objects), int(size)
 
@@ -443,7 +453,7 @@ def create(
         UsageError: if there is a dataset with entries already, or no tree is named.
         UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
     """
-    asked, place = open_options(deadline, threads, options), _place(url)
+    asked, place = open_options(deadline, threads, options), _place(check_dataset(url))
     opened = Sources(sources, asked)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:

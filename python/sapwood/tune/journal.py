@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .._whole_file import write_whole
+from ..errors import UsageError
 
 Record = dict[str, Any]
 """One measurement: its key, what was measured, and the result or the error."""
@@ -25,6 +26,8 @@ class Journal:
         self.records: dict[str, Record] = {}
         head = {"subject": subject}
         lines = _lines(path)
+        if path.exists() and path.stat().st_size and not (lines and "subject" in lines[0]):
+            raise UsageError(f"{path} is not a journal of 'sapwood tune': choose another folder for work")
         if lines and lines[0] == head:
             self.records = {line["key"]: line for line in lines[1:] if "result" in line}
         self._write_anew([head, *self.records.values()])

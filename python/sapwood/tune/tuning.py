@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._outputs import REPORT, check_output
+from .._paths import is_url
 from .._select import select
 from .._whole_file import write_whole
 from ..compression import Compression
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 SAMPLE_ENTRIES, SAMPLE_BYTES = 20_000, 300e6
 """Of the sample, if nobody says how large it is to be: at most so many entries, and uncompressed bytes."""
+
+
+JOURNAL, SAMPLES, LAYOUTS = "journal.jsonl", "samples", "layouts"
+"""What is in the folder for work; the last two are removed at the end."""
 
 
 @dataclass(frozen=True)
@@ -176,16 +182,17 @@ def run(
     else:
         planned = sweeps(base, columns, subject["entries"], variants)
     planned = chosen_sweeps(planned, dimensions)
+    _check_folder(folder, [path, *variants.values()])
     folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / "journal.jsonl", subject)
+    journal = Journal(folder / JOURNAL, subject)
     name = subject["tree"]
-    with _removed(folder / "samples"), _removed(folder / "layouts") as layouts:
+    with _removed(folder / SAMPLES), _removed(folder / LAYOUTS) as layouts:
         samples: dict[str, Path] = {}
         used = {point.variant for one in planned for point in one.points}
         for variant, file in {"": path, **variants}.items():
             if variant not in used:
                 continue
-            samples[variant] = folder / "samples" / f"{len(samples)}.root"
+            samples[variant] = folder / SAMPLES / f"{len(samples)}.root"
             _take_sample(os.fspath(file), name, samples[variant], subject["entries"], tell)
         harness = Harness(samples, name, layouts, journal, repeats, threads, budget, via, tell=tell)
         harness.expansion = expansion
@@ -321,6 +328,21 @@ def _take_sample(
     sapwood.repack(source, target, compression="none", entries=(0, entries), tree=tree, trees=[tree])
 
 
+def _check_folder(folder: Path, inputs: Sequence[Any]) -> None:
+    """Raises a UsageError if something in the folder is not of an earlier run: it would be removed."""
+    for name in (SAMPLES, LAYOUTS):
+        place = folder / name
+        if place.exists() and not (folder / JOURNAL).exists():
+            raise UsageError(
+                f"{place} exists and was not made by 'sapwood tune': choose another folder for work"
+            )
+        for one in map(os.fspath, inputs):
+            if not is_url(one) and Path(one).resolve().is_relative_to(place.resolve()):
+                raise UsageError(
+                    f"{one} is read, and lies in {place}, which is removed: choose another folder"
+                )
+
+
 @contextlib.contextmanager
 def _removed(folder: Path) -> Iterator[Path]:
     """Removes a folder in the end."""
@@ -343,9 +365,20 @@ def machine(threads: int) -> dict[str, Any]:
     return {"sapwood": __version__, "processor": name, "cores": os.cpu_count() or 1, "threads": threads}
 
 
-def save(found: Tuning, path: Path) -> None:
-    """Writes the report, as HTML or JSON by the name; whole, or not at all."""
+def save(found: Tuning, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Writes the report, as HTML, or as JSON if the name ends with ".json".
+
+    Args:
+        path: a local path.
+        overwrite: whether an existing file is replaced.
+
+    Raises:
+        UsageError: if the file exists without ``overwrite``, was measured, or has the suffix of another
+            format.
+    """
+    inputs = [found.source, *found.subject.get("variants", {}).values()]
+    place = check_output(path, REPORT, inputs=inputs, overwrite=overwrite)
     text = found.to_html()
-    if path.suffix.lower() == ".json":
+    if place.lower().endswith(".json"):
         text = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
-    write_whole(path, text)
+    write_whole(place, text, overwrite=overwrite)

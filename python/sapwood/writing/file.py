@@ -9,10 +9,12 @@ from typing import Any
 
 from .. import _core
 from .._border import core_errors
+from .._outputs import ROOT, check_output
 from .._paths import is_url
 from .._printable import shows_printable
 from ..compression import Compression
 from ..errors import KeyInFileError, UsageError
+from ..file import open_files
 from .columns import fields_of_table, is_table
 from .schema import CounterName, FieldName, join_names
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
@@ -37,7 +39,8 @@ def recreate(
     with an exception, the file is given up, and what was there before stays.
 
     Args:
-        path: a path, or an object with ``write`` and ``seek``.
+        path: a path, the URL of an object, or an object with ``write`` and ``seek``. A file that this process
+            has open for reading is not replaced: close it first.
         compression: algorithm and level, such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, ROOT's number for it,
             or a :class:`Compression`; that of all that says nothing else.
         title: the title of the file.
@@ -46,9 +49,15 @@ def recreate(
     Raises:
         FileNotFoundError: if there is no such directory.
         PermissionError: if nothing may be written there.
-        UsageError: if an option makes no sense.
+        UsageError: if an option makes no sense, the file is open for reading, or its name has the suffix of
+            another format.
     """
-    return WritableFile(path, compression=compression, title=title, threads=threads)
+    where = _place(path)
+    if isinstance(where, str):
+        where = check_output(where, ROOT, overwrite=True, remote=True)
+        if open_files(where):
+            raise UsageError(f"{where} is open for reading: close it before you replace it", url=where)
+    return WritableFile(where, compression=compression, title=title, threads=threads)
 
 
 def create(
@@ -58,15 +67,15 @@ def create(
     title: str = "",
     threads: int | None = None,
 ) -> WritableFile:
-    """As :func:`recreate`, of a local file that is not there yet.
+    """As :func:`recreate`, of a file that does not exist yet.
 
     Raises:
-        UsageError: if it is there.
+        UsageError: if it exists.
     """
     where = _place(path)
-    if isinstance(where, str) and not is_url(where) and os.path.lexists(where):
-        raise UsageError("there is a file already", url=where, hint="sapwood.recreate replaces it")
-    return WritableFile(path, compression=compression, title=title, threads=threads)
+    if isinstance(where, str):
+        where = check_output(where, ROOT, remote=True, replaced_by="use sapwood.recreate")
+    return WritableFile(where, compression=compression, title=title, threads=threads)
 
 
 def update(

@@ -252,6 +252,26 @@ fn the_second_time_nothing_is_fetched() {
 }
 
 #[test]
+fn files_of_others_are_not_cleared() {
+    let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
+    runtime().block_on(read_all(&server, &cached(100, directory.path())));
+    // A folder that is called as those of the cache are, such as by a checksum.
+    let theirs = directory.path().join("0123456789abcdef0123456789abcdef");
+    fs::create_dir_all(theirs.join("run1")).unwrap();
+    for name in ["nano.root", "run1/nano.root", "run1/1-2.txt"] {
+        fs::write(theirs.join(name), b"data").unwrap();
+    }
+    let cache = Cache::open(directory.path(), 1 << 20).unwrap();
+    assert!(cache.verify().damaged.is_empty());
+    cache.clear(None).unwrap();
+    for name in ["nano.root", "run1/nano.root", "run1/1-2.txt"] {
+        assert_eq!(fs::read(theirs.join(name)).unwrap(), b"data", "{name}");
+    }
+    let left = fs::read_dir(directory.path()).unwrap().flatten().filter(|one| one.path().is_dir());
+    assert_eq!(left.count(), 1, "nothing of the cache is left");
+}
+
+#[test]
 fn what_is_damaged_is_fetched_again() {
     let (server, directory) = (Server::new(SIZE), tempfile::tempdir().unwrap());
     let options = cached(100, directory.path());

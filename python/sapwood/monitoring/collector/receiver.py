@@ -34,13 +34,13 @@ class Receiver:
     ) -> None:
         self.counts: Counter[str] = Counter()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._arguments = path, days, rows
+        # It fails here if it cannot be made.
+        self._open_store().close()
         self._socket = socket.socket(family, socket.SOCK_DGRAM)
         self._socket.bind((host, port))
         self._socket.settimeout(PAUSE)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
-        self._arguments = path, days, rows
-        # It fails here if it cannot be made.
-        self._open_store().close()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="sapwood-monitor", daemon=True)
         self._thread.start()

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, fields
 from typing import Any
 
+from ..._outputs import DATABASE, check_name
+from ...errors import UsageError
 from .packets import Packet
 
 _COLUMNS = [one.name for one in fields(Packet)]
@@ -28,14 +30,25 @@ class Store:
     def __init__(self, path: str | os.PathLike[str], *, days: float = 7.0, rows: int = 1_000_000) -> None:
         self._days, self._rows = days, rows
         self._added = 0
-        self._database = sqlite3.connect(path, timeout=10)
+        self._database = sqlite3.connect(check_name(path, DATABASE), timeout=10)
         self._database.row_factory = sqlite3.Row
+        self._refuse_others(os.fspath(path))
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
         with self._database as database:
             columns = f"id INTEGER PRIMARY KEY, received REAL NOT NULL, {_SCHEMA}"
             database.execute(f"CREATE TABLE IF NOT EXISTS packets ({columns})")
             database.execute("CREATE INDEX IF NOT EXISTS by_time ON packets (received)")
+
+    def _refuse_others(self, path: str) -> None:
+        """Raises a UsageError for a file that is something else: packets would be added to it."""
+        try:
+            tables = [row[0] for row in self._database.execute("SELECT name FROM sqlite_master")]
+        except sqlite3.DatabaseError as error:
+            tables = [str(error)]
+        if tables and "packets" not in tables:
+            self._database.close()
+            raise UsageError(f"{path} is not a database of 'sapwood monitor': choose another file", url=path)
 
     def add(self, packets: Iterable[tuple[float, Packet]]) -> None:
         """Keeps packets, each with the time at which it came."""

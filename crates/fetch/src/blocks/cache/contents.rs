@@ -1,7 +1,7 @@
 //! What is in a cache, for whoever looks after it: listing, verifying, removing.
 
-use super::evict::stored_in;
-use super::record::Latest;
+use super::evict::{remove_empty, stored_in};
+use super::record::{self, Latest};
 use super::shelf::{BLOCK, KNOWN, range_of};
 use super::{Cache, block_file};
 use std::fs;
@@ -67,7 +67,8 @@ impl Cache {
         verified
     }
 
-    /// Removes what is kept of one file, or of all. Returns the bytes that this freed.
+    /// Removes what is kept of one file, or of all. Returns the bytes that this freed. Files that are not the cache's stay,
+    /// wherever they lie: the directory may have been named by mistake.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -76,10 +77,14 @@ impl Cache {
         for folder in self.folders() {
             let kept = kept_in(&folder);
             if url.is_none_or(|url| url == kept.url) {
-                match fs::remove_dir_all(&folder) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => freed += kept.bytes,
+                for file in stored_in(&folder) {
+                    match fs::remove_file(&file.path) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        _ => freed += file.bytes,
+                    }
                 }
+                record::forget_unfinished(&folder);
+                remove_empty(&folder);
             }
         }
         Ok(freed)

@@ -1,7 +1,7 @@
 //! Keeping the cache under its size: what was used least recently goes first.
 
 use super::lock::Locked;
-use super::shelf::PART;
+use super::shelf::{BLOCK, KNOWN, PART, range_of};
 use super::{Cache, record};
 use std::fs::{self, DirEntry};
 use std::io;
@@ -112,12 +112,16 @@ impl Cache {
     }
 }
 
-/// What is kept in the folder of a file, of all its versions.
+/// What is kept in the folder of a file, of all its versions; only what the cache itself calls so.
 pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
     let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {
+        let path = entry.path();
+        if !is_part(&path) && range_of(&path, BLOCK).or_else(|| range_of(&path, KNOWN)).is_none() {
+            return None;
+        }
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Stored { path: entry.path(), bytes: metadata.len(), used: metadata.modified().ok()? })
+        Some(Stored { path, bytes: metadata.len(), used: metadata.modified().ok()? })
     };
     files.filter_map(stored).collect()
 }
@@ -136,7 +140,7 @@ fn is_old(file: &Stored) -> bool {
 }
 
 /// Removes the folder of a file of which no version is kept.
-fn remove_empty(folder: &Path) {
+pub(super) fn remove_empty(folder: &Path) {
     for version in entries(folder) {
         // Fails, as it should, if there is something in it.
         let _ = fs::remove_dir(version.path());

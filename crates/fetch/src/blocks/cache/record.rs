@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The name of the record in the folder of a file.
 pub(super) const FILE: &str = "latest";
+/// What the name of a record begins with that is being written.
+const UNFINISHED: &str = ".latest";
 
 /// What the server said of a file when it was asked last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +54,18 @@ impl Cache {
         fs::create_dir_all(&folder)?;
         let Identity { url, size, version } = identity;
         let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
-        let mut file = tempfile::Builder::new().prefix(".latest").tempfile_in(&folder)?;
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder)?;
         io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
         file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
+    }
+}
+
+/// Removes records that a process was killed in the middle of.
+pub(super) fn forget_unfinished(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
