@@ -1,0 +1,113 @@
+//! One basket: its key, its header, its compressed blocks, its table of offsets, and its values.
+
+use super::index::CheckedTree;
+use crate::plan::integers;
+use crate::verify::counts::CountBaskets;
+use bytes::Bytes;
+use sapwood_core::{Column, Counters, Error, Form, Result};
+use sapwood_tfile::Key;
+use sapwood_ttree::{
+    BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Meaning, decode, inflated,
+};
+
+/// A basket of a branch, and its bytes.
+#[derive(Debug)]
+pub(super) struct Stored<'a> {
+    pub(super) tree: &'a CheckedTree,
+    pub(super) branch: usize,
+    pub(super) basket: &'a BasketRef,
+    pub(super) bytes: &'a Bytes,
+    /// The baskets that count its items, where its values cannot be found without them.
+    pub(super) counts: Option<&'a CountBaskets>,
+}
+
+impl Stored<'_> {
+    /// Looks whether the basket is what the tree says, and can be read.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(&self, counters: &Counters) -> Result<()> {
+        if self.basket.embedded.is_none() {
+            self.check_key()?;
+        }
+        let header = BasketHeader::parse(self.bytes)?;
+        if header.entries as u64 != self.basket.entries {
+            return Err(Error::corrupt(format!(
+                "the basket holds {} entries, the tree announces {}",
+                header.entries, self.basket.entries
+            )));
+        }
+        match self.interpretation() {
+            Some(interpretation) => self.decode(interpretation, counters),
+            None if self.basket.embedded.is_some() => Entries::parse(self.bytes, true).map(drop),
+            None => inflated(self.bytes).map(drop),
+        }
+    }
+
+    /// The key must be that of a basket, of this place and length, and name the branch.
+    fn check_key(&self) -> Result<()> {
+        let key = Key::parse_at(self.bytes, self.basket.offset)?;
+        if !key.class_name.starts_with("TBasket") {
+            return Err(Error::corrupt(format!("a record of class {} lies in place of the basket", key.class_name)));
+        }
+        if u64::from(key.nbytes) != self.basket.len {
+            return Err(Error::corrupt(format!(
+                "the basket has {} bytes, the tree announces {}",
+                key.nbytes, self.basket.len
+            )));
+        }
+        let branches = self.tree.tree.branches();
+        let own = branches.get(self.branch).is_none_or(|branch| branch.name == key.name);
+        // Branches and trees can be renamed after their baskets were written: only a name that is in use is wrong.
+        if !own && branches.iter().any(|branch| branch.name == key.name && !branch.baskets.is_empty()) {
+            return Err(Error::corrupt(format!("a basket of the branch '{}' lies in its place", key.name)));
+        }
+        Ok(())
+    }
+
+    fn interpretation(&self) -> Option<&Interpretation> {
+        match &self.tree.tree.outcomes().get(self.branch)?.meaning {
+            Meaning::Column(interpretation) => Some(interpretation),
+            Meaning::Group | Meaning::Unsupported(_) => None,
+        }
+    }
+
+    fn decode(&self, interpretation: &Interpretation, counters: &Counters) -> Result<()> {
+        let entries = self.basket.first_entry..self.basket.end();
+        let own = [BasketBytes { basket: self.basket, bytes: self.bytes.clone() }];
+        let counted = self.counts.map(|counts| counts.decode(self.tree, &entries, counters)).transpose();
+        let counted = counted.map_err(|error| {
+            Error::new(error.kind(), format!("what counts its items cannot be read: {}", error.message()))
+        })?;
+        let widened = match &counted {
+            Some(column) => Some(integers(column).ok_or_else(|| {
+                Error::corrupt("items are counted by a branch that holds no integers")
+            })?),
+            None => None,
+        };
+        let counts = widened.as_ref().map(|(offsets, values)| Counts {
+            first_entry: entries.start,
+            offsets: *offsets,
+            values,
+        });
+        let column = decode(interpretation, &own, entries.clone(), counts, None, counters)?;
+        check_lengths(&column, counts)
+    }
+}
+
+/// The lengths of lists must be those that another branch counts.
+fn check_lengths(column: &Column, counts: Option<Counts<'_>>) -> Result<()> {
+    let (Form::List(_), Some(offsets), Some(Counts { offsets: None, values, first_entry })) =
+        (&column.form, column.buffers.first(), counts)
+    else {
+        return Ok(());
+    };
+    let lengths = offsets.view::<i64>().windows(2).map(|pair| pair.last().zip(pair.first()).map_or(0, |(b, a)| b - a));
+    match lengths.zip(values).position(|(len, count)| len != *count) {
+        None => Ok(()),
+        Some(place) => Err(Error::corrupt(format!(
+            "entry {} has another number of items than the branch that counts them says",
+            first_entry + place as u64
+        ))),
+    }
+}

@@ -1,0 +1,455 @@
+//! One pass over a file: windows of bytes in its order, and all that lies in them checked by all threads.
+
+use super::basket::Stored;
+use super::counts::{CountBaskets, Held, baskets_of, needed, range_of};
+use super::index::{CheckedTree, Index, Item, What};
+use super::report::{Finding, Findings, Place};
+use super::walk::{Met, Walk};
+use super::{Progress, VerifyOptions, record};
+use crate::pool::{compute, computing, interrupted, runtime};
+use crate::Interrupt;
+use bytes::Bytes;
+use rayon::prelude::*;
+use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result, Segments};
+use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// Bytes that are fetched and checked together.
+const WINDOW: u64 = 8 << 20;
+
+/// What all passes of one verification add to.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) findings: Findings,
+    /// Tree, branch and entries.
+    pub(super) lost: Vec<(u32, u32, Range<u64>)>,
+    pub(super) not_decoded: Vec<(String, String)>,
+    pub(super) checked_bytes: u64,
+    pub(super) checksummed_bytes: u64,
+    pub(super) records: u64,
+    pub(super) baskets: u64,
+}
+
+impl Found {
+    pub(super) fn new(most: usize) -> Found {
+        Found {
+            findings: Findings::new(most),
+            lost: Vec::new(),
+            not_decoded: Vec::new(),
+            checked_bytes: 0,
+            checksummed_bytes: 0,
+            records: 0,
+            baskets: 0,
+        }
+    }
+}
+
+/// Who is told how far it is, and who may end it.
+pub(super) struct Watch<'a, 'p> {
+    pub(super) total: u64,
+    pub(super) done: u64,
+    pub(super) progress: &'a mut (dyn FnMut(Progress) + 'p),
+    pub(super) interrupt: Interrupt<'a>,
+}
+
+/// A record that is to be checked.
+struct Work {
+    offset: u64,
+    bytes: Bytes,
+    /// Places in the items; none if nothing refers to it.
+    items: Range<usize>,
+    /// For each item that needs them, its place and the baskets that count.
+    counts: Vec<(usize, CountBaskets)>,
+}
+
+/// What was found in a record.
+#[derive(Default)]
+struct Checked {
+    findings: Vec<Finding>,
+    lost: Vec<(u32, u32, Range<u64>)>,
+    not_decoded: Vec<(String, String)>,
+    checksummed: u64,
+}
+
+/// What is checked, and how.
+pub(super) struct Pass<'a> {
+    pub(super) index: &'a Index,
+    pub(super) items: &'a [Item],
+    pub(super) fetcher: Fetcher,
+    /// Size of the file that is read.
+    pub(super) size: u64,
+    pub(super) options: &'a VerifyOptions,
+}
+
+impl Pass<'_> {
+    /// Reads all of the file, and checks every record from `begin` to `end`.
+    pub(super) fn whole(&self, begin: u64, end: u64, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+        let mut walk = Walk::new(self.items, &self.index.free, begin, end.min(self.size));
+        let jobs = windows(self.size, &self.index.known);
+        let mut held = Held::new(self.index);
+        let mut overlapped = Vec::new();
+        let mut ahead = self.ahead(jobs)?;
+        while let Some(answer) = ahead.next(self.options.step(), watch.interrupt) {
+            let (pieces, bytes): (Vec<ByteRange>, _) = answer?;
+            let mut met = Vec::new();
+            for (piece, bytes) in pieces.iter().zip(&bytes) {
+                walk.feed(piece.start, bytes, &mut met);
+                found.checked_bytes += piece.len;
+                watch.done += piece.len;
+            }
+            overlapped.extend(self.take(met, &mut held, found, watch)?);
+            watch.tell(found);
+        }
+        let mut met = Vec::new();
+        walk.finish(&mut met);
+        overlapped.extend(self.take(met, &mut held, found, watch)?);
+        self.overlapped(overlapped, found, watch)
+    }
+
+    /// Reads the items only.
+    pub(super) fn chosen(&self, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+        let mut jobs: Vec<Job<Vec<Range<usize>>>> = Vec::new();
+        let mut bytes = u64::MAX;
+        let mut from = 0;
+        while let Some(first) = self.items.get(from) {
+            let same = self.items.iter().skip(from).take_while(|item| item.offset == first.offset);
+            let group = from..from + same.count();
+            let items = self.items.get(group.clone()).unwrap_or_default();
+            let len = items.iter().map(|item| item.len).max().unwrap_or(0);
+            if bytes.saturating_add(len) > WINDOW {
+                jobs.push(Job { wanted: Vec::new(), tag: Vec::new() });
+                bytes = 0;
+            }
+            bytes += len;
+            if let Some(job) = jobs.last_mut() {
+                job.wanted.push(ByteRange { start: first.offset, len });
+                job.tag.push(group.clone());
+            }
+            from = group.end;
+        }
+        let mut held = Held::new(self.index);
+        let mut ahead = self.ahead(jobs)?;
+        while let Some(answer) = ahead.next(self.options.step(), watch.interrupt) {
+            let (groups, records) = answer?;
+            let mut met = Vec::new();
+            for (items, bytes) in groups.into_iter().zip(records) {
+                let offset = self.items.get(items.start).map_or(0, |item| item.offset);
+                found.checked_bytes += bytes.len() as u64;
+                watch.done += bytes.len() as u64;
+                met.push(Met::Record { offset, bytes, items });
+            }
+            self.take(met, &mut held, found, watch)?;
+            watch.tell(found);
+        }
+        Ok(())
+    }
+
+    fn ahead<T: Send + 'static>(&self, jobs: Vec<Job<T>>) -> Result<ReadAhead<T>> {
+        let ahead = Ahead { jobs: 2, bytes: 2 * WINDOW };
+        Ok(ReadAhead::new(jobs, self.fetcher.clone(), runtime()?, ahead))
+    }
+
+    /// Checks items that begin inside of others: they were not cut out of the windows, and are fetched again. What does
+    /// not fit into the size of the file twice is left: a file that has so many of them is no file.
+    fn overlapped(&self, items: Vec<usize>, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+        let mut left = self.size;
+        let mut held = Held::new(self.index);
+        for place in items {
+            let Some(item) = self.items.get(place) else { continue };
+            let range = ByteRange { start: item.offset, len: item.len };
+            let Some(rest) = left.checked_sub(range.len) else {
+                let error = Error::corrupt("it overlaps the record before it, and so do too many others");
+                found.findings.add(Finding::damage(Some(range), self.place(item), &error));
+                self.lose(item, &mut found.lost);
+                continue;
+            };
+            left = rest;
+            let bytes = self.fetch(&[range], watch)?.pop().unwrap_or_default();
+            let note = Finding::note(Some(range), self.place(item), "it begins inside of another record");
+            found.findings.add(note);
+            let met = vec![Met::Record { offset: range.start, bytes, items: place..place + 1 }];
+            self.take(met, &mut held, found, watch)?;
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, ranges: &[ByteRange], watch: &mut Watch<'_, '_>) -> Result<Vec<Bytes>> {
+        let deadline = self.options.step();
+        wait(&runtime()?, self.fetcher.fetch(ranges, deadline), deadline, watch.interrupt)
+    }
+
+    /// Checks what the walk met; answers the items that it passed over.
+    fn take(
+        &self,
+        met: Vec<Met>,
+        held: &mut Held,
+        found: &mut Found,
+        watch: &mut Watch<'_, '_>,
+    ) -> Result<Vec<usize>> {
+        let (mut work, mut overlapped) = (Vec::new(), Vec::new());
+        for met in met {
+            match met {
+                Met::Record { offset, bytes, items } => {
+                    work.push(Work { offset, bytes, items, counts: Vec::new() });
+                }
+                Met::Hole(range) => {
+                    let message = format!("{} bytes are neither a record nor free", range.len);
+                    found.findings.add(Finding::damage(Some(range), Place::default(), &Error::corrupt(message)));
+                }
+                Met::Overlapped(place) => overlapped.push(place),
+            }
+        }
+        if !held.is_idle() {
+            self.add_counts(&mut work, held, watch)?;
+        }
+        let counters = self.fetcher.counters();
+        let pool = computing(self.options.threads)?;
+        let checked: Vec<Checked> = compute(&pool, watch.interrupt, |cancelled| {
+            let one = |work: &Work| match cancelled.load(Ordering::Relaxed) {
+                true => Err(interrupted()),
+                false => Ok(self.check(work, counters)),
+            };
+            work.par_iter().map(one).collect()
+        })?;
+        for (work, checked) in work.iter().zip(checked) {
+            let items = self.items.get(work.items.clone()).unwrap_or_default();
+            found.records += 1;
+            found.baskets += u64::from(items.iter().any(|item| matches!(item.what, What::Basket { .. })));
+            found.checksummed_bytes += checked.checksummed;
+            checked.findings.into_iter().for_each(|finding| found.findings.add(finding));
+            found.lost.extend(checked.lost);
+            found.not_decoded.extend(checked.not_decoded);
+        }
+        Ok(overlapped)
+    }
+
+    /// Checks one record, as each thing that lies there.
+    fn check(&self, work: &Work, counters: &Counters) -> Checked {
+        let mut checked =
+            Checked { checksummed: record::checksummed(work.offset, &work.bytes), ..Checked::default() };
+        let range = ByteRange { start: work.offset, len: work.bytes.len() as u64 };
+        if work.items.is_empty()
+            && let Err(error) = record::unowned(work.offset, &work.bytes)
+        {
+            let error = Error::new(error.kind(), format!("{}; nothing refers to this record", error.message()));
+            checked.findings.push(Finding::damage(Some(range), Place::default(), &error));
+        }
+        for place in work.items.clone() {
+            let Some(item) = self.items.get(place) else { continue };
+            let bytes = work.bytes.slice(..usize::try_from(item.len).unwrap_or(usize::MAX).min(work.bytes.len()));
+            let range = ByteRange { start: item.offset, len: item.len };
+            let counts = work.counts.iter().find(|(other, _)| *other == place).map(|(_, counts)| counts);
+            if let Err(error) = self.check_item(item, &bytes, counts, counters, &mut checked) {
+                let mut finding = Finding::damage(Some(range), self.place(item), &error);
+                finding.entries = self.lose(item, &mut checked.lost);
+                checked.findings.push(finding);
+            }
+        }
+        checked
+    }
+
+    fn check_item(
+        &self,
+        item: &Item,
+        bytes: &Bytes,
+        counts: Option<&CountBaskets>,
+        counters: &Counters,
+        checked: &mut Checked,
+    ) -> Result<()> {
+        match item.what {
+            What::Bookkeeping(_) | What::KeyList(_) => {
+                let key = sapwood_tfile::Key::parse_at(bytes, item.offset)?;
+                sapwood_tfile::Record::decode(&key, bytes).map(drop)
+            }
+            What::Object(number) => {
+                let Some(entry) = self.index.entries.get(number as usize) else { return Ok(()) };
+                let is_tree =
+                    self.index.trees.iter().any(|tree| tree.tree.record_offset() == entry.key.offset);
+                let why = record::object(entry, bytes, self.index.compiler.as_ref(), !is_tree)?;
+                let name = || format!("{};{}", entry.path, entry.key.cycle);
+                checked.not_decoded.extend(why.map(|why| (name(), why)));
+                Ok(())
+            }
+            What::Basket { tree, branch, basket } => {
+                let (branch, basket) = (branch as usize, basket as usize);
+                let Some(tree) = self.index.trees.get(tree as usize) else { return Ok(()) };
+                let Some(found) = tree.basket(branch, basket) else { return Ok(()) };
+                Stored { tree, branch, basket: found, bytes, counts }.check(counters)
+            }
+        }
+    }
+
+    /// Checks baskets that lie in the records of trees.
+    pub(super) fn embedded(&self, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+        let counters = self.fetcher.counters();
+        for (number, tree) in (0..).zip(&self.index.trees) {
+            for (branch, listed) in tree.tree.branches().iter().enumerate() {
+                for (place, basket) in listed.baskets.iter().enumerate() {
+                    let Some(bytes) = &basket.embedded else { continue };
+                    if (watch.interrupt)() {
+                        return Err(interrupted());
+                    }
+                    found.baskets += 1;
+                    let counts = self.counts(tree, branch, basket, &HashMap::new(), watch)?;
+                    let stored = Stored { tree, branch, basket, bytes, counts: counts.as_ref() };
+                    let Err(error) = stored.check(counters) else { continue };
+                    let at = ByteRange { start: tree.tree.record_offset(), len: 0 };
+                    let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+                    let what = What::Basket { tree: number, branch, basket: place };
+                    let item = Item { offset: at.start, len: 0, what };
+                    let mut finding = Finding::damage(Some(at), self.place(&item), &error);
+                    finding.entries = self.lose(&item, &mut found.lost);
+                    found.findings.add(finding);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the baskets that count the items of others: among those that come together, those that passed, or in the
+    /// file.
+    fn add_counts(&self, work: &mut [Work], held: &mut Held, watch: &mut Watch<'_, '_>) -> Result<()> {
+        let mut known: HashMap<u64, Bytes> = HashMap::new();
+        let mut asked: Vec<(usize, usize)> = Vec::new();
+        for (number, one) in work.iter().enumerate() {
+            for place in one.items.clone() {
+                let Some(What::Basket { tree, branch, .. }) = self.items.get(place).map(|item| item.what) else {
+                    continue;
+                };
+                if held.is_wanted(tree, branch) {
+                    held.hold(one.offset, &one.bytes);
+                    known.insert(one.offset, one.bytes.clone());
+                }
+                asked.push((number, place));
+            }
+        }
+        for (number, place) in asked {
+            let Some(Item { what: What::Basket { tree, branch, basket }, .. }) = self.items.get(place).copied()
+            else {
+                continue;
+            };
+            let Some(tree) = self.index.trees.get(tree as usize) else { continue };
+            let Some(found) = tree.basket(branch as usize, basket as usize) else { continue };
+            let Some(count) = needed(tree, branch as usize) else { continue };
+            for (_, other) in baskets_of(tree, count, &(found.first_entry..found.end())) {
+                if let Some(bytes) = held.get(other.offset) {
+                    known.entry(other.offset).or_insert_with(|| bytes.clone());
+                }
+            }
+            let counts = self.counts(tree, branch as usize, found, &known, watch)?;
+            if let (Some(counts), Some(work)) = (counts, work.get_mut(number)) {
+                work.counts.push((place, counts));
+            }
+        }
+        Ok(())
+    }
+
+    /// The baskets that count the items of another, if it needs them; those that are not known are fetched.
+    fn counts(
+        &self,
+        tree: &CheckedTree,
+        branch: usize,
+        basket: &sapwood_ttree::BasketRef,
+        known: &HashMap<u64, Bytes>,
+        watch: &mut Watch<'_, '_>,
+    ) -> Result<Option<CountBaskets>> {
+        let Some(count) = needed(tree, branch) else { return Ok(None) };
+        let mut baskets = Vec::new();
+        for (number, other) in baskets_of(tree, count, &(basket.first_entry..basket.end())) {
+            let bytes = other.embedded.as_ref().or_else(|| known.get(&other.offset)).cloned();
+            let range = range_of(other);
+            match bytes {
+                Some(bytes) => baskets.push((number, bytes)),
+                None if range.end() > self.size => {}
+                None => baskets.extend(self.fetch(&[range], watch)?.pop().map(|bytes| (number, bytes))),
+            }
+        }
+        Ok(Some(CountBaskets { branch: count, baskets }))
+    }
+
+    /// Says that an item is lost, and which entries that costs.
+    fn lose(&self, item: &Item, lost: &mut Vec<(u32, u32, Range<u64>)>) -> Option<Range<u64>> {
+        let What::Basket { tree, branch, basket } = item.what else { return None };
+        let basket = self.index.trees.get(tree as usize)?.basket(branch as usize, basket as usize)?;
+        let entries = basket.first_entry..basket.end();
+        lost.push((tree, branch, entries.clone()));
+        Some(entries)
+    }
+
+    /// Items behind the end of the file are lost; answers the others.
+    pub(super) fn in_file(&self, found: &mut Found) -> Vec<Item> {
+        let (inside, outside): (Vec<Item>, Vec<Item>) =
+            self.items.iter().partition(|item| item.offset.saturating_add(item.len) <= self.size);
+        for item in &outside {
+            let error = Error::new(ErrorKind::Truncated, format!("it lies behind the end of the file, {}", self.size));
+            let range = ByteRange { start: item.offset, len: item.len };
+            let mut finding = Finding::damage(Some(range), self.place(item), &error);
+            finding.entries = self.lose(item, &mut found.lost);
+            found.findings.add(finding);
+        }
+        inside
+    }
+
+    /// Says that all items are lost, for a reason.
+    pub(super) fn all_lost(&self, error: &Error, found: &mut Found) {
+        for item in self.items {
+            let mut finding = Finding::damage(None, self.place(item), error);
+            finding.entries = self.lose(item, &mut found.lost);
+            found.findings.add(finding);
+        }
+    }
+
+    fn place(&self, item: &Item) -> Place {
+        match item.what {
+            What::Bookkeeping(name) => Place::of(name),
+            What::KeyList(number) => {
+                let path = self.index.key_lists.get(number as usize).map_or("", String::as_str);
+                Place::of(format!("{path}/"))
+            }
+            What::Object(number) => {
+                let entry = self.index.entries.get(number as usize);
+                entry.map_or_else(Place::default, |entry| Place::of(format!("{};{}", entry.path, entry.key.cycle)))
+            }
+            What::Basket { tree, branch, basket } => {
+                let tree = self.index.trees.get(tree as usize);
+                let branch = tree.map(|tree| tree.branch_path(branch as usize).to_owned());
+                Place {
+                    path: tree.map(CheckedTree::name).unwrap_or_default(),
+                    branch,
+                    basket: Some(basket as usize),
+                }
+            }
+        }
+    }
+}
+
+impl Watch<'_, '_> {
+    fn tell(&mut self, found: &Found) {
+        let (done, total) = (self.done.min(self.total), self.total);
+        (self.progress)(Progress { done, total, damage: found.findings.damage });
+    }
+}
+
+/// The windows of a file, each in pieces that are either known or not.
+fn windows(size: u64, known: &Segments) -> Vec<Job<Vec<ByteRange>>> {
+    let mut borders: Vec<u64> = known.ranges().flat_map(|range| [range.start, range.end()]).collect();
+    borders.extend((0..size.div_ceil(WINDOW)).map(|window| window * WINDOW));
+    borders.push(size);
+    borders.retain(|border| *border <= size);
+    borders.sort_unstable();
+    borders.dedup();
+    let mut jobs: Vec<Job<Vec<ByteRange>>> = Vec::new();
+    for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
+        let piece = ByteRange { start: *start, len: end - start };
+        match jobs.last_mut() {
+            Some(job) if job.tag.first().is_some_and(|first| first.start / WINDOW == start / WINDOW) => {
+                job.wanted.push(piece);
+                job.tag.push(piece);
+            }
+            _ => jobs.push(Job { wanted: vec![piece], tag: vec![piece] }),
+        }
+    }
+    jobs
+}
