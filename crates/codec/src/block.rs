@@ -203,7 +203,7 @@ pub struct Block<'a> {
 
 impl Block<'_> {
     /// True if the block carries a checksum of its data or content.
-    fn has_checksum(&self) -> bool {
+    pub fn has_checksum(&self) -> bool {
         let byte = |at: usize| self.data.get(at).copied().unwrap_or(0);
         match self.header.algorithm {
             Algorithm::Zlib | Algorithm::Lz4 => true,

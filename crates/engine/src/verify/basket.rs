@@ -4,11 +4,24 @@ use super::index::CheckedTree;
 use crate::plan::integers;
 use crate::verify::counts::CountBaskets;
 use bytes::Bytes;
-use sapwood_core::{Column, Counters, Error, Form, Result};
+use sapwood_core::{Column, Counters, Error, ErrorKind, Form, Result};
 use sapwood_tfile::Key;
 use sapwood_ttree::{
-    BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Meaning, decode, inflated,
+    BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, decode, inflated,
 };
+
+/// What became of the attempt to read something.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It was decompressed and decoded.
+    Decoded,
+    /// It was decompressed; sapwood cannot read its type.
+    Opaque,
+    /// It was decompressed, and is not what the file says of its class. That is damage, or a class that streams itself.
+    Undecodable(Error),
+    /// It cannot be read, or is not what it should be.
+    Damaged(Error),
+}
 
 /// A basket of a branch, and its bytes.
 #[derive(Debug)]
@@ -23,10 +36,25 @@ pub(super) struct Stored<'a> {
 
 impl Stored<'_> {
     /// Looks whether the basket is what the tree says, and can be read.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(super) fn check(&self, counters: &Counters) -> Result<()> {
+    pub(super) fn check(&self, counters: &Counters) -> Verdict {
+        if let Err(error) = self.check_structure() {
+            return Verdict::Damaged(error);
+        }
+        let Some(interpretation) = self.interpretation() else { return Verdict::Opaque };
+        let Err(error) = self.decode(interpretation, counters) else { return Verdict::Decoded };
+        let described = matches!(interpretation.layout, Layout::Program(_));
+        if let Err(error) = self.check_content() {
+            return Verdict::Damaged(error);
+        }
+        if described || error.kind() == ErrorKind::Unsupported {
+            Verdict::Undecodable(error)
+        } else {
+            Verdict::Damaged(error)
+        }
+    }
+
+    /// Checks the key, and that the header has the entries that the tree announces.
+    fn check_structure(&self) -> Result<()> {
         if self.basket.embedded.is_none() {
             self.check_key()?;
         }
@@ -37,10 +65,15 @@ impl Stored<'_> {
                 header.entries, self.basket.entries
             )));
         }
-        match self.interpretation() {
-            Some(interpretation) => self.decode(interpretation, counters),
-            None if self.basket.embedded.is_some() => Entries::parse(self.bytes, true).map(drop),
-            None => inflated(self.bytes).map(drop),
+        if self.interpretation().is_none() { self.check_content() } else { Ok(()) }
+    }
+
+    /// Decompresses the content, and checks where entries begin, as far as it says so itself.
+    fn check_content(&self) -> Result<()> {
+        match Entries::parse(self.bytes, self.basket.embedded.is_some()) {
+            Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+            Err(_) if self.basket.embedded.is_none() => inflated(self.bytes).map(drop),
+            _ => Ok(()),
         }
     }
 

@@ -62,6 +62,8 @@ pub(super) struct Index {
     pub(super) not_decoded: Vec<(String, String)>,
     /// What was read of the file.
     pub(super) known: Segments,
+    /// True if nothing else in the file is in use: all directories and trees were read, and there are no RNTuples.
+    pub(super) is_complete: bool,
 }
 
 impl CheckedTree {
@@ -124,9 +126,10 @@ impl<'f> Structure<'f> {
         findings: &mut Findings,
         interrupt: Interrupt<'_>,
     ) -> Result<Index> {
-        let mut index = Index::default();
+        let mut index = Index { is_complete: true, ..Index::default() };
         let survey = damage(self.parse(&mut *interrupt, TFile::survey))?.unwrap_or_else(|error| {
             findings.add(Finding::damage(None, Place::of("/"), &error));
+            index.is_complete = false;
             Survey::default()
         });
         let streamers = damage(self.parse(&mut *interrupt, TFile::streamers))?;
@@ -155,6 +158,7 @@ impl<'f> Structure<'f> {
                 continue;
             }
             if RNTUPLES.contains(&class) {
+                index.is_complete = false;
                 index.not_decoded.push((name, format!("{class}: pages are not checked")));
             } else if holds_tree {
                 match self.tree(&entry, &streamers, &mut *interrupt)? {
@@ -165,9 +169,11 @@ impl<'f> Structure<'f> {
                         check_branches(index.trees.last_mut(), findings);
                     }
                     Err(error) if error.kind() == ErrorKind::Unsupported => {
+                        index.is_complete = false;
                         index.not_decoded.push((name, error.message().to_owned()));
                     }
                     Err(error) => {
+                        index.is_complete = false;
                         let range = self.tfile.record_range(&entry.key).ok();
                         findings.add(Finding::damage(range, Place::of(name), &error));
                     }
@@ -203,6 +209,7 @@ impl<'f> Structure<'f> {
             let error = Error::new(ErrorKind::Truncated, message);
             findings.add(Finding::damage(Some(range), Place::default(), &error));
         }
+        index.is_complete &= survey.broken.is_empty();
         for (path, error) in &survey.broken {
             let range = error.offset().map(|start| ByteRange { start, len: 0 });
             findings.add(Finding::damage(range, Place::of(format!("{path}/")), error));

@@ -6,6 +6,7 @@
 //! Damage never ends it: what is damaged becomes a finding, and the next record is looked at. Memory is bounded by a
 //! few windows, the largest record, and what the trees' own records say.
 
+mod attempts;
 mod basket;
 mod counts;
 mod index;
@@ -18,8 +19,9 @@ mod walk;
 pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
 
 use crate::{File, Interrupt, opening, pool};
+use attempts::Found;
 use index::{Index, Structure, damage};
-use pass::{Found, Pass, Watch};
+use pass::{Pass, Watch};
 use report::merge;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::{Fetcher, wait};
@@ -122,8 +124,9 @@ fn check(
     let chosen: u64 = items.iter().map(|item| item.len).sum();
     let total = if trees.is_some() { chosen } else { size };
     let mut watch = Watch { total, done: 0, progress, interrupt };
-    let run = run(file, &pass, &mut found, &mut watch);
-    let error = match run {
+    let ended = run(file, &pass, &mut found, &mut watch);
+    pass.settle(&mut found);
+    let error = match ended {
         Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
         Err(error) => Some(error),
         Ok(()) => None,
@@ -158,7 +161,11 @@ fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_
             Ok(other) => other,
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
             Err(error) => {
-                let message = format!("it lies in {name}, which cannot be opened: {}", error.message());
+                let message = format!(
+                    "{} baskets lie in {name}, which cannot be opened: {}",
+                    items.len(),
+                    error.message()
+                );
                 let error = Error::new(error.kind(), message);
                 here(pass.fetcher.clone(), 0).all_lost(&error, found);
                 continue;

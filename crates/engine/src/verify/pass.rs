@@ -1,9 +1,10 @@
 //! One pass over a file: windows of bytes in its order, and all that lies in them checked by all threads.
 
-use super::basket::Stored;
+use super::attempts::{Attempt, Found, Group};
+use super::basket::{Stored, Verdict};
 use super::counts::{CountBaskets, Held, baskets_of, needed, range_of};
 use super::index::{CheckedTree, Index, Item, What};
-use super::report::{Finding, Findings, Place};
+use super::report::{Finding, Place};
 use super::walk::{Met, Walk};
 use super::{Progress, VerifyOptions, record};
 use crate::pool::{compute, computing, interrupted, runtime};
@@ -12,39 +13,13 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
+use sapwood_tfile::Key;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are fetched and checked together.
 const WINDOW: u64 = 8 << 20;
-
-/// What all passes of one verification add to.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) findings: Findings,
-    /// Tree, branch and entries.
-    pub(super) lost: Vec<(u32, u32, Range<u64>)>,
-    pub(super) not_decoded: Vec<(String, String)>,
-    pub(super) checked_bytes: u64,
-    pub(super) checksummed_bytes: u64,
-    pub(super) records: u64,
-    pub(super) baskets: u64,
-}
-
-impl Found {
-    pub(super) fn new(most: usize) -> Found {
-        Found {
-            findings: Findings::new(most),
-            lost: Vec::new(),
-            not_decoded: Vec::new(),
-            checked_bytes: 0,
-            checksummed_bytes: 0,
-            records: 0,
-            baskets: 0,
-        }
-    }
-}
 
 /// Who is told how far it is, and who may end it.
 pub(super) struct Watch<'a, 'p> {
@@ -69,7 +44,7 @@ struct Work {
 struct Checked {
     findings: Vec<Finding>,
     lost: Vec<(u32, u32, Range<u64>)>,
-    not_decoded: Vec<(String, String)>,
+    verdicts: Vec<Attempt>,
     checksummed: u64,
 }
 
@@ -196,7 +171,7 @@ impl Pass<'_> {
                 }
                 Met::Hole(range) => {
                     let message = format!("{} bytes are neither a record nor free", range.len);
-                    found.findings.add(Finding::damage(Some(range), Place::default(), &Error::corrupt(message)));
+                    found.findings.add(self.stray(range, message));
                 }
                 Met::Overlapped(place) => overlapped.push(place),
             }
@@ -217,12 +192,56 @@ impl Pass<'_> {
             let items = self.items.get(work.items.clone()).unwrap_or_default();
             found.records += 1;
             found.baskets += u64::from(items.iter().any(|item| matches!(item.what, What::Basket { .. })));
-            found.checksummed_bytes += checked.checksummed;
-            checked.findings.into_iter().for_each(|finding| found.findings.add(finding));
-            found.lost.extend(checked.lost);
-            found.not_decoded.extend(checked.not_decoded);
+            self.add(checked, found);
         }
         Ok(overlapped)
+    }
+
+    fn add(&self, checked: Checked, found: &mut Found) {
+        found.checksummed_bytes += checked.checksummed;
+        checked.findings.into_iter().for_each(|finding| found.findings.add(finding));
+        found.lost.extend(checked.lost);
+        for attempt in checked.verdicts {
+            let group = self.group(&attempt.item);
+            found.attempts.add(group, attempt);
+        }
+    }
+
+    /// What is of the same type as an item: the baskets of a branch, the objects of a class.
+    fn group(&self, item: &Item) -> Group {
+        match item.what {
+            What::Basket { tree, branch, .. } => Group::Branch(tree, branch),
+            What::Object(number) => {
+                let entry = self.index.entries.get(number as usize);
+                Group::Class(entry.map(|entry| entry.key.class_name.clone()).unwrap_or_default())
+            }
+            What::Bookkeeping(_) | What::KeyList(_) => Group::Class(String::new()),
+        }
+    }
+
+    /// Judges what could not be decoded. Where others of the same type could be, it is damage, unless a checksum covers
+    /// it; else it is a class that streams itself, as far as anybody can tell.
+    pub(super) fn settle(&self, found: &mut Found) {
+        for (group, attempts) in std::mem::take(&mut found.attempts).failed() {
+            let mut noted = false;
+            for Attempt { item, covered, error } in attempts.failed {
+                let Some(error) = error else { continue };
+                let range = Some(ByteRange { start: item.offset, len: item.len });
+                let mut place = self.place(&item);
+                if attempts.decoded && !covered && error.kind() != ErrorKind::Unsupported {
+                    let mut finding = Finding::damage(range, place, &error);
+                    finding.entries = self.lose(&item, &mut found.lost);
+                    found.findings.add(finding);
+                } else if error.kind() == ErrorKind::Unsupported && matches!(group, Group::Class(_)) {
+                    found.not_decoded.push((place.path, error.message().to_owned()));
+                } else if !noted || matches!(group, Group::Class(_)) {
+                    noted = true;
+                    place.basket = None;
+                    let message = format!("it cannot be decoded: {}", error.message());
+                    found.findings.add(Finding::note(range, place, message));
+                }
+            }
+        }
     }
 
     /// Checks one record, as each thing that lies there.
@@ -233,21 +252,34 @@ impl Pass<'_> {
         if work.items.is_empty()
             && let Err(error) = record::unowned(work.offset, &work.bytes)
         {
-            let error = Error::new(error.kind(), format!("{}; nothing refers to this record", error.message()));
-            checked.findings.push(Finding::damage(Some(range), Place::default(), &error));
+            let message = format!("{}; nothing refers to this record", error.message());
+            checked.findings.push(self.stray(range, message));
         }
         for place in work.items.clone() {
             let Some(item) = self.items.get(place) else { continue };
-            let bytes = work.bytes.slice(..usize::try_from(item.len).unwrap_or(usize::MAX).min(work.bytes.len()));
-            let range = ByteRange { start: item.offset, len: item.len };
+            let len = usize::try_from(item.len).unwrap_or(usize::MAX).min(work.bytes.len());
+            let bytes = work.bytes.slice(..len);
             let counts = work.counts.iter().find(|(other, _)| *other == place).map(|(_, counts)| counts);
-            if let Err(error) = self.check_item(item, &bytes, counts, counters, &mut checked) {
-                let mut finding = Finding::damage(Some(range), self.place(item), &error);
-                finding.entries = self.lose(item, &mut checked.lost);
-                checked.findings.push(finding);
-            }
+            let verdict = self.check_item(item, &bytes, counts, counters);
+            self.judge(item, verdict, record::is_covered(item.offset, &bytes), &mut checked);
         }
         checked
+    }
+
+    /// Makes a finding of damage; what was decoded, and what could not be, is judged when all is known.
+    fn judge(&self, item: &Item, verdict: Verdict, covered: bool, checked: &mut Checked) {
+        let error = match verdict {
+            Verdict::Opaque => return,
+            Verdict::Decoded => None,
+            Verdict::Undecodable(error) => Some(error),
+            Verdict::Damaged(error) => {
+                let range = ByteRange { start: item.offset, len: item.len };
+                let mut finding = Finding::damage(Some(range), self.place(item), &error);
+                finding.entries = self.lose(item, &mut checked.lost);
+                return checked.findings.push(finding);
+            }
+        };
+        checked.verdicts.push(Attempt { item: *item, covered, error });
     }
 
     fn check_item(
@@ -256,26 +288,22 @@ impl Pass<'_> {
         bytes: &Bytes,
         counts: Option<&CountBaskets>,
         counters: &Counters,
-        checked: &mut Checked,
-    ) -> Result<()> {
+    ) -> Verdict {
         match item.what {
+            // Their content was looked at when the index was made.
             What::Bookkeeping(_) | What::KeyList(_) => {
-                let key = sapwood_tfile::Key::parse_at(bytes, item.offset)?;
-                sapwood_tfile::Record::decode(&key, bytes).map(drop)
+                Key::parse_at(bytes, item.offset).map_or_else(Verdict::Damaged, |_| Verdict::Opaque)
             }
             What::Object(number) => {
-                let Some(entry) = self.index.entries.get(number as usize) else { return Ok(()) };
+                let Some(entry) = self.index.entries.get(number as usize) else { return Verdict::Opaque };
                 let is_tree =
                     self.index.trees.iter().any(|tree| tree.tree.record_offset() == entry.key.offset);
-                let why = record::object(entry, bytes, self.index.compiler.as_ref(), !is_tree)?;
-                let name = || format!("{};{}", entry.path, entry.key.cycle);
-                checked.not_decoded.extend(why.map(|why| (name(), why)));
-                Ok(())
+                record::object(entry, bytes, self.index.compiler.as_ref(), !is_tree)
             }
             What::Basket { tree, branch, basket } => {
                 let (branch, basket) = (branch as usize, basket as usize);
-                let Some(tree) = self.index.trees.get(tree as usize) else { return Ok(()) };
-                let Some(found) = tree.basket(branch, basket) else { return Ok(()) };
+                let Some(tree) = self.index.trees.get(tree as usize) else { return Verdict::Opaque };
+                let Some(found) = tree.basket(branch, basket) else { return Verdict::Opaque };
                 Stored { tree, branch, basket: found, bytes, counts }.check(counters)
             }
         }
@@ -294,14 +322,12 @@ impl Pass<'_> {
                     found.baskets += 1;
                     let counts = self.counts(tree, branch, basket, &HashMap::new(), watch)?;
                     let stored = Stored { tree, branch, basket, bytes, counts: counts.as_ref() };
-                    let Err(error) = stored.check(counters) else { continue };
-                    let at = ByteRange { start: tree.tree.record_offset(), len: 0 };
                     let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
                     let what = What::Basket { tree: number, branch, basket: place };
-                    let item = Item { offset: at.start, len: 0, what };
-                    let mut finding = Finding::damage(Some(at), self.place(&item), &error);
-                    finding.entries = self.lose(&item, &mut found.lost);
-                    found.findings.add(finding);
+                    let item = Item { offset: tree.tree.record_offset(), len: 0, what };
+                    let mut checked = Checked::default();
+                    self.judge(&item, stored.check(counters), false, &mut checked);
+                    self.add(checked, found);
                 }
             }
         }
@@ -369,6 +395,14 @@ impl Pass<'_> {
         Ok(Some(CountBaskets { branch: count, baskets }))
     }
 
+    /// What is wrong where nothing is known to lie: that costs something only if the index is not all there is.
+    fn stray(&self, range: ByteRange, message: String) -> Finding {
+        if self.index.is_complete {
+            return Finding::note(Some(range), Place::default(), message);
+        }
+        Finding::damage(Some(range), Place::default(), &Error::corrupt(message))
+    }
+
     /// Says that an item is lost, and which entries that costs.
     fn lose(&self, item: &Item, lost: &mut Vec<(u32, u32, Range<u64>)>) -> Option<Range<u64>> {
         let What::Basket { tree, branch, basket } = item.what else { return None };
@@ -392,12 +426,12 @@ impl Pass<'_> {
         inside
     }
 
-    /// Says that all items are lost, for a reason.
+    /// Says that all items are lost, for one reason.
     pub(super) fn all_lost(&self, error: &Error, found: &mut Found) {
+        let place = self.items.first().map(|item| self.place(item)).unwrap_or_default();
+        found.findings.add(Finding::damage(None, Place::of(place.path), error));
         for item in self.items {
-            let mut finding = Finding::damage(None, self.place(item), error);
-            finding.entries = self.lose(item, &mut found.lost);
-            found.findings.add(finding);
+            self.lose(item, &mut found.lost);
         }
     }
 

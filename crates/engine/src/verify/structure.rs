@@ -2,7 +2,7 @@
 
 use super::index::CheckedTree;
 use super::report::{Finding, Findings, Place, Severity};
-use sapwood_core::{ErrorKind, Error};
+use sapwood_core::{ByteRange, Error};
 use sapwood_ttree::{Branch, Meaning};
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ pub(super) fn check_branches(tree: Option<&mut CheckedTree>, findings: &mut Find
         let group = matches!(outcome.meaning, Meaning::Group) || !branch.children.is_empty();
         for (message, entries, severity) in faults(branch, entries, group) {
             let place = Place { branch: Some(branch.path.clone()), ..Place::of(&name) };
-            let mut finding = Finding::damage(None, place, &Error::new(ErrorKind::Corrupt, message));
+            let mut finding = Finding::damage(None, place, &Error::corrupt(message));
             finding.severity = severity;
             if severity == Severity::Damage {
                 lost.push((branch.path.clone(), entries.clone()));
                 finding.entries = Some(entries);
             }
-            finding.range = Some(sapwood_core::ByteRange { start: record, len: 0 });
+            finding.range = Some(ByteRange { start: record, len: 0 });
             findings.add(finding);
         }
         if let Meaning::Unsupported(why) = &outcome.meaning
@@ -49,9 +49,13 @@ fn check_entries(checked: &mut CheckedTree, findings: &mut Findings) {
     }
     let most = ends.iter().copied().max().unwrap_or(0);
     let message = format!("the tree announces {entries} entries, and none of its branches has so many (at most {most})");
-    let range = Some(sapwood_core::ByteRange { start: checked.tree.record_offset(), len: 0 });
+    let range = Some(ByteRange { start: checked.tree.record_offset(), len: 0 });
     let mut finding = Finding::damage(range, Place::of(checked.name()), &Error::corrupt(message));
     finding.entries = (most < entries).then_some(most..entries);
+    // Some frameworks fill branches, and never tell the tree.
+    if entries == 0 {
+        finding.severity = Severity::Note;
+    }
     findings.add(finding);
 }
 
@@ -87,7 +91,7 @@ fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<Fault> {
         let message = format!("the baskets hold entries up to {next}, the branch announces {end}");
         faults.push((message, end..next, Severity::Damage));
     }
-    if end < entries {
+    if end < entries && branch.entries > 0 {
         let message = format!("the branch has entries up to {end}, the tree {entries}");
         faults.push((message, end..entries, Severity::Note));
     }
