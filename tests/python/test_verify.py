@@ -35,24 +35,14 @@ def written(path: Path, compression: str) -> Path:
     if not path.exists():
         numbers = np.random.default_rng(1)
         with sapwood.recreate(path, compression=compression) as file:
-            columns = {"x": numbers.normal(size=EVENTS), "event": np.arange(EVENTS)}
+            columns = {"x": numbers.integers(0, 50, EVENTS) / 4, "event": np.arange(EVENTS)}
             jagged = pytest.importorskip("awkward").unflatten(
                 numbers.integers(0, 9, 2 * EVENTS).astype("i4"), np.full(EVENTS, 2)
             )
-            step = EVENTS // CLUSTERS
-            tree = None
-            for start in range(0, EVENTS, step):
-                part = slice(start, start + step)
-                batch = {name: column[part] for name, column in columns.items()} | {"hits": jagged[part]}
-                if tree is None:
-                    tree = file.mktree("dir/t", {name: _type(values) for name, values in batch.items()})
-                tree.extend(batch)
+            types = {"x": "f8", "event": "i8", "hits": "var * int32"}
+            tree = file.mktree("dir/t", types, cluster_entries=EVENTS // CLUSTERS)
+            tree.extend(columns | {"hits": jagged})
     return path
-
-
-def _type(values: Any) -> Any:
-    ak = pytest.importorskip("awkward")
-    return ak.type(ak.Array(values)).content
 
 
 def baskets(path: Path, tree: str = "dir/t") -> list[tuple[str, int, Basket]]:
