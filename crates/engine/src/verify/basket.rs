@@ -108,7 +108,8 @@ impl Stored<'_> {
     fn decode(&self, interpretation: &Interpretation, counters: &Counters) -> Result<()> {
         let entries = self.basket.first_entry..self.basket.end();
         let own = [BasketBytes { basket: self.basket, bytes: self.bytes.clone() }];
-        let counted = self.counts.map(|counts| counts.decode(self.tree, &entries, counters)).transpose();
+        let needed = self.counts.filter(|counts| counts.needed);
+        let counted = needed.map(|counts| counts.decode(self.tree, &entries, counters)).transpose();
         let counted = counted.map_err(|error| {
             Error::new(error.kind(), format!("what counts its items cannot be read: {}", error.message()))
         })?;
@@ -124,23 +125,22 @@ impl Stored<'_> {
             values,
         });
         let column = decode(interpretation, &own, entries.clone(), counts, None, counters)?;
-        check_lengths(&column, counts)
+        self.check_lengths(&column, counters)
     }
-}
 
-/// The lengths of lists must be those that another branch counts.
-fn check_lengths(column: &Column, counts: Option<Counts<'_>>) -> Result<()> {
-    let (Form::List(_), Some(offsets), Some(Counts { offsets: None, values, first_entry })) =
-        (&column.form, column.buffers.first(), counts)
-    else {
-        return Ok(());
-    };
-    let lengths = offsets.view::<i64>().windows(2).map(|pair| pair.last().zip(pair.first()).map_or(0, |(b, a)| b - a));
-    match lengths.zip(values).position(|(len, count)| len != *count) {
-        None => Ok(()),
-        Some(place) => Err(Error::corrupt(format!(
-            "entry {} has another number of items than the branch that counts them says",
-            first_entry + place as u64
-        ))),
+    /// The lengths of lists must be those that another branch counts.
+    fn check_lengths(&self, column: &Column, counters: &Counters) -> Result<()> {
+        let (Form::List(_), Some(offsets), Some(counts)) = (&column.form, column.buffers.first(), self.counts)
+        else {
+            return Ok(());
+        };
+        let first = self.basket.first_entry;
+        match counts.differ(self.tree, first, offsets.view(), counters) {
+            None => Ok(()),
+            Some(entry) => Err(Error::corrupt(format!(
+                "entry {entry} has another number of items than '{}' counts",
+                self.tree.branch_path(counts.branch)
+            ))),
+        }
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Index {
     pub(super) entries: Vec<Entry>,
     pub(super) key_lists: Vec<String>,
     pub(super) trees: Vec<CheckedTree>,
+    /// Where the records of trees lie, also of those that cannot be read.
+    pub(super) tree_records: HashSet<u64>,
     /// What lies in the file, by offset.
     pub(super) items: Vec<Item>,
     /// Baskets that lie in other files, by the names that the branches have for them.
@@ -143,12 +145,12 @@ impl<'f> Structure<'f> {
         }
         index.compiler = Some(Compiler::with_identities(streamers.clone()));
         let mut elsewhere: Vec<(String, Vec<Item>)> = Vec::new();
-        let mut met = HashSet::new();
+        let mut left = self.tfile.size;
         for entry in survey.entries {
             let chosen = trees.is_none_or(|trees| trees.iter().any(|tree| is_named(&entry, tree)));
             let class = entry.key.class_name.as_str();
             let holds_tree = is_tree(class, &streamers);
-            if !chosen || !met.insert((entry.key.offset, entry.path.clone(), entry.key.cycle)) {
+            if !chosen {
                 continue;
             }
             let name = format!("{};{}", entry.path, entry.key.cycle);
@@ -160,7 +162,14 @@ impl<'f> Structure<'f> {
             if RNTUPLES.contains(&class) {
                 index.is_complete = false;
                 index.not_decoded.push((name, format!("{class}: pages are not checked")));
-            } else if holds_tree {
+            } else if holds_tree && index.tree_records.insert(entry.key.offset) {
+                // The records of a sound file do not overlap: together they are smaller than the file.
+                let Some(rest) = left.checked_sub(u64::from(entry.key.nbytes)) else {
+                    let error = Error::corrupt("the records of the trees overlap");
+                    findings.add(Finding::damage(self.tfile.record_range(&entry.key).ok(), Place::of(name), &error));
+                    continue;
+                };
+                left = rest;
                 match self.tree(&entry, &streamers, &mut *interrupt)? {
                     Ok(tree) => {
                         let number = u32::try_from(index.trees.len()).unwrap_or(u32::MAX);

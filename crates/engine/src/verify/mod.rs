@@ -91,14 +91,17 @@ pub fn verify(
         Ok(file)
     });
     match damage(opened)? {
-        Ok(file) => check(&file, options, progress, interrupt),
+        Ok(file) => verify_open(&file, options, progress, interrupt),
         Err(error) if options.trees.is_some() => Err(error),
         Err(error) => unopened(url, &open, error, options, progress, interrupt),
     }
 }
 
-/// Checks a file that is open.
-fn check(
+/// [`verify`] for a file that is open.
+///
+/// # Errors
+/// `Missing` if a chosen tree is not there; `Cancelled`; those of the source while the structure is read.
+pub fn verify_open(
     file: &File,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(Progress),

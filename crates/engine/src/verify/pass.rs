@@ -2,7 +2,7 @@
 
 use super::attempts::{Attempt, Found, Group};
 use super::basket::{Stored, Verdict};
-use super::counts::{CountBaskets, Held, baskets_of, needed, range_of};
+use super::counts::{CountBasket, CountBaskets, Held, baskets_of, counted_by, range_of};
 use super::index::{CheckedTree, Index, Item, What};
 use super::report::{Finding, Place};
 use super::walk::{Met, Walk};
@@ -14,12 +14,16 @@ use rayon::prelude::*;
 use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
 use sapwood_tfile::Key;
+use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are fetched and checked together.
 const WINDOW: u64 = 8 << 20;
+/// Things that share their places may have so many times the bytes of the file.
+const MOST_SHARED: u64 = 16;
 
 /// Who is told how far it is, and who may end it.
 pub(super) struct Watch<'a, 'p> {
@@ -296,8 +300,7 @@ impl Pass<'_> {
             }
             What::Object(number) => {
                 let Some(entry) = self.index.entries.get(number as usize) else { return Verdict::Opaque };
-                let is_tree =
-                    self.index.trees.iter().any(|tree| tree.tree.record_offset() == entry.key.offset);
+                let is_tree = self.index.tree_records.contains(&entry.key.offset);
                 record::object(entry, bytes, self.index.compiler.as_ref(), !is_tree)
             }
             What::Basket { tree, branch, basket } => {
@@ -320,7 +323,7 @@ impl Pass<'_> {
                         return Err(interrupted());
                     }
                     found.baskets += 1;
-                    let counts = self.counts(tree, branch, basket, &HashMap::new(), watch)?;
+                    let counts = self.counts(tree, branch, basket, &|_| None, watch)?;
                     let stored = Stored { tree, branch, basket, bytes, counts: counts.as_ref() };
                     let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
                     let what = What::Basket { tree: number, branch, basket: place };
@@ -337,62 +340,60 @@ impl Pass<'_> {
     /// Finds the baskets that count the items of others: among those that come together, those that passed, or in the
     /// file.
     fn add_counts(&self, work: &mut [Work], held: &mut Held, watch: &mut Watch<'_, '_>) -> Result<()> {
-        let mut known: HashMap<u64, Bytes> = HashMap::new();
-        let mut asked: Vec<(usize, usize)> = Vec::new();
-        for (number, one) in work.iter().enumerate() {
-            for place in one.items.clone() {
-                let Some(What::Basket { tree, branch, .. }) = self.items.get(place).map(|item| item.what) else {
-                    continue;
-                };
-                if held.is_wanted(tree, branch) {
-                    held.hold(one.offset, &one.bytes);
-                    known.insert(one.offset, one.bytes.clone());
+        let baskets = |one: &Work| {
+            let items = self.items.get(one.items.clone()).unwrap_or_default().iter();
+            let baskets = items.zip(one.items.clone()).filter_map(|(item, place)| match item.what {
+                What::Basket { tree, branch, basket } => {
+                    let checked = self.index.trees.get(tree as usize)?;
+                    let found = checked.basket(branch as usize, basket as usize)?;
+                    Some((place, (tree, branch, basket), checked, found))
                 }
-                asked.push((number, place));
+                _ => None,
+            });
+            baskets.collect::<Vec<_>>()
+        };
+        // Those that pass now are held while all of them are looked at, however many they are.
+        let mut known: HashMap<u64, Arc<CountBasket>> = HashMap::new();
+        for one in work.iter() {
+            for (_, (tree, branch, number), _, found) in baskets(one) {
+                if held.is_wanted(tree, branch) {
+                    held.hold(found, number as usize, &one.bytes);
+                    known.extend(held.get(found.offset).map(|basket| (found.offset, Arc::clone(basket))));
+                }
             }
         }
-        for (number, place) in asked {
-            let Some(Item { what: What::Basket { tree, branch, basket }, .. }) = self.items.get(place).copied()
-            else {
-                continue;
-            };
-            let Some(tree) = self.index.trees.get(tree as usize) else { continue };
-            let Some(found) = tree.basket(branch as usize, basket as usize) else { continue };
-            let Some(count) = needed(tree, branch as usize) else { continue };
-            for (_, other) in baskets_of(tree, count, &(found.first_entry..found.end())) {
-                if let Some(bytes) = held.get(other.offset) {
-                    known.entry(other.offset).or_insert_with(|| bytes.clone());
-                }
-            }
-            let counts = self.counts(tree, branch as usize, found, &known, watch)?;
-            if let (Some(counts), Some(work)) = (counts, work.get_mut(number)) {
-                work.counts.push((place, counts));
+        for one in work {
+            for (place, (_, branch, _), tree, found) in baskets(one) {
+                let at_hand = |offset: u64| known.get(&offset).or_else(|| held.get(offset)).cloned();
+                let counts = self.counts(tree, branch as usize, found, &at_hand, watch)?;
+                one.counts.extend(counts.map(|counts| (place, counts)));
             }
         }
         Ok(())
     }
 
-    /// The baskets that count the items of another, if it needs them; those that are not known are fetched.
+    /// The baskets that count the items of another: those at hand, and others as well if it cannot be read without them.
     fn counts(
         &self,
         tree: &CheckedTree,
         branch: usize,
-        basket: &sapwood_ttree::BasketRef,
-        known: &HashMap<u64, Bytes>,
+        basket: &BasketRef,
+        at_hand: &dyn Fn(u64) -> Option<Arc<CountBasket>>,
         watch: &mut Watch<'_, '_>,
     ) -> Result<Option<CountBaskets>> {
-        let Some(count) = needed(tree, branch) else { return Ok(None) };
+        let Some((count, needed)) = counted_by(tree, branch) else { return Ok(None) };
         let mut baskets = Vec::new();
         for (number, other) in baskets_of(tree, count, &(basket.first_entry..basket.end())) {
-            let bytes = other.embedded.as_ref().or_else(|| known.get(&other.offset)).cloned();
-            let range = range_of(other);
-            match bytes {
-                Some(bytes) => baskets.push((number, bytes)),
-                None if range.end() > self.size => {}
-                None => baskets.extend(self.fetch(&[range], watch)?.pop().map(|bytes| (number, bytes))),
+            if let Some(bytes) = &other.embedded {
+                baskets.push(Arc::new(CountBasket::new(number, bytes.clone())));
+            } else if let Some(held) = at_hand(other.offset) {
+                baskets.push(held);
+            } else if needed && range_of(other).end() <= self.size {
+                let bytes = self.fetch(&[range_of(other)], watch)?.pop();
+                baskets.extend(bytes.map(|bytes| Arc::new(CountBasket::new(number, bytes))));
             }
         }
-        Ok(Some(CountBaskets { branch: count, baskets }))
+        Ok(Some(CountBaskets { branch: count, baskets, needed }))
     }
 
     /// What is wrong where nothing is known to lie: that costs something only if the index is not all there is.
@@ -412,7 +413,8 @@ impl Pass<'_> {
         Some(entries)
     }
 
-    /// Items behind the end of the file are lost; answers the others.
+    /// Items behind the end of the file are lost; answers the others. Things may share a place, as the baskets of two
+    /// cycles of a tree do, but not any number of them: a hostile file could keep us busy for ever.
     pub(super) fn in_file(&self, found: &mut Found) -> Vec<Item> {
         let (inside, outside): (Vec<Item>, Vec<Item>) =
             self.items.iter().partition(|item| item.offset.saturating_add(item.len) <= self.size);
@@ -422,6 +424,18 @@ impl Pass<'_> {
             let mut finding = Finding::damage(Some(range), self.place(item), &error);
             finding.entries = self.lose(item, &mut found.lost);
             found.findings.add(finding);
+        }
+        let (mut left, mut place, before) = (self.size.saturating_mul(MOST_SHARED), u64::MAX, inside.len());
+        let mut inside = inside;
+        inside.retain(|item| {
+            let shared = std::mem::replace(&mut place, item.offset) == item.offset;
+            let rest = left.checked_sub(if shared { item.len } else { 0 });
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        });
+        if inside.len() < before {
+            let message = format!("{} things lie where others lie, and were not checked", before - inside.len());
+            found.findings.add(Finding::damage(None, Place::default(), &Error::corrupt(message)));
         }
         inside
     }
