@@ -38,7 +38,7 @@ def verify(
     progress: Callable[[int, int, int], None] | None = None,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What a check of a whole file, or of some of its trees, found; ``longest``: seconds that a step may take."""
+    """What a check of a file, or of some of its trees, found; ``longest``: seconds that a step may take."""
 
 def trace_start(path: str, program: str) -> None:
     """Record what this process reads to a file, behind what is in it."""

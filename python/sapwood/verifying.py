@@ -23,8 +23,8 @@ class Finding:
     """One thing in a file that is not as it should be.
 
     Attributes:
-        damage: True if something cannot be read, or is not what it says it is; False for a note: something unusual
-            that costs nothing.
+        damage: True if something cannot be read, or is not what it says it is; False for a note: something
+            unusual that costs nothing.
         code: the kind of damage, as exceptions have it: ``"corrupt"``, ``"truncated"``, ``"checksum"``, …
         message: what is wrong.
         offset, length: where the damaged record lies in the file, in bytes; None if that is not known.
@@ -65,8 +65,8 @@ class TreeReport:
         entries, branches, baskets: how many it has.
         lost: entries that are lost, by the path of the branch.
         lost_in_any: entries that are lost in at least one branch.
-        not_decoded: branches whose type sapwood cannot read, with the reason: their baskets were decompressed,
-            their values not looked at.
+        not_decoded: branches whose type sapwood cannot read, with the reason: their baskets were
+            decompressed, their values not looked at.
     """
 
     path: str
@@ -87,15 +87,16 @@ class FileReport:
         file: its path or URL, without secrets.
         size: bytes of the file.
         checked_bytes: bytes that were read and checked: all of them, unless trees were chosen.
-        checksummed_bytes: bytes of these that a checksum in the file covers. A change in any of them is found; a
-            change in the others is found only if it breaks the structure.
+        checksummed_bytes: bytes of these that a checksum in the file covers. A change in any of them is
+            found; a change in the others is found only if it breaks the structure.
         fetched_bytes: bytes that were asked of the disk or server.
         records, baskets: how many were checked.
         findings: the first findings; all are counted in ``damage_count`` and ``note_count``.
         trees: what was found of each tree.
-        not_decoded: objects whose content sapwood cannot read, with the reason; their records were decompressed.
-        error: why the file could not be checked, or not to its end: it is not there, the server failed, the deadline
-            passed.
+        not_decoded: objects whose content sapwood cannot read, with the reason; their records were
+            decompressed.
+        error: why the file could not be checked, or not to its end: it is not there, the server failed, the
+            deadline passed.
         seconds: the time it took.
     """
 
@@ -182,8 +183,8 @@ def verify(
     Damage does not raise: it is in the report, with its place in the file and the entries that it costs.
 
     Args:
-        files: a path or URL, a glob, a dict ``{path: tree}``, or a list of these. ``"file.root:Events"`` checks only
-            that tree.
+        files: a path or URL, a glob, a dict ``{path: tree}``, or a list of these. ``"file.root:Events"``
+            checks only that tree.
         trees: paths of the trees to check in every file. Default: whole files.
         threads: threads that decompress and decode, as in :func:`sapwood.open`.
         deadline: seconds that one step may take: opening a file, or fetching the next bytes.
@@ -192,14 +193,22 @@ def verify(
         options: as in :func:`sapwood.open`.
 
     Returns:
-        A :class:`VerifyReport`, which is true if all is sound. A file that cannot be reached has an ``error`` there.
+        A :class:`VerifyReport`, which is true if all is sound. A file that cannot be reached has an ``error``
+        there.
 
     Raises:
         UsageError: if a file is a dataset or a file object, or an argument makes no sense.
 
-    >>> report = sapwood.verify("file.root")         # doctest: +SKIP
-    >>> report.ok                                    # doctest: +SKIP
-    True
+    >>> with sapwood.recreate("checked.root", compression="lz4") as file:
+    ...     file["t"] = {"x": np.arange(1000)}
+    >>> report = sapwood.verify("checked.root")
+    >>> report.ok, report.files[0].trees[0].entries
+    (True, 1000)
+    >>> with open("checked.root", "r+b") as file:
+    ...     _ = file.seek(1000), file.write(bytes(50))
+    >>> for finding in sapwood.verify("checked.root").findings:
+    ...     print(finding.what, finding.entries)
+    t;1 x basket 0 (0, 1000)
     """
     settings = open_options(deadline, threads, options)
     specs = several_files(files, settings.deadline, settings.for_core())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +97,9 @@ def test_a_damaged_payload_costs_the_entries_of_its_basket(folder: Path, compres
     for branch, number, basket in baskets(path)[::2]:
         middle = basket.offset + basket.nbytes * 3 // 4
         content = path.read_bytes()
-        copy = damaged(path, "payload.root", middle, bytes(255 - byte for byte in content[middle : middle + 8]))
+        copy = damaged(
+            path, "payload.root", middle, bytes(255 - byte for byte in content[middle : middle + 8])
+        )
         (finding,) = checked(copy).damage
         assert (finding.path, finding.branch, finding.basket) == ("dir/t;1", branch, number)
         assert (finding.offset, finding.length) == (basket.offset, basket.nbytes)
@@ -140,6 +144,19 @@ def test_offsets_of_entries_that_go_backwards_are_found(folder: Path) -> None:
     copy = damaged(path, "offsets.root", basket.offset + basket.nbytes - 40, b"\x7f\xff\xff\xff")
     (finding,) = checked(copy).damage
     assert (finding.branch, finding.basket) == ("hits", number)
+
+
+def test_a_count_that_differs_from_the_lists_that_it_counts_is_found(folder: Path) -> None:
+    """Nothing else would show it: the lists carry offsets of their own, and nothing is compressed."""
+    path = written(folder / "none.root", "none")
+    (_, number, basket) = next(one for one in baskets(path) if one[0] == "nhits")
+    content = path.read_bytes()
+    nbytes, key_len = key(content, basket.offset)
+    assert nbytes == basket.nbytes
+    copy = damaged(path, "count.root", basket.offset + key_len + 4 * 17, struct.pack(">i", 3))
+    (finding,) = checked(copy).damage
+    assert (finding.branch, finding.basket) == ("hits", number)
+    assert f"entry {basket.first_entry + 17} has another number of items than 'nhits'" in finding.message
 
 
 def test_damage_of_the_structure_is_found(folder: Path) -> None:
@@ -275,6 +292,23 @@ def test_a_distant_file_is_checked_like_a_near_one(folder: Path) -> None:
         assert [(f.offset, f.message) for f in far.findings] == [(f.offset, f.message) for f in near.findings]
         assert far.checked_bytes == near.checked_bytes
         assert far.fetched_bytes <= 1.02 * far.size + 600_000
+
+
+def test_a_server_that_falls_silent_ends_at_the_deadline(folder: Path) -> None:
+    path = folder / "silent.root"
+    with sapwood.recreate(path, compression="none") as file:
+        file["t"] = {"x": np.random.default_rng(1).normal(size=2_000_000)}
+    with web.FakeServer(path.read_bytes()) as server:
+
+        def behave(request: web.Request) -> web.Misdeed | None:
+            middle = re.match(r"bytes=(\d{7,})-", request.headers.get("range", ""))
+            return web.silence if middle and int(middle[1]) < 12_000_000 else None
+
+        server.behave = behave
+        began = time.monotonic()
+        (report,) = sapwood.verify(server.url, deadline=1).files
+    assert time.monotonic() - began < 10
+    assert isinstance(report.error, errors.DeadlineError) and not report.ok
 
 
 def test_memory_does_not_grow_with_the_file(folder: Path) -> None:

@@ -26,8 +26,8 @@ def doctor(
     \b
     sapwood doctor https://example.org/nano.root
 
-    Credentials are named by where they were found; they are never shown. Only the opening of the file is read:
-    'sapwood verify' checks every byte.
+    Credentials are named by where they were found; they are never shown. Only the opening of the file is
+    read: 'sapwood verify' checks every byte.
     """
     steps = _steps(source, longest)
     failure = next((step["error"] for step in steps if step["error"] is not None), None)

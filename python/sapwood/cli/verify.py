@@ -41,8 +41,8 @@ def verify(
     \b
     sapwood verify *.root
 
-    Damage is printed with its place in the file and the entries of the branches that it costs; the exit code is
-    then 4. 'sapwood stripe verify' checks datasets.
+    Damage is printed with its place in the file and the entries of the branches that it costs; the exit code
+    is then 4. 'sapwood stripe verify' checks datasets.
     """
     from ..verifying import verify as run
     from ._target import split_target
