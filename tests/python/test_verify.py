@@ -1,4 +1,4 @@
-"""`sapwood.verify`: damage of every kind is found, in its place and with what it costs; sound files are called sound."""
+"""`sapwood.verify`: damage of every kind is found, in its place, with its cost; sound files are sound."""
 
 from __future__ import annotations
 
@@ -181,6 +181,7 @@ def test_a_damaged_list_of_keys_costs_the_file(folder: Path) -> None:
     copy = damaged(path, "keylist.root", seek_keys, bytes(200))
     report = checked(copy)
     assert "cannot be opened" in report.damage[0].message
+    assert report.damage[0].offset == seek_keys
     assert report.checked_bytes == report.size
 
 

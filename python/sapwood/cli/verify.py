@@ -71,7 +71,8 @@ def _print(file: FileReport, everything: bool) -> None:
     from ..layout import human_bytes
 
     if file.ok:
-        notes = f", {file.note_count} notes" if file.note_count else ""
+        count = file.note_count
+        notes = "" if not count else ", 1 note" if count == 1 else f", {count:,} notes"
         print(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.baskets:,} baskets{notes})")
     if file.damage_count:
         print(f"{file.file}: DAMAGED ({_places(file.damage_count)})")

@@ -20,7 +20,7 @@ pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
 
 use crate::{File, Interrupt, opening, pool};
 use attempts::Found;
-use index::{Index, Structure, damage};
+use index::{Index, Item, Structure, damage};
 use pass::{Pass, Watch};
 use report::merge;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
@@ -124,6 +124,7 @@ pub fn verify_open(
     };
     let items = pass.in_file(&mut found);
     pass.items = &items;
+    check_free(&index, &items, &mut found);
     let chosen: u64 = items.iter().map(|item| item.len).sum();
     let total = if trees.is_some() { chosen } else { size };
     let mut watch = Watch { total, done: 0, progress, interrupt };
@@ -141,6 +142,22 @@ pub fn verify_open(
         }
     }
     Ok(report(file.url(), size, index, found, file.counters().fetched_bytes.get(), error))
+}
+
+/// Nothing in use may lie where the file says that it is free: the next writer would take its place.
+fn check_free(index: &Index, items: &[Item], found: &mut Found) {
+    for free in &index.free {
+        let from = items.partition_point(|item| item.offset < free.start);
+        let inside = items.iter().skip(from).take_while(|item| item.offset < free.end()).count();
+        let reaching = items.get(..from).and_then(<[Item]>::last);
+        let reaching = reaching.is_some_and(|item| item.offset.saturating_add(item.len) > free.start);
+        let count = inside + usize::from(reaching);
+        if count > 0 {
+            let message = format!("{count} records in use lie in a segment that the file lists as free");
+            let place = Place::of("the list of free segments");
+            found.findings.add(Finding::damage(Some(*free), place, &Error::corrupt(message)));
+        }
+    }
 }
 
 /// Checks the file, the baskets in the records of its trees, and those in other files.
@@ -192,7 +209,8 @@ fn unopened(
     interrupt: Interrupt<'_>,
 ) -> Result<VerifyReport> {
     let mut found = Found::new(options.most_findings);
-    let message = format!("the file cannot be opened, and all that it holds is lost: {}", why.message());
+    let hint = why.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let message = format!("the file cannot be opened, so nothing in it can be read: {}{hint}", why.message());
     let range = why.offset().map(|start| ByteRange { start, len: 0 });
     found.findings.add(Finding::damage(range, Place::default(), &Error::new(why.kind(), message)));
     let open = OpenOptions { deadline: options.step(), ..open.clone() };
