@@ -81,7 +81,10 @@ impl Stored<'_> {
     fn check_key(&self) -> Result<()> {
         let key = Key::parse_at(self.bytes, self.basket.offset)?;
         if !key.class_name.starts_with("TBasket") {
-            return Err(Error::corrupt(format!("a record of class {} lies in place of the basket", key.class_name)));
+            return Err(Error::corrupt(format!(
+                "a record of class {} lies in place of the basket",
+                key.class_name
+            )));
         }
         if u64::from(key.nbytes) != self.basket.len {
             return Err(Error::corrupt(format!(
@@ -114,9 +117,10 @@ impl Stored<'_> {
             Error::new(error.kind(), format!("what counts its items cannot be read: {}", error.message()))
         })?;
         let widened = match &counted {
-            Some(column) => Some(integers(column).ok_or_else(|| {
-                Error::corrupt("items are counted by a branch that holds no integers")
-            })?),
+            Some(column) => Some(
+                integers(column)
+                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?,
+            ),
             None => None,
         };
         let counts = widened.as_ref().map(|(offsets, values)| Counts {
@@ -130,7 +134,8 @@ impl Stored<'_> {
 
     /// The lengths of lists must be those that another branch counts.
     fn check_lengths(&self, column: &Column, counters: &Counters) -> Result<()> {
-        let (Form::List(_), Some(offsets), Some(counts)) = (&column.form, column.buffers.first(), self.counts)
+        let (Form::List(_), Some(offsets), Some(counts)) =
+            (&column.form, column.buffers.first(), self.counts)
         else {
             return Ok(());
         };

@@ -66,7 +66,8 @@ impl CountBaskets {
     ) -> Option<u64> {
         self.baskets.iter().find_map(|count| {
             let basket = tree.basket(self.branch, count.number)?;
-            let values = count.values.get_or_init(|| values(tree, self.branch, basket, &count.bytes, counters));
+            let values =
+                count.values.get_or_init(|| values(tree, self.branch, basket, &count.bytes, counters));
             let values = values.as_deref()?;
             let from = first.max(basket.first_entry);
             let (lists, counts) = (from - first, from - basket.first_entry);

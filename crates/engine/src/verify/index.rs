@@ -166,7 +166,11 @@ impl<'f> Structure<'f> {
                 // The records of a sound file do not overlap: together they are smaller than the file.
                 let Some(rest) = left.checked_sub(u64::from(entry.key.nbytes)) else {
                     let error = Error::corrupt("the records of the trees overlap");
-                    findings.add(Finding::damage(self.tfile.record_range(&entry.key).ok(), Place::of(name), &error));
+                    findings.add(Finding::damage(
+                        self.tfile.record_range(&entry.key).ok(),
+                        Place::of(name),
+                        &error,
+                    ));
                     continue;
                 };
                 left = rest;
@@ -198,7 +202,8 @@ impl<'f> Structure<'f> {
             items.sort_by_key(|item| item.offset);
         }
         index.elsewhere = elsewhere;
-        index.known = if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.0.known.clone() };
+        index.known =
+            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.0.known.clone() };
         Ok(index)
     }
 
@@ -292,16 +297,10 @@ impl<'f> Structure<'f> {
         let tree = Tree::parsed(self.file.clone(), &entry.path, record.offset, meta, streamers);
         Ok(CheckedTree { tree, report, hidden })
     }
-
 }
 
 /// Adds the baskets of a tree.
-fn baskets(
-    tree: &CheckedTree,
-    number: u32,
-    items: &mut Vec<Item>,
-    elsewhere: &mut Vec<(String, Vec<Item>)>,
-) {
+fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &mut Vec<(String, Vec<Item>)>) {
     let listed = tree.tree.branches().iter().map(|branch| (branch.file_name.as_str(), &*branch.baskets));
     let hidden = tree.hidden.iter().map(|(_, baskets)| ("", baskets.as_slice()));
     for (branch, (file_name, baskets)) in listed.chain(hidden).enumerate() {

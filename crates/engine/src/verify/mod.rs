@@ -10,6 +10,7 @@ mod attempts;
 mod basket;
 mod counts;
 mod index;
+mod jobs;
 mod pass;
 mod record;
 mod report;
@@ -219,12 +220,12 @@ fn unopened(
     let (identity, index) = (reached.source.identity().clone(), Index::default());
     let fetcher = Fetcher::new(reached.source, open.counters.clone()).with_budget(pool::budget()?);
     let first = ByteRange { start: 0, len: identity.size.min(1024) };
-    let first = wait(&pool::runtime()?, fetcher.fetch(&[first], options.step()), options.step(), &mut *interrupt)?;
+    let first =
+        wait(&pool::runtime()?, fetcher.fetch(&[first], options.step()), options.step(), &mut *interrupt)?;
     let header = FileHeader::parse(first.first().map_or(&[], |bytes| bytes));
     let mut error = None;
     if let Ok(header) = header {
-        let pass =
-            Pass { index: &index, items: &[], fetcher, size: identity.size, options };
+        let pass = Pass { index: &index, items: &[], fetcher, size: identity.size, options };
         let mut watch = Watch { total: identity.size, done: 0, progress, interrupt };
         error = pass.whole(header.begin, header.end, &mut found, &mut watch).err();
     }

@@ -4,14 +4,15 @@ use super::attempts::{Attempt, Found, Group};
 use super::basket::{Stored, Verdict};
 use super::counts::{CountBasket, CountBaskets, Held, baskets_of, counted_by, range_of};
 use super::index::{CheckedTree, Index, Item, What};
+use super::jobs::{WINDOW, places, windows};
 use super::report::{Finding, Place};
 use super::walk::{Met, Walk};
 use super::{Progress, VerifyOptions, record};
-use crate::pool::{compute, computing, interrupted, runtime};
 use crate::Interrupt;
+use crate::pool::{compute, computing, interrupted, runtime};
 use bytes::Bytes;
 use rayon::prelude::*;
-use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
 use sapwood_tfile::Key;
 use sapwood_ttree::BasketRef;
@@ -20,8 +21,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Bytes that are fetched and checked together.
-const WINDOW: u64 = 8 << 20;
 /// Things that share their places may have so many times the bytes of the file.
 const MOST_SHARED: u64 = 16;
 
@@ -64,7 +63,13 @@ pub(super) struct Pass<'a> {
 
 impl Pass<'_> {
     /// Reads all of the file, and checks every record from `begin` to `end`.
-    pub(super) fn whole(&self, begin: u64, end: u64, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+    pub(super) fn whole(
+        &self,
+        begin: u64,
+        end: u64,
+        found: &mut Found,
+        watch: &mut Watch<'_, '_>,
+    ) -> Result<()> {
         let mut walk = Walk::new(self.items, &self.index.free, begin, end.min(self.size));
         let jobs = windows(self.size, &self.index.known);
         let mut held = Held::new(self.index);
@@ -89,27 +94,8 @@ impl Pass<'_> {
 
     /// Reads the items only.
     pub(super) fn chosen(&self, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
-        let mut jobs: Vec<Job<Vec<Range<usize>>>> = Vec::new();
-        let mut bytes = u64::MAX;
-        let mut from = 0;
-        while let Some(first) = self.items.get(from) {
-            let same = self.items.iter().skip(from).take_while(|item| item.offset == first.offset);
-            let group = from..from + same.count();
-            let items = self.items.get(group.clone()).unwrap_or_default();
-            let len = items.iter().map(|item| item.len).max().unwrap_or(0);
-            if bytes.saturating_add(len) > WINDOW {
-                jobs.push(Job { wanted: Vec::new(), tag: Vec::new() });
-                bytes = 0;
-            }
-            bytes += len;
-            if let Some(job) = jobs.last_mut() {
-                job.wanted.push(ByteRange { start: first.offset, len });
-                job.tag.push(group.clone());
-            }
-            from = group.end;
-        }
         let mut held = Held::new(self.index);
-        let mut ahead = self.ahead(jobs)?;
+        let mut ahead = self.ahead(places(self.items))?;
         while let Some(answer) = ahead.next(self.options.step(), watch.interrupt) {
             let (groups, records) = answer?;
             let mut met = Vec::new();
@@ -419,7 +405,10 @@ impl Pass<'_> {
         let (inside, outside): (Vec<Item>, Vec<Item>) =
             self.items.iter().partition(|item| item.offset.saturating_add(item.len) <= self.size);
         for item in &outside {
-            let error = Error::new(ErrorKind::Truncated, format!("it lies behind the end of the file, {}", self.size));
+            let error = Error::new(
+                ErrorKind::Truncated,
+                format!("it lies behind the end of the file, {}", self.size),
+            );
             let range = ByteRange { start: item.offset, len: item.len };
             let mut finding = Finding::damage(Some(range), self.place(item), &error);
             finding.entries = self.lose(item, &mut found.lost);
@@ -434,7 +423,8 @@ impl Pass<'_> {
             rest.is_some()
         });
         if inside.len() < before {
-            let message = format!("{} things lie where others lie, and were not checked", before - inside.len());
+            let message =
+                format!("{} things lie where others lie, and were not checked", before - inside.len());
             found.findings.add(Finding::damage(None, Place::default(), &Error::corrupt(message)));
         }
         inside
@@ -458,7 +448,9 @@ impl Pass<'_> {
             }
             What::Object(number) => {
                 let entry = self.index.entries.get(number as usize);
-                entry.map_or_else(Place::default, |entry| Place::of(format!("{};{}", entry.path, entry.key.cycle)))
+                entry.map_or_else(Place::default, |entry| {
+                    Place::of(format!("{};{}", entry.path, entry.key.cycle))
+                })
             }
             What::Basket { tree, branch, basket } => {
                 let tree = self.index.trees.get(tree as usize);
@@ -478,26 +470,4 @@ impl Watch<'_, '_> {
         let (done, total) = (self.done.min(self.total), self.total);
         (self.progress)(Progress { done, total, damage: found.findings.damage });
     }
-}
-
-/// The windows of a file, each in pieces that are either known or not.
-fn windows(size: u64, known: &Segments) -> Vec<Job<Vec<ByteRange>>> {
-    let mut borders: Vec<u64> = known.ranges().flat_map(|range| [range.start, range.end()]).collect();
-    borders.extend((0..size.div_ceil(WINDOW)).map(|window| window * WINDOW));
-    borders.push(size);
-    borders.retain(|border| *border <= size);
-    borders.sort_unstable();
-    borders.dedup();
-    let mut jobs: Vec<Job<Vec<ByteRange>>> = Vec::new();
-    for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
-        let piece = ByteRange { start: *start, len: end - start };
-        match jobs.last_mut() {
-            Some(job) if job.tag.first().is_some_and(|first| first.start / WINDOW == start / WINDOW) => {
-                job.wanted.push(piece);
-                job.tag.push(piece);
-            }
-            _ => jobs.push(Job { wanted: vec![piece], tag: vec![piece] }),
-        }
-    }
-    jobs
 }

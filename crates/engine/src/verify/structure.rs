@@ -48,7 +48,9 @@ fn check_entries(checked: &mut CheckedTree, findings: &mut Findings) {
         return;
     }
     let most = ends.iter().copied().max().unwrap_or(0);
-    let message = format!("the tree announces {entries} entries, and none of its branches has so many (at most {most})");
+    let message = format!(
+        "the tree announces {entries} entries, and none of its branches has so many (at most {most})"
+    );
     let range = Some(ByteRange { start: checked.tree.record_offset(), len: 0 });
     let mut finding = Finding::damage(range, Place::of(checked.name()), &Error::corrupt(message));
     finding.entries = (most < entries).then_some(most..entries);
@@ -67,7 +69,11 @@ fn end_of(branch: &Branch) -> u64 {
 fn faults(branch: &Branch, entries: u64, group: bool) -> Vec<Fault> {
     let end = end_of(branch);
     if let Some(why) = &branch.broken {
-        return vec![(format!("the description of the branch is broken: {why}"), 0..entries, Severity::Damage)];
+        return vec![(
+            format!("the description of the branch is broken: {why}"),
+            0..entries,
+            Severity::Damage,
+        )];
     }
     if branch.baskets.is_empty() && (group || branch.leaves.is_empty()) {
         return Vec::new();
