@@ -73,8 +73,8 @@ impl CountBaskets {
             let (lists, counts) = (from - first, from - basket.first_entry);
             let offsets = offsets.get(usize::try_from(lists).ok()?..)?;
             let counts = values.get(usize::try_from(counts).ok()?..)?;
-            let mut pairs = offsets.array_windows().zip(counts);
-            let place = pairs.position(|([start, end], count)| end - start != *count)?;
+            let mut lists = offsets.iter().zip(offsets.iter().skip(1)).zip(counts);
+            let place = lists.position(|((start, end), count)| end - start != *count)?;
             Some(from + place as u64)
         })
     }
