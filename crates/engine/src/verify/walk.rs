@@ -217,3 +217,80 @@ impl<'a> Walk<'a> {
 fn within(len: u64, most: usize) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX).min(most)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::index::What;
+
+    /// A record of no class at an offset, with so many bytes behind its key.
+    fn record(offset: u32, payload: u32) -> Vec<u8> {
+        let mut bytes = (29 + payload).to_be_bytes().to_vec();
+        bytes.extend(4_u16.to_be_bytes());
+        bytes.extend(payload.to_be_bytes());
+        bytes.extend(0_u32.to_be_bytes());
+        bytes.extend(29_u16.to_be_bytes());
+        bytes.extend(1_u16.to_be_bytes());
+        bytes.extend(offset.to_be_bytes());
+        bytes.extend([0; 7]);
+        bytes.extend(vec![1; payload as usize]);
+        bytes
+    }
+
+    /// What a walk meets in windows of a size, in words.
+    fn walked(content: &[u8], items: &[Item], free: &[ByteRange], window: usize) -> Vec<String> {
+        let mut walk = Walk::new(items, free, 10, content.len() as u64);
+        let mut met = Vec::new();
+        for (number, part) in content.chunks(window).enumerate() {
+            walk.feed((number * window) as u64, &Bytes::copy_from_slice(part), &mut met);
+        }
+        walk.finish(&mut met);
+        let words = met.iter().map(|met| match met {
+            Met::Record { offset, bytes, items } => {
+                let start = usize::try_from(*offset).unwrap();
+                assert_eq!(bytes, &content[start..start + bytes.len()]);
+                format!("record {offset}+{} of {}", bytes.len(), items.len())
+            }
+            Met::Hole(range) => format!("hole {}+{}", range.start, range.len),
+            Met::Overlapped(item) => format!("overlapped {item}"),
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn the_same_is_met_whatever_the_size_of_the_windows() {
+        let mut content = vec![0; 10];
+        content.extend(record(10, 40)); // 10..79, nothing refers to it
+        content.extend([7; 50]); // 79..129, an item whose key is no key
+        content.extend((-30_i32).to_be_bytes()); // 129..159, a gap
+        content.extend([9; 26]);
+        content.extend([0x55; 20]); // 159..179, neither
+        content.extend([5; 15]); // 179..194, two items, and one inside of them
+        content.extend([0; 6]); // 194..200, free
+        content.extend(record(200, 3)); // 200..232
+        let item = |offset, len| Item { offset, len, what: What::Bookkeeping("x") };
+        let items = [item(79, 50), item(179, 15), item(179, 10), item(181, 2)];
+        let free = [ByteRange { start: 194, len: 6 }];
+        let expected = [
+            "record 10+69 of 0",
+            "record 79+50 of 1",
+            "hole 159+20",
+            "record 179+15 of 2",
+            "overlapped 3",
+            "record 200+32 of 0",
+        ];
+        for window in [1, 2, 7, 64, 100, 1000] {
+            assert_eq!(walked(&content, &items, &free, window), expected, "windows of {window}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_a_hole() {
+        let mut content = vec![0; 10];
+        content.extend(record(10, 40));
+        content.truncate(60);
+        for window in [1, 13, 1000] {
+            assert_eq!(walked(&content, &[], &[], window), ["hole 10+50"]);
+        }
+    }
+}
