@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli.test_terminal import on_a_terminal
 
 import sapwood as library
 
@@ -71,5 +70,9 @@ def test_doctor_points_at_verify(sapwood: Callable[..., Any], broken: Path) -> N
     assert outcome.code == 0 and "sapwood verify" in outcome.out
 
 
-def test_progress_on_a_terminal(path: Path) -> None:
-    assert "sound" in on_a_terminal("verify", str(path))
+def test_a_dataset_is_refused_with_the_command_that_checks_it(
+    sapwood: Callable[..., Any], path: Path, tmp_path: Path
+) -> None:
+    assert sapwood("stripe", "create", tmp_path / "ds", "--from", f"{path}:Events").code == 0
+    outcome = sapwood("verify", tmp_path / "ds")
+    assert outcome.code == 2 and "sapwood stripe verify" in outcome.err
