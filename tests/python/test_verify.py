@@ -331,3 +331,22 @@ def test_memory_does_not_grow_with_the_file(folder: Path) -> None:
     answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     path.unlink()
     assert int(answer.stdout) * 1024 < 128_000_000
+
+
+def test_baskets_in_another_file_are_checked_there(tmp_path: Path) -> None:
+    """`far` has its baskets in `baskets/far.root`; ROOT wrote the files (tests/data/trees)."""
+    shutil.copytree(Path(__file__).parents[1] / "data" / "trees", tmp_path / "trees")
+    near, far = tmp_path / "trees" / "away.root", tmp_path / "trees" / "baskets" / "far.root"
+    assert checked(near).ok
+    content = far.read_bytes()
+    basket = content.index(b"\x07TBasket") - 34  # a key with wide offsets
+    nbytes, _ = key(content, basket)
+    far.write_bytes(content[:basket] + bytes(nbytes) + content[basket + nbytes :])
+    report = checked(near)
+    (finding,) = report.damage
+    assert (finding.branch, finding.basket, finding.offset) == ("far", 0, basket)
+    assert report.trees[0].lost == {"far": (finding.entries,)}
+    far.unlink()
+    (finding,) = checked(near).damage
+    assert finding.code == "not-found" and "far.root" in finding.message
+    assert checked(near).trees[0].lost == {"far": ((0, 100),)}
