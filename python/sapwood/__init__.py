@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .report import ReadReport, Report
     from .tracing import trace
     from .tree import Tree
+    from .verifying import VerifyReport, verify
     from .writing import WritableFile, WritableTree, create, recreate, update
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
@@ -44,6 +45,7 @@ _HOMES = {
     "RepackReport": "repacking",
     "Report": "report",
     "Tree": "tree",
+    "VerifyReport": "verifying",
     "WritableFile": "writing",
     "WritableTree": "writing",
     "__version__": "_core",
@@ -63,6 +65,7 @@ _HOMES = {
     "trace": "tracing",
     "tune": "tune",
     "update": "writing",
+    "verify": "verifying",
     "xaod": "xaod",
 }
 
@@ -78,6 +81,7 @@ __all__ = [
     "RepackReport",
     "Report",
     "Tree",
+    "VerifyReport",
     "WritableFile",
     "WritableTree",
     "__version__",
@@ -97,6 +101,7 @@ __all__ = [
     "trace",
     "tune",
     "update",
+    "verify",
     "xaod",
 ]
 

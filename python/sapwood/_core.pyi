@@ -1,6 +1,6 @@
 """The compiled core: bytes, time, threads and formats. Everything here is wrapped by `sapwood`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -27,6 +27,18 @@ def diagnose(
     url: str, *, longest: float, deadline: float | None = None, options: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """The steps to reading a file, each with name, outcome, seconds, detail, facts and error."""
+
+def verify(
+    url: str,
+    *,
+    trees: Sequence[str] | None = None,
+    threads: int | None = None,
+    longest: float | None = None,
+    most_findings: int = 1000,
+    progress: Callable[[int, int, int], None] | None = None,
+    options: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a check of a file, or of some of its trees, found; ``longest``: seconds that a step may take."""
 
 def trace_start(path: str, program: str) -> None:
     """Record what this process reads to a file, behind what is in it."""

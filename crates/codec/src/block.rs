@@ -201,6 +201,21 @@ pub struct Block<'a> {
     pub data: &'a [u8],
 }
 
+impl Block<'_> {
+    /// True if the block carries a checksum of its data or content.
+    pub fn has_checksum(&self) -> bool {
+        let byte = |at: usize| self.data.get(at).copied().unwrap_or(0);
+        match self.header.algorithm {
+            Algorithm::Zlib | Algorithm::Lz4 => true,
+            Algorithm::OldZlib => false,
+            // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
+            Algorithm::Lzma => byte(7) & 0x0f != 0,
+            // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
+            Algorithm::Zstd => self.header.form == Form::Bytes && byte(4) & 4 != 0,
+        }
+    }
+}
+
 /// The blocks of a payload that holds `object_len` bytes when decompressed.
 ///
 /// Like ROOT, it stops when the blocks amount to that length, whatever follows. Each item is a block or the
@@ -270,6 +285,16 @@ pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
 pub fn is_of_stripes(payload: &[u8], object_len: usize) -> bool {
     is_compressed(object_len, payload.len())
         && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.form != Form::Bytes))
+}
+
+/// Bytes of a payload that a checksum covers, so that any change of them is found: those of blocks of zlib, LZ4, xz
+/// streams with a check, and Zstandard frames with one. Nothing covers a payload that is not compressed.
+pub fn checksummed_len(payload: &[u8], object_len: usize) -> usize {
+    if !is_compressed(object_len, payload.len()) {
+        return 0;
+    }
+    let covered = blocks(payload, object_len).filter_map(Result::ok).filter(|block| block.has_checksum());
+    covered.map(|block| block.data.len()).sum()
 }
 
 /// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.

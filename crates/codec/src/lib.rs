@@ -24,8 +24,8 @@ mod table;
 mod zstd;
 
 pub use block::{
-    Algorithm, Block, BlockHeader, Blocks, Form, HEADER_LEN, begins_block, blocks, is_compressed,
-    is_of_stripes, uncompressed_len,
+    Algorithm, Block, BlockHeader, Blocks, Form, HEADER_LEN, begins_block, blocks, checksummed_len,
+    is_compressed, is_of_stripes, uncompressed_len,
 };
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};

@@ -34,8 +34,8 @@ pub(crate) struct Inner {
     pub(crate) fetcher: Fetcher,
     header: FileHeader,
     /// What came with opening.
-    known: Segments,
-    keys: Keys,
+    pub(crate) known: Segments,
+    pub(crate) keys: Keys,
     streamers: OnceLock<Arc<StreamerInfos>>,
     compiler: OnceLock<Compiler>,
     trace: Trace,

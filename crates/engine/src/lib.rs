@@ -43,6 +43,7 @@ pub mod repack;
 mod request;
 mod scan;
 mod tree;
+pub mod verify;
 mod windows;
 pub mod write;
 

@@ -220,7 +220,7 @@ impl ColumnPlan<'_> {
 }
 
 /// The offsets, if it is one of lists, and the values of a column of integers.
-fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
+pub(crate) fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
     match (&column.form, column.buffers.as_slice()) {
         (Form::List(content), [offsets, values]) => {
             Some((Some(offsets.view()), widened_all(content, values)?))

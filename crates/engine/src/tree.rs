@@ -99,6 +99,18 @@ impl Tree {
         Ok(Inner::new(file, path, record.offset, meta, compilers, Vec::new()))
     }
 
+    /// A tree whose record was parsed by the caller.
+    pub(crate) fn parsed(
+        file: File,
+        path: &str,
+        record: u64,
+        meta: sapwood_ttree::Tree,
+        streamers: &StreamerInfos,
+    ) -> Tree {
+        let compilers = vec![Compiler::new(streamers.clone())];
+        Tree(Arc::new(Inner::new(file, path, record, meta, compilers, Vec::new())))
+    }
+
     /// The tree of a dataset; `record` is that of the first of its schemas.
     pub(crate) fn of_dataset(file: File, path: &str, record: u64, dataset: &View) -> Result<Tree> {
         let (meta, origins) = dataset.tree()?;
@@ -128,6 +140,11 @@ impl Tree {
     /// Name, title, clusters, aliases and more, as the file says.
     pub fn metadata(&self) -> &sapwood_ttree::Tree {
         &self.0.meta
+    }
+
+    /// Offset of the record that it was read from.
+    pub(crate) fn record_offset(&self) -> u64 {
+        self.0.record
     }
 
     /// Number of entries.

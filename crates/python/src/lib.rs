@@ -19,6 +19,7 @@ mod sink;
 mod stripe;
 mod trace;
 mod tree;
+mod verify;
 mod write;
 
 use pyo3::prelude::*;
@@ -60,6 +61,8 @@ mod _core {
     use crate::trace::{replay_job, trace_flush, trace_is_on, trace_start, trace_stop, trace_summary};
     #[pymodule_export]
     use crate::tree::{Entries, Scan, Tree, beside};
+    #[pymodule_export]
+    use crate::verify::verify;
     #[pymodule_export]
     use crate::write::{Writer, split_branches};
 

@@ -6,9 +6,9 @@ use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
 use std::collections::HashSet;
 
 /// Directories nested deeper than this are not real.
-const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 /// Directories with longer paths are not real; this bounds the memory of a listing.
-const MAX_PATH: usize = 4096;
+pub(crate) const MAX_PATH: usize = 4096;
 
 /// A key and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod outline;
 mod reader;
 mod record;
 mod streamers;
+mod survey;
 pub mod write;
 
 pub use cursor::{Cursor, Named, ObjectBase, ObjectHeader, ObjectSlot};
@@ -32,3 +33,4 @@ pub use key::Key;
 pub use outline::{Edits, Marker, Outline, Slot, Target};
 pub use record::Record;
 pub use streamers::{StreamerInfo, StreamerInfos};
+pub use survey::Survey;

@@ -29,6 +29,7 @@ from .show import show
 from .stripe import app as stripe
 from .trace import trace
 from .tune import tune
+from .verify import verify
 
 EXIT_CODES = """\b
 Exit codes:
@@ -107,6 +108,7 @@ for _command in (
     layout,
     report,
     doctor,
+    verify,
     monitor,
     trace,
     replay,

@@ -26,7 +26,8 @@ def doctor(
     \b
     sapwood doctor https://example.org/nano.root
 
-    Credentials are named by where they were found; they are never shown.
+    Credentials are named by where they were found; they are never shown. Only the opening of the file is
+    read: 'sapwood verify' checks every byte.
     """
     steps = _steps(source, longest)
     failure = next((step["error"] for step in steps if step["error"] is not None), None)
@@ -34,6 +35,8 @@ def doctor(
         print_json({"ok": failure is None, "steps": steps})
     else:
         _print(steps)
+        if failure is None and steps[-1]["name"] == "ROOT file":
+            print("Only the opening of the file was read: 'sapwood verify FILE' checks every byte.")
     if failure is not None:
         raise typer.Exit(EXIT_CODES.get(failure["code"], FAILED))
 

@@ -41,6 +41,11 @@ def test_convert_tells_its_progress_and_its_result(path: Path, tmp_path: Path) -
     assert "1,000 entries" in shown
 
 
+def test_verify_shows_its_progress_and_its_result(path: Path) -> None:
+    shown = on_a_terminal("verify", str(path))
+    assert "nano.root" in shown and "kB" in shown and "sound" in shown
+
+
 def test_json_on_a_terminal_is_nothing_but_json(path: Path, tmp_path: Path) -> None:
     shown = on_a_terminal("convert", f"{path}:Events", str(tmp_path / "a.parquet"), "--json")
     assert shown.startswith("{") and shown.rstrip().endswith("}") and "\x1b" not in shown

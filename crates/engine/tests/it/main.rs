@@ -14,3 +14,4 @@ mod members;
 mod ranges;
 mod reading;
 mod scans;
+mod verify;

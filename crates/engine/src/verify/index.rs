@@ -1,0 +1,350 @@
+//! What a file says that it holds, and where: the header's own records, directories, objects, trees and their baskets.
+
+use super::report::{Finding, Findings, Place, TreeReport};
+use super::structure::check_branches;
+use crate::file::{RNTUPLES, is_tree};
+use crate::{File, Interrupt, Tree, pool};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step};
+use sapwood_fetch::wait;
+use sapwood_streamer::Compiler;
+use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
+use sapwood_ttree::{BasketRef, TreeOutline};
+use std::collections::HashSet;
+
+/// Most bytes of what was read to make the index that are held, so that they are not read again.
+const MOST_HELD: usize = 32 << 20;
+
+/// Something that must lie at a place of the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) what: What,
+}
+
+/// What must lie there. Numbers are places in the [`Index`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// The root directory, the list of free segments, or the streamer information.
+    Bookkeeping(&'static str),
+    /// The key list of a directory.
+    KeyList(u32),
+    /// The record of a key.
+    Object(u32),
+    /// A basket.
+    Basket { tree: u32, branch: u32, basket: u32 },
+}
+
+/// A tree, with all that is known of it.
+#[derive(Debug)]
+pub(super) struct CheckedTree {
+    pub(super) tree: Tree,
+    pub(super) report: TreeReport,
+    /// Name and baskets of branches that the tree does not list: that of references (`fBranchRef`).
+    pub(super) hidden: Vec<(String, Vec<BasketRef>)>,
+}
+
+/// All of that.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) entries: Vec<Entry>,
+    pub(super) key_lists: Vec<String>,
+    pub(super) trees: Vec<CheckedTree>,
+    /// Where the records of trees lie, also of those that cannot be read.
+    pub(super) tree_records: HashSet<u64>,
+    /// What lies in the file, by offset.
+    pub(super) items: Vec<Item>,
+    /// Baskets that lie in other files, by the names that the branches have for them.
+    pub(super) elsewhere: Vec<(String, Vec<Item>)>,
+    /// Free segments, by offset.
+    pub(super) free: Vec<ByteRange>,
+    /// What compiles the classes of objects.
+    pub(super) compiler: Option<Compiler>,
+    /// Objects that are not looked into.
+    pub(super) not_decoded: Vec<(String, String)>,
+    /// What was read of the file.
+    pub(super) known: Segments,
+    /// True if nothing else in the file is in use: all directories and trees were read, and there are no RNTuples.
+    pub(super) is_complete: bool,
+}
+
+impl CheckedTree {
+    /// Path and cycle.
+    pub(super) fn name(&self) -> String {
+        format!("{};{}", self.report.path, self.report.cycle)
+    }
+
+    pub(super) fn branch_path(&self, branch: usize) -> &str {
+        let hidden = || self.hidden.get(branch.checked_sub(self.tree.branches().len())?);
+        let listed = self.tree.branches().get(branch).map(|branch| branch.path.as_str());
+        listed.or_else(|| hidden().map(|(name, _)| name.as_str())).unwrap_or("")
+    }
+
+    pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
+        match self.tree.branches().get(branch) {
+            Some(branch) => branch.baskets.get(basket),
+            None => self.hidden.get(branch.checked_sub(self.tree.branches().len())?)?.1.get(basket),
+        }
+    }
+}
+
+impl Index {
+    /// True if there is a tree of this path, or one that is damaged.
+    pub(super) fn has_tree(&self, path: &str) -> bool {
+        self.entries.iter().any(|entry| is_named(entry, path))
+    }
+}
+
+/// What is needed to read the structure of a file.
+pub(super) struct Structure<'f> {
+    file: &'f File,
+    tfile: TFile,
+    known: Segments,
+    deadline: Deadline,
+}
+
+impl<'f> Structure<'f> {
+    pub(super) fn new(file: &'f File, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Structure<'f>> {
+        let found = file.0.keys.get(&file.0.fetcher, deadline, interrupt)?;
+        let (tfile, known) = &*found;
+        Ok(Structure { file, tfile: tfile.clone(), known: known.clone(), deadline })
+    }
+
+    fn parse<T>(
+        &mut self,
+        interrupt: Interrupt<'_>,
+        mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
+    ) -> Result<T> {
+        let tfile = &self.tfile;
+        let fetcher = &self.file.0.fetcher;
+        let parse = fetcher.satisfy(&mut self.known, self.deadline, |known| step(tfile, known));
+        wait(&pool::runtime()?, parse, self.deadline, interrupt)
+    }
+
+    /// Makes the index. What is broken becomes a finding; errors are those of the source.
+    pub(super) fn index(
+        mut self,
+        trees: Option<&[String]>,
+        findings: &mut Findings,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Index> {
+        let mut index = Index { is_complete: true, ..Index::default() };
+        let survey = damage(self.parse(&mut *interrupt, TFile::survey))?.unwrap_or_else(|error| {
+            findings.add(Finding::damage(None, Place::of("/"), &error));
+            index.is_complete = false;
+            Survey::default()
+        });
+        let streamers = damage(self.parse(&mut *interrupt, TFile::streamers))?;
+        let streamers = streamers.unwrap_or_else(|error| {
+            let range = self.of_header("the streamer information");
+            findings.add(Finding::damage(range, Place::of("StreamerInfo"), &error));
+            StreamerInfos::default()
+        });
+        if trees.is_none() {
+            self.bookkeeping(&mut index, &survey, findings, &mut *interrupt)?;
+        }
+        index.compiler = Some(Compiler::with_identities(streamers.clone()));
+        let mut elsewhere: Vec<(String, Vec<Item>)> = Vec::new();
+        let mut left = self.tfile.size;
+        for entry in survey.entries {
+            let chosen = trees.is_none_or(|trees| trees.iter().any(|tree| is_named(&entry, tree)));
+            let class = entry.key.class_name.as_str();
+            let holds_tree = is_tree(class, &streamers);
+            if !chosen {
+                continue;
+            }
+            let name = format!("{};{}", entry.path, entry.key.cycle);
+            if let Err(error) = self.tfile.record_range(&entry.key) {
+                let range = ByteRange { start: entry.key.offset, len: u64::from(entry.key.nbytes) };
+                findings.add(Finding::damage(Some(range), Place::of(name), &error));
+                continue;
+            }
+            if RNTUPLES.contains(&class) {
+                index.is_complete = false;
+                index.not_decoded.push((name, format!("{class}: pages are not checked")));
+            } else if holds_tree && index.tree_records.insert(entry.key.offset) {
+                // The records of a sound file do not overlap: together they are smaller than the file.
+                let Some(rest) = left.checked_sub(u64::from(entry.key.nbytes)) else {
+                    let error = Error::corrupt("the records of the trees overlap");
+                    findings.add(Finding::damage(
+                        self.tfile.record_range(&entry.key).ok(),
+                        Place::of(name),
+                        &error,
+                    ));
+                    continue;
+                };
+                left = rest;
+                match self.tree(&entry, &streamers, &mut *interrupt)? {
+                    Ok(tree) => {
+                        let number = u32::try_from(index.trees.len()).unwrap_or(u32::MAX);
+                        baskets(&tree, number, &mut index.items, &mut elsewhere);
+                        index.trees.push(tree);
+                        check_branches(index.trees.last_mut(), findings);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Unsupported => {
+                        index.is_complete = false;
+                        index.not_decoded.push((name, error.message().to_owned()));
+                    }
+                    Err(error) => {
+                        index.is_complete = false;
+                        let range = self.tfile.record_range(&entry.key).ok();
+                        findings.add(Finding::damage(range, Place::of(name), &error));
+                    }
+                }
+            }
+            let number = u32::try_from(index.entries.len()).unwrap_or(u32::MAX);
+            let (offset, len) = (entry.key.offset, u64::from(entry.key.nbytes));
+            index.items.push(Item { offset, len, what: What::Object(number) });
+            index.entries.push(entry);
+        }
+        index.items.sort_by_key(|item| item.offset);
+        for (_, items) in &mut elsewhere {
+            items.sort_by_key(|item| item.offset);
+        }
+        index.elsewhere = elsewhere;
+        index.known =
+            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.0.known.clone() };
+        Ok(index)
+    }
+
+    /// Adds the records that the header and the directories name, and the free segments.
+    fn bookkeeping(
+        &mut self,
+        index: &mut Index,
+        survey: &Survey,
+        findings: &mut Findings,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        let header = self.tfile.header.clone();
+        if header.end > self.tfile.size {
+            let message =
+                format!("the file ends at byte {}, its header announces {}", self.tfile.size, header.end);
+            let range = ByteRange { start: self.tfile.size, len: header.end - self.tfile.size };
+            let error = Error::new(ErrorKind::Truncated, message);
+            findings.add(Finding::damage(Some(range), Place::default(), &error));
+        }
+        index.is_complete &= survey.broken.is_empty();
+        for (path, error) in &survey.broken {
+            let range = error.offset().map(|start| ByteRange { start, len: 0 });
+            findings.add(Finding::damage(range, Place::of(format!("{path}/")), error));
+        }
+        for (number, (path, range)) in survey.key_lists.iter().enumerate() {
+            let what = What::KeyList(u32::try_from(number).unwrap_or(u32::MAX));
+            index.items.push(Item { offset: range.start, len: range.len, what });
+            index.key_lists.push(path.clone());
+        }
+        let free = damage(self.parse(interrupt, TFile::free_segments))?;
+        index.free = free.unwrap_or_else(|error| {
+            let range = self.of_header("the list of free segments");
+            findings.add(Finding::damage(range, Place::of("the list of free segments"), &error));
+            Vec::new()
+        });
+        index.free.sort_by_key(|range| range.start);
+        for name in ["the list of free segments", "the streamer information"] {
+            if let Some(range) = self.of_header(name) {
+                let what = What::Bookkeeping(name);
+                index.items.push(Item { offset: range.start, len: range.len, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the header says that a record of its own lies, if that is inside of the file.
+    fn of_header(&self, name: &str) -> Option<ByteRange> {
+        let header = &self.tfile.header;
+        let (start, len) = match name {
+            "the streamer information" => (header.seek_info, u64::from(header.nbytes_info)),
+            _ => (header.seek_free, u64::from(header.nbytes_free)),
+        };
+        let range = ByteRange::new(start, len).ok()?;
+        (start > header.begin && len > 0 && range.end() <= self.tfile.size).then_some(range)
+    }
+
+    /// A tree; inside, why its record cannot be understood.
+    fn tree(
+        &mut self,
+        entry: &Entry,
+        streamers: &StreamerInfos,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Result<CheckedTree>> {
+        let key: &Key = &entry.key;
+        let record = match damage(self.parse(interrupt, |tfile, known| tfile.record(known, key)))? {
+            Ok(record) => record,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(self.parsed(entry, &record, streamers).map_err(|error| record.locate(&entry.path, &error)))
+    }
+
+    fn parsed(&self, entry: &Entry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
+        let class = entry.key.class_name.as_str();
+        // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
+        let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
+        let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
+        let outline = TreeOutline::parse(class, payload, len, size, streamers).ok();
+        let listed = meta.branches.len();
+        let hidden = outline.into_iter().flat_map(|outline| outline.branches.into_iter().skip(listed));
+        let hidden: Vec<_> = hidden.map(|branch| (branch.name, branch.baskets)).collect();
+        let baskets = meta.branches.iter().map(|branch| branch.baskets.len());
+        let baskets: usize = baskets.chain(hidden.iter().map(|(_, baskets)| baskets.len())).sum();
+        let report = TreeReport {
+            path: entry.path.clone(),
+            cycle: entry.key.cycle,
+            entries: meta.entries,
+            branches: meta.branches.len(),
+            baskets: baskets as u64,
+            ..TreeReport::default()
+        };
+        let tree = Tree::parsed(self.file.clone(), &entry.path, record.offset, meta, streamers);
+        Ok(CheckedTree { tree, report, hidden })
+    }
+}
+
+/// Adds the baskets of a tree.
+fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &mut Vec<(String, Vec<Item>)>) {
+    let listed = tree.tree.branches().iter().map(|branch| (branch.file_name.as_str(), &*branch.baskets));
+    let hidden = tree.hidden.iter().map(|(_, baskets)| ("", baskets.as_slice()));
+    for (branch, (file_name, baskets)) in listed.chain(hidden).enumerate() {
+        let of_file = match file_name {
+            "" => &mut *items,
+            name => {
+                let position = elsewhere.iter().position(|(known, _)| known == name);
+                let position = position.unwrap_or_else(|| {
+                    elsewhere.push((name.to_owned(), Vec::new()));
+                    elsewhere.len() - 1
+                });
+                elsewhere.get_mut(position).map_or(&mut *items, |(_, items)| items)
+            }
+        };
+        for (basket, found) in baskets.iter().enumerate().filter(|(_, found)| found.embedded.is_none()) {
+            let (offset, len) = (found.offset, found.len);
+            let [branch, basket] = [branch, basket].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+            of_file.push(Item { offset, len, what: What::Basket { tree: number, branch, basket } });
+        }
+    }
+}
+
+/// True if an entry is what a path means: its own, with or without its cycle.
+fn is_named(entry: &Entry, path: &str) -> bool {
+    path == entry.path || path == format!("{};{}", entry.path, entry.key.cycle)
+}
+
+/// Tells damage of the file, which is a finding, from errors of the source, which end the verification.
+pub(super) fn damage<T>(result: Result<T>) -> Result<Result<T>> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) if is_damage(error.kind()) => Ok(Err(error)),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Corrupt
+            | ErrorKind::Truncated
+            | ErrorKind::Checksum
+            | ErrorKind::Unsupported
+            | ErrorKind::NotRoot
+            | ErrorKind::Limit
+    )
+}

@@ -1,0 +1,266 @@
+//! Whole files checked: every byte is read once, in the order of the file, and everything in it is tried.
+//!
+//! ```text
+//! index: header, directories, trees ─▶ windows of bytes ─▶ walk: records ─▶ checked by all threads ─▶ findings
+//! ```
+//! Damage never ends it: what is damaged becomes a finding, and the next record is looked at. Memory is bounded by a
+//! few windows, the largest record, and what the trees' own records say.
+
+mod attempts;
+mod basket;
+mod counts;
+mod index;
+mod jobs;
+mod pass;
+mod record;
+mod report;
+mod structure;
+mod walk;
+
+pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
+
+use crate::{File, Interrupt, opening, pool};
+use attempts::Found;
+use index::{Index, Item, Structure, damage};
+use pass::{Pass, Watch};
+use report::merge;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_fetch::{Fetcher, wait};
+use sapwood_source::{OpenOptions, Trace};
+use sapwood_tfile::FileHeader;
+use std::time::{Duration, Instant};
+
+/// How to verify.
+#[derive(Debug, Clone)]
+pub struct VerifyOptions {
+    /// Paths of the trees to check, with or without cycles. Default: all of the file, every byte of it.
+    pub trees: Option<Vec<String>>,
+    /// Number of computing threads, as in [`ReadOptions`](crate::ReadOptions).
+    pub threads: Option<usize>,
+    /// The longest time that one step may take: opening, or fetching the next window. Default: one hour.
+    pub longest: Duration,
+    /// Findings that are kept; all are counted. Default: 1000.
+    pub most_findings: usize,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions { trees: None, threads: None, longest: Deadline::DEFAULT, most_findings: 1000 }
+    }
+}
+
+impl VerifyOptions {
+    /// When a step that begins now is given up.
+    fn step(&self) -> Deadline {
+        Deadline::after(self.longest)
+    }
+}
+
+/// How far a verification is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Bytes that were checked.
+    pub done: u64,
+    /// Bytes that are to be checked.
+    pub total: u64,
+    /// Findings of damage so far.
+    pub damage: u64,
+}
+
+/// Checks a file: every byte of it, or only some trees.
+///
+/// Damage is not an error but a finding, also in a file that cannot be opened. If the source fails halfway, the report
+/// says what was found until then, and [why it ended](VerifyReport::error).
+///
+/// # Errors
+/// Those of reaching the file; `Usage` for a dataset; `Missing` if a chosen tree is not there; `Cancelled`.
+pub fn verify(
+    url: &str,
+    open: OpenOptions,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(Progress),
+    interrupt: Interrupt<'_>,
+) -> Result<VerifyReport> {
+    let open = OpenOptions { deadline: options.step(), ..open };
+    let opened = File::open(url, open.clone(), &mut *interrupt).and_then(|file| {
+        if file.dataset_tree().is_some() {
+            let error = Error::usage("this is a dataset, not a file").url(file.url());
+            return Err(error.hint("'sapwood stripe verify' checks datasets"));
+        }
+        // Keys of a distant file may still be on their way.
+        file.0.keys.get(&file.0.fetcher, options.step(), &mut *interrupt)?;
+        Ok(file)
+    });
+    match damage(opened)? {
+        Ok(file) => verify_open(&file, options, progress, interrupt),
+        Err(error) if options.trees.is_some() => Err(error),
+        Err(error) => unopened(url, &open, error, options, progress, interrupt),
+    }
+}
+
+/// [`verify`] for a file that is open.
+///
+/// # Errors
+/// `Missing` if a chosen tree is not there; `Cancelled`; those of the source while the structure is read.
+pub fn verify_open(
+    file: &File,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(Progress),
+    interrupt: Interrupt<'_>,
+) -> Result<VerifyReport> {
+    let mut found = Found::new(options.most_findings);
+    let trees = options.trees.as_deref();
+    let structure = Structure::new(file, options.step(), &mut *interrupt)?;
+    let mut index = structure.index(trees, &mut found.findings, &mut *interrupt)?;
+    if let Some(missing) = trees.and_then(|trees| trees.iter().find(|tree| !index.has_tree(tree))) {
+        return Err(Error::new(ErrorKind::Missing, format!("there is no tree '{missing}'")).url(file.url()));
+    }
+    let size = file.size();
+    let mut pass = Pass {
+        index: &index,
+        items: &index.items,
+        fetcher: file.0.fetcher.clone().with_known(index.known.clone()),
+        size,
+        options,
+    };
+    let items = pass.in_file(&mut found);
+    pass.items = &items;
+    check_free(&index, &items, &mut found);
+    let chosen: u64 = items.iter().map(|item| item.len).sum();
+    let total = if trees.is_some() { chosen } else { size };
+    let mut watch = Watch { total, done: 0, progress, interrupt };
+    let ended = run(file, &pass, &mut found, &mut watch);
+    pass.settle(&mut found);
+    let error = match ended {
+        Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+        Err(error) => Some(error),
+        Ok(()) => None,
+    };
+    for (tree, branch, entries) in std::mem::take(&mut found.lost) {
+        if let Some(tree) = index.trees.get_mut(tree as usize) {
+            let branch = tree.branch_path(branch as usize).to_owned();
+            tree.report.lost.entry(branch).or_default().push(entries);
+        }
+    }
+    Ok(report(file.url(), size, index, found, file.counters().fetched_bytes.get(), error))
+}
+
+/// Nothing in use may lie where the file says that it is free: the next writer would take its place.
+fn check_free(index: &Index, items: &[Item], found: &mut Found) {
+    for free in &index.free {
+        let from = items.partition_point(|item| item.offset < free.start);
+        let inside = items.iter().skip(from).take_while(|item| item.offset < free.end()).count();
+        let reaching = items.get(..from).and_then(<[Item]>::last);
+        let reaching = reaching.is_some_and(|item| item.offset.saturating_add(item.len) > free.start);
+        let count = inside + usize::from(reaching);
+        if count > 0 {
+            let message = format!("{count} records in use lie in a segment that the file lists as free");
+            let place = Place::of("the list of free segments");
+            found.findings.add(Finding::damage(Some(*free), place, &Error::corrupt(message)));
+        }
+    }
+}
+
+/// Checks the file, the baskets in the records of its trees, and those in other files.
+fn run(file: &File, pass: &Pass<'_>, found: &mut Found, watch: &mut Watch<'_, '_>) -> Result<()> {
+    let (header, trees) = (file.header(), pass.options.trees.is_some());
+    if trees {
+        pass.chosen(found, watch)?;
+    } else {
+        pass.whole(header.begin, header.end, found, watch)?;
+        if pass.size > header.end {
+            let range = ByteRange { start: header.end, len: pass.size - header.end };
+            let message = format!("{} bytes follow the end of the file that its header announces", range.len);
+            found.findings.add(Finding::note(Some(range), Place::default(), message));
+        }
+    }
+    pass.embedded(found, watch)?;
+    for (name, items) in &pass.index.elsewhere {
+        let here = |fetcher, size| Pass { items, fetcher, size, ..*pass };
+        let opened = file.open_beside(name, pass.options.step(), watch.interrupt);
+        let other = match opened {
+            Ok(other) => other,
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => {
+                let message = format!(
+                    "{} baskets lie in {name}, which cannot be opened: {}",
+                    items.len(),
+                    error.message()
+                );
+                let error = Error::new(error.kind(), message);
+                here(pass.fetcher.clone(), 0).all_lost(&error, found);
+                continue;
+            }
+        };
+        let mut here = here(other.0.fetcher.clone(), other.size());
+        let items = here.in_file(found);
+        here.items = &items;
+        here.chosen(found, watch)?;
+    }
+    Ok(())
+}
+
+/// Checks the records of a file that cannot be opened, as far as one leads to the next.
+fn unopened(
+    url: &str,
+    open: &OpenOptions,
+    why: Error,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(Progress),
+    interrupt: Interrupt<'_>,
+) -> Result<VerifyReport> {
+    let mut found = Found::new(options.most_findings);
+    let hint = why.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let message = format!("the file cannot be opened, so nothing in it can be read: {}{hint}", why.message());
+    let range = why.offset().map(|start| ByteRange { start, len: 0 });
+    found.findings.add(Finding::damage(range, Place::default(), &Error::new(why.kind(), message)));
+    let open = OpenOptions { deadline: options.step(), ..open.clone() };
+    let reach = opening::open(url, &open, Trace::new(Instant::now()));
+    let reached = wait(&pool::runtime()?, reach, open.deadline, &mut *interrupt)?;
+    let (identity, index) = (reached.source.identity().clone(), Index::default());
+    let fetcher = Fetcher::new(reached.source, open.counters.clone()).with_budget(pool::budget()?);
+    let first = ByteRange { start: 0, len: identity.size.min(1024) };
+    let first =
+        wait(&pool::runtime()?, fetcher.fetch(&[first], options.step()), options.step(), &mut *interrupt)?;
+    let header = FileHeader::parse(first.first().map_or(&[], |bytes| bytes));
+    let mut error = None;
+    if let Ok(header) = header {
+        let pass = Pass { index: &index, items: &[], fetcher, size: identity.size, options };
+        let mut watch = Watch { total: identity.size, done: 0, progress, interrupt };
+        error = pass.whole(header.begin, header.end, &mut found, &mut watch).err();
+    }
+    if error.as_ref().is_some_and(|error| error.kind() == ErrorKind::Cancelled) {
+        return Err(error.unwrap_or(why));
+    }
+    let fetched = open.counters.fetched_bytes.get();
+    Ok(report(&identity.url, identity.size, index, found, fetched, error))
+}
+
+fn report(
+    url: &str,
+    size: u64,
+    index: Index,
+    found: Found,
+    fetched_bytes: u64,
+    error: Option<Error>,
+) -> VerifyReport {
+    let mut trees: Vec<TreeReport> = index.trees.into_iter().map(|tree| tree.report).collect();
+    trees.iter_mut().flat_map(|tree| tree.lost.values_mut()).for_each(merge);
+    let mut not_decoded = index.not_decoded;
+    not_decoded.extend(found.not_decoded);
+    VerifyReport {
+        url: url.to_owned(),
+        size,
+        checked_bytes: found.checked_bytes,
+        checksummed_bytes: found.checksummed_bytes,
+        fetched_bytes,
+        records: found.records,
+        baskets: found.baskets,
+        findings: found.findings.kept,
+        damage_count: found.findings.damage,
+        note_count: found.findings.notes,
+        trees,
+        not_decoded,
+        error,
+    }
+}

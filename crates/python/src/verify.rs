@@ -1,0 +1,103 @@
+//! `verify`: whole files checked.
+
+use crate::arguments::{open_options, seconds};
+use crate::error::{detached, exception};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sapwood::verify::{Finding, Progress, Severity, TreeReport, VerifyOptions, VerifyReport};
+use std::time::{Duration, Instant};
+
+/// How often Python is told how far it is.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Checks a file, or some of its trees; what was found. `progress` is called with the bytes checked, the bytes to
+/// check, and the number of damaged places.
+#[pyfunction]
+#[pyo3(signature = (url, *, trees=None, threads=None, longest=None, most_findings=1000, progress=None, options=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the options of one call")]
+pub(crate) fn verify<'py>(
+    py: Python<'py>,
+    url: &str,
+    trees: Option<Vec<String>>,
+    threads: Option<usize>,
+    longest: Option<f64>,
+    most_findings: usize,
+    progress: Option<Py<PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let open = open_options(None, options)?;
+    let longest = longest.map(|longest| seconds("deadline", longest)).transpose()?;
+    let longest = longest.unwrap_or(VerifyOptions::default().longest);
+    let options = VerifyOptions { trees, threads, longest, most_findings };
+    let mut raised: Option<PyErr> = None;
+    let report = detached(py, |interrupt| {
+        let mut told: Option<Instant> = None;
+        let mut tell = |now: Progress| {
+            let due = now.done == now.total || told.is_none_or(|told| told.elapsed() >= EVERY);
+            if let (Some(callable), true, None) = (&progress, due, &raised) {
+                told = Some(Instant::now());
+                let arguments = (now.done, now.total, now.damage);
+                raised = Python::attach(|py| callable.call1(py, arguments)).err();
+            }
+        };
+        sapwood::verify::verify(url, open, &options, &mut tell, interrupt)
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => report_dict(py, &report?),
+    }
+}
+
+fn report_dict<'py>(py: Python<'py>, report: &VerifyReport) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("url", &report.url)?;
+    dict.set_item("size", report.size)?;
+    dict.set_item("checked_bytes", report.checked_bytes)?;
+    dict.set_item("checksummed_bytes", report.checksummed_bytes)?;
+    dict.set_item("fetched_bytes", report.fetched_bytes)?;
+    dict.set_item("records", report.records)?;
+    dict.set_item("baskets", report.baskets)?;
+    dict.set_item("damage_count", report.damage_count)?;
+    dict.set_item("note_count", report.note_count)?;
+    dict.set_item("not_decoded", &report.not_decoded)?;
+    let findings = report.findings.iter().map(|finding| finding_dict(py, finding));
+    dict.set_item("findings", findings.collect::<PyResult<Vec<_>>>()?)?;
+    let trees = report.trees.iter().map(|tree| tree_dict(py, tree));
+    dict.set_item("trees", trees.collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item("error", report.error.as_ref().map(|error| exception(error).into_value(py)))?;
+    Ok(dict)
+}
+
+fn finding_dict<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("damage", finding.severity == Severity::Damage)?;
+    dict.set_item("code", finding.kind.code())?;
+    dict.set_item("offset", finding.range.map(|range| range.start))?;
+    dict.set_item("length", finding.range.map(|range| range.len))?;
+    dict.set_item("path", &finding.place.path)?;
+    dict.set_item("branch", &finding.place.branch)?;
+    dict.set_item("basket", finding.place.basket)?;
+    dict.set_item("entries", finding.entries.as_ref().map(|entries| (entries.start, entries.end)))?;
+    dict.set_item("message", &finding.message)?;
+    Ok(dict)
+}
+
+fn tree_dict<'py>(py: Python<'py>, tree: &TreeReport) -> PyResult<Bound<'py, PyDict>> {
+    let pairs = |ranges: &[std::ops::Range<u64>]| {
+        ranges.iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("path", &tree.path)?;
+    dict.set_item("cycle", tree.cycle)?;
+    dict.set_item("entries", tree.entries)?;
+    dict.set_item("branches", tree.branches)?;
+    dict.set_item("baskets", tree.baskets)?;
+    dict.set_item("not_decoded", &tree.not_decoded)?;
+    let lost = PyDict::new(py);
+    for (branch, ranges) in &tree.lost {
+        lost.set_item(branch, pairs(ranges))?;
+    }
+    dict.set_item("lost", lost)?;
+    dict.set_item("lost_in_any", pairs(&tree.lost_in_any()))?;
+    Ok(dict)
+}

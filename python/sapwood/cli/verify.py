@@ -1,0 +1,205 @@
+"""`sapwood verify`: every byte of files checked, and what damage costs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._options import Deadline, Json, Replica, Threads
+from ._output import Column, print_json, print_table
+from ._run import EXIT_CODES, FAILED, UNREADABLE, command
+
+if TYPE_CHECKING:
+    from ..verifying import FileReport, Finding, TreeReport, VerifyProgress, VerifyReport
+
+_SHOWN = 20
+
+
+@command
+def verify(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE[:TREE]...", help="Files or URLs, also globs; after a colon, the only tree to check."
+        ),
+    ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print all findings, also notes and what is not decoded.")
+    ] = False,
+    as_json: Json = False,
+    threads: Threads = None,
+    deadline: Deadline = None,
+    replica: Replica = None,
+) -> None:
+    """Read every byte of files once, and check all that is in them.
+
+    \b
+    sapwood verify *.root
+
+    Damage is printed with its place in the file and the entries of the branches that it costs; the exit code
+    is then 4. 'sapwood stripe verify' checks datasets.
+    """
+    from ..verifying import verify as run
+    from ._target import split_target
+
+    with _progress() as progress:
+        targets = [split_target(file) for file in files]
+        report = run(targets, threads=threads, deadline=deadline, progress=progress, replicas=replica or None)
+    if as_json:
+        print_json(_document(report))
+    else:
+        for file in report.files:
+            _print(file, everything)
+        _summary(report)
+    if not report.ok:
+        raise typer.Exit(_exit_code(report))
+
+
+def _exit_code(report: VerifyReport) -> int:
+    if any(file.damage_count for file in report.files):
+        return UNREADABLE
+    codes = [EXIT_CODES.get(file.error.code, FAILED) for file in report.files if file.error is not None]
+    return codes[0] if codes else FAILED
+
+
+def _print(file: FileReport, everything: bool) -> None:
+    from ..layout import human_bytes
+
+    if file.ok:
+        count = file.note_count
+        notes = "" if not count else ", 1 note" if count == 1 else f", {count:,} notes"
+        print(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.baskets:,} baskets{notes})")
+    if file.damage_count:
+        print(f"{file.file}: DAMAGED ({_places(file.damage_count)})")
+    shown = file.findings if everything else file.damage[:_SHOWN]
+    if shown:
+        columns = [
+            Column("at byte", right=True),
+            Column("what", breaks=True, style="bold"),
+            Column("entries", right=True),
+            Column("problem", breaks=True),
+        ]
+        print_table(columns, [_row(finding) for finding in shown])
+    if file.damage_count > len(shown) and not everything:
+        print(f"{file.damage_count - len(shown):,} more; --all prints them, as far as they are kept")
+    lost = [row for tree in file.trees for row in _lost(tree)]
+    if lost:
+        print_table([Column("lost", breaks=True), Column("entries", breaks=True)], lost)
+    if everything:
+        _print_not_decoded(file)
+    if file.error is not None:
+        print(f"sapwood: {file.file}: not checked to its end: {file.error}", file=sys.stderr)
+
+
+def _row(finding: Finding) -> list[str]:
+    offset = "" if finding.offset is None else str(finding.offset)
+    problem = finding.message if finding.damage else f"note: {finding.message}"
+    return [offset, finding.what, _range(finding.entries), problem]
+
+
+def _range(entries: tuple[int, int] | None) -> str:
+    return "" if entries is None else f"{entries[0]}:{entries[1]}"
+
+
+def _lost(tree: TreeReport) -> list[list[str]]:
+    """The entries of each branch that are lost, and those that are lost in any."""
+    if not tree.lost:
+        return []
+    name = f"{tree.path};{tree.cycle}"
+    branches = [[f"{name} {branch}", _ranges(ranges)] for branch, ranges in tree.lost.items()]
+    rows = branches[:_SHOWN]
+    if len(branches) > _SHOWN:
+        rows.append([f"{name}, {len(branches) - _SHOWN} more branches", ""])
+    count = sum(stop - start for start, stop in tree.lost_in_any)
+    any_branch = f"{_ranges(tree.lost_in_any)} ({count:,} of {tree.entries:,})"
+    return [*rows, [f"{name} in any branch", any_branch]]
+
+
+def _ranges(ranges: tuple[tuple[int, int], ...]) -> str:
+    shown = ", ".join(_range(one) for one in ranges[:_SHOWN])
+    return f"{shown}, … ({len(ranges)} ranges)" if len(ranges) > _SHOWN else shown
+
+
+def _print_not_decoded(file: FileReport) -> None:
+    rows = [[path, why] for path, why in file.not_decoded.items()]
+    for tree in file.trees:
+        rows += [[f"{tree.path};{tree.cycle} {branch}", why] for branch, why in tree.not_decoded.items()]
+    if rows:
+        print_table([Column("not decoded", breaks=True), Column("why", breaks=True)], rows)
+
+
+def _summary(report: VerifyReport) -> None:
+    from ..layout import human_bytes
+
+    damaged = sum(1 for file in report.files if file.damage_count)
+    unchecked = sum(1 for file in report.files if file.error is not None)
+    checked = sum(file.checked_bytes for file in report.files)
+    covered = sum(file.checksummed_bytes for file in report.files)
+    files = "1 file" if len(report.files) == 1 else f"{len(report.files)} files"
+    print(
+        f"{files}, {damaged} damaged, {unchecked} not checked to the end; {human_bytes(checked)} read, "
+        f"{human_bytes(covered)} of it covered by checksums"
+    )
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count:,} places"
+
+
+def _document(report: VerifyReport) -> dict[str, Any]:
+    return {"ok": report.ok, "files": [_file_document(file) for file in report.files]}
+
+
+def _file_document(file: FileReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from ._run import describe
+
+    error = None if file.error is None else {"code": file.error.code, **describe(file.error)}
+    document = {name: value for name, value in vars(file).items() if name not in ("findings", "trees")}
+    return document | {
+        "ok": file.ok,
+        "error": error,
+        "findings": [asdict(finding) for finding in file.findings],
+        "trees": [asdict(tree) for tree in file.trees],
+    }
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[VerifyProgress], None] | None]:
+    """A bar on standard error with the file, bytes, rate and time left, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("opening", total=None)
+        current = 0
+
+        def tell(now: VerifyProgress) -> None:
+            nonlocal current
+            if now.number != current:
+                current = now.number
+                bar.reset(task, total=now.total)
+            count = f"[{now.number}/{now.files}] " if now.files > 1 else ""
+            damage = f", {_places(now.damage)} damaged" if now.damage else ""
+            name = os.path.basename(now.file.partition("?")[0])
+            bar.update(task, completed=now.done, total=now.total, description=f"{count}{name}{damage}")
+
+        yield tell
