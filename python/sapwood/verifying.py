@@ -11,6 +11,7 @@ from typing import Any
 from . import _core
 from ._border import core_errors, translated
 from ._paths import CATALOGUED, FileSpec, is_url, several_files
+from ._printable import printable
 from .errors import SapwoodError, UsageError
 from .options import OpenOptions, open_options
 
@@ -53,7 +54,7 @@ class Finding:
     def __str__(self) -> str:
         where = "" if self.offset is None else f" at byte {self.offset}"
         cost = "" if self.entries is None else f" (entries {self.entries[0]} to {self.entries[1]} are lost)"
-        return f"{self.what}{where}: {self.message}{cost}"
+        return printable(f"{self.what}{where}: {self.message}{cost}")
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class VerifyReport:
         return self.ok
 
     def __str__(self) -> str:
-        return "\n".join(line for file in self.files for line in _lines(file))
+        return "\n".join(printable(line) for file in self.files for line in _lines(file))
 
 
 @dataclass(frozen=True)

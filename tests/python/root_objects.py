@@ -3,9 +3,9 @@
     root_objects.py CLASSES FILE TREE…    reads the trees, with the classes compiled in the folder CLASSES
     root_objects.py CLASSES FILE          compiles the classes that the file describes into that folder
 
-The answer is {tree: {number and name of branch: [digest of each entry]}}, for every branch at the top of a tree that holds
-objects. A digest is that of the object as `TBufferJSON` shows it, which tells which pointers lead to the same
-object. ROOT does not survive objects of classes that it only emulates.
+The answer is {tree: {number and name of branch: [digest of each entry]}}, for every branch at the top of a
+tree that holds objects. A digest is that of the object as `TBufferJSON` shows it, which tells which pointers
+lead to the same object. ROOT does not survive objects of classes that it only emulates.
 """
 
 from __future__ import annotations

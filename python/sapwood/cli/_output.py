@@ -18,8 +18,6 @@ from .._printable import printable, printable_lines
 if TYPE_CHECKING:
     from .._outputs import Format
 
-from .._printable import printable, printable_lines
-
 
 @dataclass(frozen=True)
 class Column:

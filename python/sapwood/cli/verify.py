@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._printable import printable
 from ._options import Deadline, Json, Replica, Threads
-from ._output import Column, print_json, print_table
+from ._output import Column, complain, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, UNREADABLE, command
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def _print(file: FileReport, everything: bool) -> None:
     if file.ok:
         count = file.note_count
         notes = "" if not count else ", 1 note" if count == 1 else f", {count:,} notes"
-        print(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.baskets:,} baskets{notes})")
+        print_line(f"{file.file}: sound ({human_bytes(file.checked_bytes)}, {file.baskets:,} baskets{notes})")
     if file.damage_count:
-        print(f"{file.file}: DAMAGED ({_places(file.damage_count)})")
+        print_line(f"{file.file}: DAMAGED ({_places(file.damage_count)})")
     shown = file.findings if everything else file.damage[:_SHOWN]
     if shown:
         columns = [
@@ -86,14 +87,14 @@ def _print(file: FileReport, everything: bool) -> None:
         ]
         print_table(columns, [_row(finding) for finding in shown])
     if file.damage_count > len(shown) and not everything:
-        print(f"{file.damage_count - len(shown):,} more; --all prints them, as far as they are kept")
+        print_line(f"{file.damage_count - len(shown):,} more; --all prints them, as far as they are kept")
     lost = [row for tree in file.trees for row in _lost(tree)]
     if lost:
         print_table([Column("lost", breaks=True), Column("entries", breaks=True)], lost)
     if everything:
         _print_not_decoded(file)
     if file.error is not None:
-        print(f"sapwood: {file.file}: not checked to its end: {file.error}", file=sys.stderr)
+        complain(f"sapwood: {file.file}: not checked to its end: {file.error}")
 
 
 def _row(finding: Finding) -> list[str]:
@@ -141,7 +142,7 @@ def _summary(report: VerifyReport) -> None:
     checked = sum(file.checked_bytes for file in report.files)
     covered = sum(file.checksummed_bytes for file in report.files)
     files = "1 file" if len(report.files) == 1 else f"{len(report.files)} files"
-    print(
+    print_line(
         f"{files}, {damaged} damaged, {unchecked} not checked to the end; {human_bytes(checked)} read, "
         f"{human_bytes(covered)} of it covered by checksums"
     )
@@ -199,7 +200,7 @@ def _progress() -> Iterator[Callable[[VerifyProgress], None] | None]:
                 bar.reset(task, total=now.total)
             count = f"[{now.number}/{now.files}] " if now.files > 1 else ""
             damage = f", {_places(now.damage)} damaged" if now.damage else ""
-            name = os.path.basename(now.file.partition("?")[0])
+            name = printable(os.path.basename(now.file.partition("?")[0]))
             bar.update(task, completed=now.done, total=now.total, description=f"{count}{name}{damage}")
 
         yield tell

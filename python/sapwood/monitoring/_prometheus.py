@@ -8,8 +8,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from .._printable import printable
 from .._outputs import Format, check_name
+from .._printable import printable
 from .._whole_file import write_whole
 from ..sources import SourceUse
 from ._exporter import Exporter

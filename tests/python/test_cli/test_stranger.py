@@ -141,6 +141,7 @@ SILENT |= {f"stripe {name}" for name in ("expire", "gc", "restore", "copy", "tag
 """Commands that print no names, or only to a terminal."""
 
 CALLS: dict[str, list[Arguments]] = {
+    "verify": [lambda w: [w.file], lambda w: ["--all", w.file, w.unreadable]],
     "ls": [
         lambda w: [w.file],
         lambda w: ["-l", "-r", w.file],

@@ -195,7 +195,8 @@ impl<'a> Cutting<'a> {
             return Ok(Vec::new());
         }
         let mut parsed: HashMap<usize, Arc<Entries>> = kept.take().into_iter().collect();
-        let (mut cutter, mut baskets) = (StripeCutter::new(&slot.form, slot.stripe, Readers::OfStripes), Vec::new());
+        let (mut cutter, mut baskets) =
+            (StripeCutter::new(&slot.form, slot.stripe, Readers::OfStripes), Vec::new());
         for run in self.plan.order.runs(range.clone()) {
             let mut entry = run.start;
             while entry < run.end {
@@ -239,9 +240,11 @@ impl<'a> Cutting<'a> {
             )
             .hint("take the files that it was merged from"));
         }
-        entries(reference, record, &slot.form.references, &self.times).map_err(|error| match reference.embedded {
-            None => error.inside(reference.offset),
-            Some(_) => error,
+        entries(reference, record, &slot.form.references, &self.times).map_err(|error| {
+            match reference.embedded {
+                None => error.inside(reference.offset),
+                Some(_) => error,
+            }
         })
     }
 }

@@ -6,7 +6,9 @@ use crate::{File, Interrupt};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{Branch, BranchKind, BranchOutline, Layout, Meaning, References, Tree, TreeOutline, interpret};
+use sapwood_ttree::{
+    Branch, BranchKind, BranchOutline, Layout, Meaning, References, Tree, TreeOutline, interpret,
+};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

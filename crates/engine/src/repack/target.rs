@@ -81,10 +81,8 @@ impl Target {
         let branches: Vec<Option<TargetBranch>> = (input.outline.branches.iter().enumerate())
             .map(|(place, branch)| {
                 let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
-                let references =
-                    || if apart { input.references(place) } else { References::Undescribed };
-                let new =
-                    || TargetBranch::new(branch, &input.meta.name, file_setting, references(), options);
+                let references = || if apart { input.references(place) } else { References::Undescribed };
+                let new = || TargetBranch::new(branch, &input.meta.name, file_setting, references(), options);
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
             .collect();

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Form, Result};
 use sapwood_tfile::Key;
 use sapwood_ttree::{
-    BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, decode, inflated,
+    BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, References,
+    decode, inflated,
 };
 
 /// What became of the attempt to read something.
@@ -70,7 +71,7 @@ impl Stored<'_> {
 
     /// Decompresses the content, and checks where entries begin, as far as it says so itself.
     fn check_content(&self) -> Result<()> {
-        match Entries::parse(self.bytes, self.basket.embedded.is_some()) {
+        match Entries::parse(self.bytes, self.basket.embedded.is_some(), &References::None) {
             Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
             Err(_) if self.basket.embedded.is_none() => inflated(self.bytes).map(drop),
             _ => Ok(()),

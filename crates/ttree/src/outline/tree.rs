@@ -162,11 +162,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The members up to class version 4, before ROOT described its classes in the file.
-    fn first_layout(
-        &mut self,
-        marker: &mut Marker<'a>,
-        version: i16,
-    ) -> Result<(TreePlaces, Vec<usize>)> {
+    fn first_layout(&mut self, marker: &mut Marker<'a>, version: i16) -> Result<(TreePlaces, Vec<usize>)> {
         let mut places = TreePlaces::default();
         for len in [6, 4, 8] {
             skip_attributes(&mut marker.cursor, len)?;

@@ -281,7 +281,10 @@ mod tests {
         assert_eq!(entries.len(), 20);
         for limit in [1, 10, 50, 1000] {
             let cuts = all(&mut Cutter::new(limit, 37, 1000, true), &entries, &[20]);
-            let again: Vec<_> = cuts.iter().map(|cut| Entries::parse(&record(cut), false, &References::None).unwrap()).collect();
+            let again: Vec<_> = cuts
+                .iter()
+                .map(|cut| Entries::parse(&record(cut), false, &References::None).unwrap())
+                .collect();
             assert_eq!(bytes(&again), bytes(std::slice::from_ref(&entries)), "{limit}");
             assert_eq!(cuts.iter().map(|cut| cut.entries).sum::<u64>(), 20);
             assert!(cuts.iter().all(|cut| cut.entries == 1 || cut.content.len() <= limit + 8), "{limit}");
@@ -292,7 +295,8 @@ mod tests {
     /// position, the first text again, by position, and nothing.
     fn list(at: u32) -> Vec<u8> {
         let text = |class: &[u8], text: &[u8]| {
-            let object = [&[0x40, 0, 0, 16, 0, 1, 0, 1][..], &[0; 8], &[u8::try_from(text.len()).unwrap()], text];
+            let object =
+                [&[0x40, 0, 0, 16, 0, 1, 0, 1][..], &[0; 8], &[u8::try_from(text.len()).unwrap()], text];
             let object: Vec<u8> = object.concat();
             let count = 0x4000_0000_u32 | u32::try_from(class.len() + object.len()).unwrap();
             [&count.to_be_bytes()[..], class, &object].concat()
@@ -339,7 +343,8 @@ mod tests {
             let entries = Entries::new(data, starts, origins.to_vec(), &described()).unwrap();
             assert_eq!(entries.immovable(), None);
             for range in [0..3, 1..3, 2..3] {
-                let cut = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, range.clone()).unwrap();
+                let cut =
+                    cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, range.clone()).unwrap();
                 let len = u32::try_from(list(0).len()).unwrap();
                 let places: Vec<u32> = (0..).map(|i| key_len + i * len).take(range.len()).collect();
                 assert_eq!(cut.content[..cut.data_len], lists(&places).0, "{range:?}");
@@ -370,7 +375,8 @@ mod tests {
 
     #[test]
     fn entries_without_class_names_have_no_references() {
-        let entries = Entries::new(vec![1, 2, 3], vec![0, 1, 3], vec![500, 9], &References::Undescribed).unwrap();
+        let entries =
+            Entries::new(vec![1, 2, 3], vec![0, 1, 3], vec![500, 9], &References::Undescribed).unwrap();
         assert_eq!(entries.immovable(), None);
         let cut = cut(&mut Cutter::new(usize::MAX, 37, 1000, false), &entries, 0..2).unwrap();
         assert_eq!(cut.content.len(), 3 + 4 * 4);
@@ -382,7 +388,8 @@ mod tests {
         cutter.data.extend([0; 40]);
         cutter.starts.extend((0..10).map(|i| i * 4));
         cutter.origins.extend([0; 10]);
-        let entries = Entries::parse(&record(&cutter.close().unwrap().unwrap()), false, &References::None).unwrap();
+        let entries =
+            Entries::parse(&record(&cutter.close().unwrap().unwrap()), false, &References::None).unwrap();
         let cuts = all(&mut Cutter::new(12, 37, 0, false), &entries, &[10]);
         assert_eq!(cuts.iter().map(|cut| cut.entries).collect::<Vec<_>>(), [3, 3, 3, 1]);
         let uneven = rising(3);
