@@ -66,7 +66,8 @@ impl Runner<'_> {
                 self.scope = outer;
                 Ok(())
             }
-            Node::Pointer(_) => match input.slot()? {
+            Node::PointerOrObject(..) if input.holds_object() => input.must_frame().map(drop),
+            Node::Pointer(_) | Node::PointerOrObject(..) => match input.slot()? {
                 Slot::Object { class, body: None, .. } => Err(no_end(class)),
                 _ => Ok(()),
             },
