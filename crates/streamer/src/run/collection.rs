@@ -165,8 +165,10 @@ impl Runner<'_> {
         let (tag, one) = self.alternative(head.class, wanted, &mut out.alternatives)?;
         let outer = self.enter(one.depth)?;
         if head.is_transposed {
-            let Node::Object(class) = &one.node else {
-                return Err(body.error(format!("{} cannot be stored member by member", head.class)));
+            let class = match &one.node {
+                Node::Object(class) => class,
+                Node::Opaque(class) => return Err(Error::unsupported(node::undescribed(class))),
+                _ => return Err(body.error(format!("{} cannot be stored member by member", head.class))),
             };
             let layout = class.layout(head.version, None).or(class.layouts.first());
             let layout = layout.ok_or_else(|| undescribed(class))?;
