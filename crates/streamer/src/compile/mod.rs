@@ -174,7 +174,7 @@ impl Compiler {
         }
         let form = node.form();
         find_missing(&form, wanted, "")?;
-        let skipped = node.class().map_or(Vec::new(), |class| class.skipped.clone());
+        let skipped = node.skipped();
         Ok(Program { node, form, type_name, skipped, counter: None, compiler: Some(self.clone()) })
     }
 }

@@ -1,4 +1,4 @@
-//! What a column lacks because of classes that only the data name: no program knows of it before it runs.
+//! What a column lacks: members that cannot be read and, as only the data tell, objects of classes that nothing describes.
 
 use super::{Class, Node, undescribed};
 use crate::builder::Builder;
@@ -13,6 +13,29 @@ struct Gaps {
 }
 
 impl Node {
+    /// Path and reason of the members that are left out of what this builds, as far as descriptions tell.
+    pub(crate) fn skipped(&self) -> Vec<(String, String)> {
+        if let Some(class) = self.class() {
+            return class.skipped.clone();
+        }
+        let inside = |name: &str, node: &Node| {
+            let skipped = node.skipped().into_iter();
+            skipped.map(|(path, why)| (joined(name, &path), why)).collect::<Vec<_>>()
+        };
+        match self {
+            Node::Tuple(nodes) => {
+                let nodes = nodes.iter().enumerate();
+                nodes.flat_map(|(index, node)| inside(&index.to_string(), node)).collect()
+            }
+            Node::Record(named) => named.iter().flat_map(|(name, node)| inside(name, node)).collect(),
+            Node::Fixed { content, .. }
+            | Node::Framed(content)
+            | Node::FramedOrNothing(content)
+            | Node::Named(content) => content.skipped(),
+            other => other.items().map_or_else(Vec::new, |content| content.skipped()),
+        }
+    }
+
     /// Adds to `known` the path and reason of everything in `built` that was passed over because of the class
     /// of an object that a pointer or a container met: the object itself, or members of it.
     pub(crate) fn gaps(&self, built: &Builder, known: Vec<(String, String)>) -> Vec<(String, String)> {
@@ -31,8 +54,9 @@ impl Gaps {
                         let path = if path.is_empty() { class } else { path };
                         self.add(path.to_owned(), undescribed(class));
                     }
-                    let skipped = one.node.class().map_or(&[][..], |class| &class.skipped);
-                    skipped.iter().for_each(|(inner, why)| self.add(joined(path, inner), why.clone()));
+                    for (inner, why) in one.node.skipped() {
+                        self.add(joined(path, &inner), why);
+                    }
                     self.look(&one.node, &one.builder, path);
                 }
             }

@@ -182,11 +182,20 @@ fn the_members_beside_one_that_is_skipped_are_read() {
 fn objects_in_a_list_that_hold_one_are_refused_or_skipped() {
     for (member, payload) in members() {
         let one = framed(1, &held(&payload));
-        for name in ["vector<Holder>", "map<int,Holder>", "vector<pair<int,Holder> >"] {
+        let names = [
+            "vector<Holder>",
+            "map<int,Holder>",
+            "vector<pair<int,Holder> >",
+            "vector<map<int,Holder> >",
+            "map<int,vector<Holder> >",
+        ];
+        for name in names {
             let place = format!("{name} with a member of type {}", member.type_name);
             let item = match name {
                 "vector<Holder>" => one.clone(),
                 "map<int,Holder>" => bytes(&[&ints(&[4]), &one]),
+                "vector<map<int,Holder> >" => bytes(&[&ints(&[1, 4]), &one]),
+                "map<int,vector<Holder> >" => bytes(&[&ints(&[4, 1]), &one]),
                 _ => framed(1, &bytes(&[&ints(&[4]), &one])),
             };
             check_program(&place, compiler(holder(&member)).whole(name, None, &[]), &items(&[&item]));
