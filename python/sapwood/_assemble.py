@@ -25,6 +25,7 @@ Columns: TypeAlias = Mapping[tuple[int, int, str], Column]
 
 _TOBJECT = "TObject"
 _TOBJECT_MEMBERS = ("fUniqueID", "fBits")
+_TOBJECT_MEMBER_TYPE = "uint32_t"
 _DIMENSIONS = re.compile(r"(\[[^\]]*\])+$")
 
 
@@ -115,10 +116,15 @@ def _list_of(offsets: NDArray[Any], content: BuiltColumn) -> BuiltColumn:
 def _children(branch: Branch) -> list[tuple[str, Branch]]:
     """The sub-branches that make up a record, with the names of the members that they are."""
     children = []
-    for child in branch.branches:
-        part, name = child.records, _member_name(child)
-        hidden = name in _TOBJECT_MEMBERS and branch.typename != _TOBJECT
-        if hidden or (name == _TOBJECT and _is_base(child, name)):
+    named = [(child, _member_name(child)) for child in branch.branches]
+    integers = {name for child, name in named if child.typename.removesuffix("[]") == _TOBJECT_MEMBER_TYPE}
+    # A class may have a member of the same name and of any type: TObject's own two come together.
+    hidden = set(_TOBJECT_MEMBERS) if integers.issuperset(_TOBJECT_MEMBERS) else set()
+    for child, name in named:
+        part = child.records
+        if name in hidden and branch.typename != _TOBJECT and not child.is_group:
+            continue
+        if name == _TOBJECT and _is_base(child, name):
             continue
         if child.unsupported is None and readable_leaves(part):
             children.append((name, part))

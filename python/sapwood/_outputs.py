@@ -277,6 +277,8 @@ def is_same(target: str, source: str) -> bool:
         return is_url(target) and is_url(source) and _normal(target) == _normal(source)
     try:
         return os.path.samefile(target, source)
+    except ValueError:  # no path has a NUL
+        return target == source
     except OSError:
         return os.path.realpath(target) == os.path.realpath(source)
 

@@ -237,7 +237,7 @@ def test_arrays_outlive_their_file(events_file: Path) -> None:
 
 
 def test_branches_that_cannot_be_read(corpus: Path) -> None:
-    tree = sapwood.open(f"{corpus / 'skhep__uproot-issue-400.root'}:orange")
+    tree = sapwood.open(f"{corpus / 'skhep__uproot-mc10events.root'}:Events")
     unreadable = tree.values(filter_branch=lambda branch: branch.unsupported is not None)
     assert unreadable
     with pytest.raises(errors.UnsupportedTypeError) as caught:

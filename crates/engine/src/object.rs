@@ -31,11 +31,11 @@ impl Object {
             Error::unsupported(message).hint(hint).at(key.offset)
         };
         let program = compiler.object(&key.class_name, &[]).map_err(unreadable)?;
-        let column = program.read_object(&record.payload, record.key_len as usize);
-        let column = column.map_err(|error| match error.kind() {
+        let read = program.read_object(&record.payload, record.key_len as usize);
+        let (column, skipped) = read.map_err(|error| match error.kind() {
             ErrorKind::Unsupported => unreadable(error),
             _ => record.locate(&format!("'{}'", key.name), &error),
         })?;
-        Ok(Object { class_name: key.class_name.clone(), column, skipped: program.skipped })
+        Ok(Object { class_name: key.class_name.clone(), column, skipped })
     }
 }

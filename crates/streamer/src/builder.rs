@@ -89,7 +89,7 @@ impl Builder {
                 let members = class.fields.iter().map(|field| &field.node);
                 fields(&mut members.chain([&elements]))
             }
-            Node::Pointer(_) => Builder::any(true),
+            Node::Pointer(_) | Node::PointerOrObject(..) => Builder::any(true),
             Node::Later(..) => Builder::any(false),
             Node::Nothing | Node::TObject | Node::Opaque(_) | Node::Missing(_) => {
                 Builder::Record { length: 0, fields: Vec::new() }

@@ -171,6 +171,13 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// True if what follows is an object, not a pointer: a version stands behind the byte count, not the tag of
+    /// a class (Buffer §3 and §5).
+    pub(crate) fn holds_object(&self) -> bool {
+        let is_count = |word: u32| word & (BYTE_COUNT_MASK | CLASS_MASK) == BYTE_COUNT_MASK;
+        self.peek_u32().is_some_and(is_count) && self.peek_u16(4).is_some_and(|version| version & 0x8000 == 0)
+    }
+
     /// As [`frame`](Input::frame), where a byte count must stand.
     #[inline]
     pub(crate) fn must_frame(&mut self) -> Result<Input<'a>> {

@@ -19,7 +19,7 @@ pub use builder::position;
 pub use compile::{Compiler, Selection};
 pub use cpp_type::CppType;
 pub use input::Input;
-pub use node::{Class, Collection, Node, Pointers};
+pub use node::{Class, Collection, Node, Pointers, StructureMember};
 pub use number::{Number, basic};
 pub use program::{Part, Program, Run};
 pub use sum::{add_histogram, is_summable};

@@ -1,12 +1,15 @@
 //! The decoding program: a tree of nodes, each of which says what stands on file and thereby what is built.
 
 mod form;
+mod gaps;
+mod structure;
 
 use crate::Number;
 use crate::compile::Selection;
 use sapwood_core::Primitive;
 use std::borrow::Cow;
 use std::sync::Arc;
+pub use structure::StructureMember;
 
 /// One step of a program.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +72,9 @@ pub enum Node {
     Columns(Arc<Class>, usize, usize),
     /// A pointer: nothing, an object of a class that stands there, or a reference (Buffer §6).
     Pointer(Selection),
+    /// A pointer or, in files of ROOT before 5.15/09, an object of this class: an item of a counted array of
+    /// pointers (ElementTypes §7).
+    PointerOrObject(String, Selection),
     /// An object of a class that holds objects of its own class: compiled when one is met.
     Later(String, Selection),
     /// ROOT's own containers of pointers (StreamerInfo §4 and §5, Containers §1).
@@ -92,6 +98,11 @@ pub enum Node {
     Opaque(String),
     /// Items of a class that the file does not describe: as long as there is none, that does no harm.
     Missing(String),
+}
+
+/// Why an object of a class cannot be read that no description covers.
+pub(crate) fn undescribed(class: &str) -> String {
+    format!("the file does not tell what {class} looks like")
 }
 
 /// A ROOT container of pointers.
@@ -286,7 +297,12 @@ impl Node {
     pub(crate) fn smallest(&self) -> usize {
         match self {
             Node::Number(number) => number.size_on_file(),
-            Node::Bits | Node::LongText | Node::List(_) | Node::Pointer(_) | Node::Unframed(_) => 4,
+            Node::Bits
+            | Node::LongText
+            | Node::List(_)
+            | Node::Pointer(_)
+            | Node::PointerOrObject(..)
+            | Node::Unframed(_) => 4,
             Node::Text | Node::FlaggedToEnd(_) => 1,
             Node::TextOrNothing
             | Node::ToEnd(_)
@@ -332,7 +348,11 @@ impl Node {
     /// True if what this builds depends on the data, not only on the file's descriptions.
     pub(crate) fn is_open(&self) -> bool {
         match self {
-            Node::Pointer(_) | Node::Later(..) | Node::Clones(_) | Node::Pointers(..) => true,
+            Node::Pointer(_)
+            | Node::PointerOrObject(..)
+            | Node::Later(..)
+            | Node::Clones(_)
+            | Node::Pointers(..) => true,
             Node::Fixed { content, .. }
             | Node::Framed(content)
             | Node::FramedOrNothing(content)
@@ -375,7 +395,9 @@ impl Node {
             Node::Object(class) | Node::Members(class, _) => class.size,
             Node::Fixed { size, content } => content.size().within(*size),
             Node::Framed(content) | Node::FramedOrNothing(content) | Node::Named(content) => content.size(),
-            Node::Later(name, _) => Size { weight: 1 + name.len() / 64, ..Size::ONE },
+            Node::Later(name, _) | Node::PointerOrObject(name, _) => {
+                Size { weight: 1 + name.len() / 64, ..Size::ONE }
+            }
             other => match other.items() {
                 Some(content) => Size { default: 8, ..content.size().within(1) },
                 None => Size::ONE,

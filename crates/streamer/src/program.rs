@@ -17,8 +17,8 @@ pub struct Program {
     pub type_name: String,
     /// Members that cannot be read and are left out: path and reason.
     pub skipped: Vec<(String, String)>,
-    /// The member whose column says how many items each object of an entry has, if [`Run::entry_counted`] must
-    /// be told.
+    /// The member whose column says how many items the object, or each object, of an entry has, if
+    /// [`Run::entry_counted`] must be told.
     pub counter: Option<String>,
     /// For the classes that only the data name.
     pub(crate) compiler: Option<Compiler>,
@@ -81,11 +81,12 @@ impl Program {
     }
 
     /// Runs the program on the payload of one record, decompressed, behind a key of `key_len` bytes: a column
-    /// of one item.
+    /// of one item. Also returns the path and reason of everything that is missing from it: the members that
+    /// are [skipped](Program::skipped), and objects whose class, which only the data name, nothing describes.
     ///
     /// # Errors
     /// `Corrupt` if the payload breaks the format; `Unsupported` if it is not what its description says.
-    pub fn read_object(&self, payload: &[u8], key_len: usize) -> Result<Column> {
+    pub fn read_object(&self, payload: &[u8], key_len: usize) -> Result<(Column, Vec<(String, String)>)> {
         let unframed = match &self.node {
             // A collection that is an object itself has a count and items only, without a frame.
             Node::Collection(collection) if !begins_with_byte_count(payload) => {
@@ -94,8 +95,10 @@ impl Program {
             _ => None,
         };
         let mut run = unframed.as_ref().unwrap_or(self).run();
+        run.runner = run.runner.tolerant();
         run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
-        Part::join(vec![run.finish()])
+        let skipped = run.program.node.gaps(&run.builder, self.skipped.clone());
+        Ok((Part::join(vec![run.finish()])?, skipped))
     }
 }
 

@@ -137,10 +137,9 @@ impl Session<'_> {
                 draft.steps.push(Step::Counter { index, number, register });
             }
             Member::Field(name, node) => {
-                if let Some(class) = node.class().filter(|_| draft.is_first) {
-                    let inner = class.skipped.iter();
-                    let inner = inner.map(|(path, why)| (format!("{name}.{path}"), why.clone()));
-                    inner.for_each(|(path, why)| draft.report(path, why));
+                if draft.is_first {
+                    let inner = node.skipped().into_iter();
+                    inner.for_each(|(path, why)| draft.report(format!("{name}.{path}"), why));
                 }
                 // Other versions are compared with the first.
                 self.charge(1 + node.size().weight / 16)?;

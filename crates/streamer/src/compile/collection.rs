@@ -115,8 +115,13 @@ impl Session<'_> {
         depth: usize,
     ) -> Result<Option<Node>> {
         let name = name.trim().trim_start_matches("const ").trim();
-        if name.ends_with('*') {
-            return Ok(Some(Node::Pointer(wanted.clone())));
+        if let Some(pointee) = name.strip_suffix('*') {
+            return Ok(Some(match CppType::parse(pointee) {
+                // Stored as the string (Collections §7.2); of `TString`, ROOT 3 did the same.
+                CppType::StdString => Node::Text,
+                CppType::RootString if self.is_of_root_3(holder) => Node::Text,
+                _ => Node::Pointer(wanted.clone()),
+            }));
         }
         match CppType::parse(name) {
             CppType::Number(number, _) => return Ok(Some(Node::Number(number))),
@@ -135,6 +140,15 @@ impl Session<'_> {
             return Ok(item.map(|item| Node::List(Box::new(item))));
         }
         match self.class_node(name, holder, wanted, Place::Item)? {
+            // A name that describes an integer elsewhere in the file is an enum.
+            Node::Opaque(name) if self.inner.enums.contains_key(&name) => Ok(self
+                .inner
+                .enums
+                .get(&name)
+                .copied()
+                .flatten()
+                .map(Node::Number)
+                .or(Some(Node::Missing(name)))),
             // A plain name that is no class is an enum: fCtype says how wide (Collections §7.1).
             Node::Opaque(_) if !CLASSES.contains(&content_type) => {
                 let (primitive, _) = basic(content_type).unwrap_or((Primitive::I32, "int32_t"));
@@ -143,6 +157,11 @@ impl Session<'_> {
             Node::Opaque(class) => Ok(Some(Node::Missing(class))),
             node => Ok(Some(node)),
         }
+    }
+
+    /// True if ROOT 3 or older described a class.
+    fn is_of_root_3(&self, class: &str) -> bool {
+        self.versions(class, "").first().is_some_and(|info| info.format <= 3)
     }
 
     /// A class that is a collection: the title of its one element names the items (Collections §11.2).

@@ -119,8 +119,11 @@ pub(super) fn description(class: &str) -> Option<StreamerInfo> {
 /// Which element describes a member of a type that stands in a `pair` (Collections §8.1).
 fn kind_of(type_name: &str) -> (ElementKind, i32) {
     use crate::CppType;
-    if type_name.ends_with('*') {
-        return (ElementKind::ObjectAnyPointer, 69);
+    if let Some(pointee) = type_name.strip_suffix('*') {
+        return match CppType::parse(pointee) {
+            CppType::StdString => (ElementKind::StlString, 500),
+            _ => (ElementKind::ObjectAnyPointer, 69),
+        };
     }
     let is_collection =
         crate::cpp_type::Template::parse(type_name).is_some_and(|template| template.container().is_some());

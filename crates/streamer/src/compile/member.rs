@@ -1,7 +1,7 @@
 //! A member of a class: what its element says its bytes are (root-io-spec ElementTypes).
 
 use super::{Place, Selection, Session, known};
-use crate::{CppType, Node, Number, basic};
+use crate::{CppType, Node, Number, basic, node};
 use sapwood_core::{Error, Primitive, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
@@ -67,7 +67,7 @@ impl Session<'_> {
         let node = self.node_of_element(info, element, wanted)?;
         Ok(match (unreadable(&node), wanted) {
             (Some(class), _) => {
-                let why = format!("the file does not tell what {class} looks like");
+                let why = node::undescribed(class);
                 Member::Opaque(node, why)
             }
             (None, Some(_)) => Member::Field(element.name.clone(), node),
@@ -143,7 +143,9 @@ impl Session<'_> {
                 None => Node::framed(Node::Nothing),
             },
             (ElementKind::Object | ElementKind::ObjectAny, code) => {
-                let item = array(self.object(&element.type_name, &info.name, wanted)?);
+                // ROOT 3 described arrays of pointers so, and stored the objects.
+                let class = element.type_name.trim_end_matches('*');
+                let item = array(self.object(class, &info.name, wanted)?);
                 match code {
                     code::ARRAY_OF_TOBJECTS | code::ARRAY_OF_TNAMEDS => Node::framed(item),
                     _ => item,
@@ -160,7 +162,8 @@ impl Session<'_> {
             (ElementKind::Loop(count), _) => {
                 let class = element.type_name.trim_end_matches('*');
                 let item = if element.type_name.contains("**") {
-                    Node::Pointer(wanted.cloned().unwrap_or_else(Selection::nothing))
+                    let wanted = wanted.cloned().unwrap_or_else(Selection::nothing);
+                    Node::PointerOrObject(class.to_owned(), wanted)
                 } else {
                     self.object(class, &info.name, wanted)?
                 };

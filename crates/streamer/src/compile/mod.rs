@@ -7,8 +7,8 @@ mod member;
 mod names;
 mod select;
 
-use crate::node::Class;
-use crate::{CppType, Node, Program};
+use crate::node::{self, Class};
+use crate::{CppType, Node, Number, Program};
 use names::Names;
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
@@ -33,6 +33,8 @@ struct Inner {
     infos: StreamerInfos,
     /// Members that count others, by class.
     counters: HashMap<String, HashSet<String>>,
+    /// What enums are stored as, by their names; nothing for a name that stands for different types.
+    enums: HashMap<String, Option<Number>>,
     /// Whether a `TObjString` is built with the identity of its `TObject`.
     with_identities: bool,
     names: OnceLock<Names>,
@@ -71,10 +73,11 @@ impl Compiler {
                 counters.entry(count.class_name.clone()).or_default().insert(count.name.clone());
             }
         }
+        let enums = enums(&infos);
         let (names, classes) = (OnceLock::new(), Mutex::default());
         let elements: usize = infos.iter().map(|info| info.elements.len() + 1).sum();
         let budget = AtomicUsize::new(WORK.saturating_add(elements.saturating_mul(WORK_PER_ELEMENT)));
-        Compiler(Arc::new(Inner { infos, counters, with_identities: false, names, classes, budget }))
+        Compiler(Arc::new(Inner { infos, counters, enums, with_identities: false, names, classes, budget }))
     }
 
     /// A compiler whose programs give each `TObjString` a field `fUniqueID`: labels of axes keep the number of
@@ -125,11 +128,15 @@ impl Compiler {
         self.program(node, CppType::parse(class).to_string(), &wanted)
     }
 
-    /// One member of a split object, by its index in the description.
+    /// One member of a split object, by its index in the description. A fixed array of counted arrays has a
+    /// [`counter`](Program::counter).
     pub fn member(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
-        self.program(member::to_end(node), shown(element, ""), &wanted)
+        let node = member::to_end(node);
+        let counter = member::counter(&node).map(str::to_owned);
+        let program = self.program(node, shown(element, ""), &wanted)?;
+        Ok(Program { counter, ..program })
     }
 
     /// The values of one member of all objects of an entry: what a branch of a split collection holds
@@ -163,26 +170,41 @@ impl Compiler {
 
     fn program(&self, node: Node, type_name: String, wanted: &Selection) -> Result<Program> {
         if let Some(class) = opaque(&node) {
-            return Err(Error::unsupported(format!("the file does not tell what {class} looks like")));
+            return Err(Error::unsupported(node::undescribed(class)));
         }
         let form = node.form();
         find_missing(&form, wanted, "")?;
-        let skipped = node.class().map_or(Vec::new(), |class| class.skipped.clone());
+        let skipped = node.skipped();
         Ok(Program { node, form, type_name, skipped, counter: None, compiler: Some(self.clone()) })
     }
 }
 
+/// The names that members of integer types have which are no numbers: those of enums.
+fn enums(infos: &StreamerInfos) -> HashMap<String, Option<Number>> {
+    let mut enums: HashMap<String, Option<Number>> = HashMap::new();
+    for element in infos.iter().flat_map(|info| &info.elements) {
+        let is_number = |name: &str| matches!(CppType::parse(name), CppType::Number(..));
+        if element.kind == ElementKind::BasicType
+            && !is_number(&element.type_name)
+            && let Some((number, _)) = member::number(element)
+        {
+            let known = enums.entry(element.type_name.clone()).or_insert(Some(number));
+            *known = known.filter(|known| *known == number);
+        }
+    }
+    enums
+}
+
 /// The layout that a description has among those of its class.
 fn layout_of(class: &Class, info: &StreamerInfo) -> usize {
-    let is_it =
-        |layout: &&crate::node::Layout| layout.version == info.version && layout.checksum == info.checksum;
+    let is_it = |layout: &&node::Layout| layout.version == info.version && layout.checksum == info.checksum;
     class.layouts.iter().position(|layout| is_it(&layout)).unwrap_or(0)
 }
 
 /// The columns of a base class. How many objects there are follows from their size, if that is fixed.
 fn base_columns(class: Arc<Class>, element: &StreamerElement, infos: &StreamerInfos) -> Result<Node> {
     let layout = infos.base_of(element).map_or(0, |info| layout_of(&class, info));
-    match class.layouts.get(layout).and_then(crate::node::Layout::fixed_size) {
+    match class.layouts.get(layout).and_then(node::Layout::fixed_size) {
         Some(size) if size > 0 => Ok(Node::Columns(class, layout, size)),
         _ => Err(Error::unsupported(format!("objects of {} differ in size", class.name))),
     }
@@ -195,6 +217,7 @@ fn opaque(node: &Node) -> Option<&str> {
         Node::Fixed { content, .. }
         | Node::Framed(content)
         | Node::FramedOrNothing(content)
+        | Node::Named(content)
         | Node::List(content)
         | Node::ToEnd(content)
         | Node::CountedEach(content) => opaque(content),

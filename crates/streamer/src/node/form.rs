@@ -54,7 +54,7 @@ impl Node {
                 form
             }
             Node::Missing(_) => Form::Empty,
-            Node::Pointer(_) | Node::Later(..) => match built {
+            Node::Pointer(_) | Node::PointerOrObject(..) | Node::Later(..) => match built {
                 Some(Builder::Any(any)) => {
                     let forms = any.alternatives.iter().map(|one| one.node.form_with(Some(&one.builder)));
                     let mut forms: Vec<Form> = forms.collect();
@@ -65,7 +65,7 @@ impl Node {
                     };
                     if any.is_option() { Form::Option(Box::new(form)) } else { form }
                 }
-                _ if matches!(self, Node::Pointer(_)) => Form::Option(Box::new(Form::Empty)),
+                _ if !matches!(self, Node::Later(..)) => Form::Option(Box::new(Form::Empty)),
                 _ => Form::Empty,
             },
             Node::List(_)

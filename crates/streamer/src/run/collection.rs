@@ -4,7 +4,7 @@ use super::Runner;
 use super::record::{read_version, undescribed};
 use super::skip::object_base;
 use crate::builder::{Any, Builder, misfit, position};
-use crate::node::{Class, Collection, Layout};
+use crate::node::{self, Class, Collection, Layout};
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
 use std::sync::Arc;
@@ -51,9 +51,7 @@ impl<'l> Frame<'l> {
             }
         }
         Err(match &collection.item {
-            Node::Missing(class) => {
-                Error::unsupported(format!("the file does not tell what {class} looks like"))
-            }
+            Node::Missing(class) => Error::unsupported(node::undescribed(class)),
             _ => body.error("a collection of this type cannot be stored member by member"),
         })
     }
@@ -167,8 +165,10 @@ impl Runner<'_> {
         let (tag, one) = self.alternative(head.class, wanted, &mut out.alternatives)?;
         let outer = self.enter(one.depth)?;
         if head.is_transposed {
-            let Node::Object(class) = &one.node else {
-                return Err(body.error(format!("{} cannot be stored member by member", head.class)));
+            let class = match &one.node {
+                Node::Object(class) => class,
+                Node::Opaque(class) => return Err(Error::unsupported(node::undescribed(class))),
+                _ => return Err(body.error(format!("{} cannot be stored member by member", head.class))),
             };
             let layout = class.layout(head.version, None).or(class.layouts.first());
             let layout = layout.ok_or_else(|| undescribed(class))?;

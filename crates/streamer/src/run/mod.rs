@@ -7,7 +7,7 @@ mod skip;
 
 use crate::builder::{Builder, misfit, position};
 use crate::input::Slot;
-use crate::{Compiler, Input, Node, Number};
+use crate::{Compiler, Input, Node, Number, node};
 use sapwood_core::{Error, ErrorKind, Result};
 
 /// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
@@ -31,6 +31,8 @@ pub(crate) struct Runner<'c> {
     /// Where the objects behind pointers begin that are being read.
     open: Vec<usize>,
     depth: usize,
+    /// Objects of classes that nothing describes are passed over; otherwise they are an error.
+    tolerant: bool,
     /// Bytes that may still be built without bytes on file: by reading an object again where a reference
     /// stands, for members that a version of a class has not, for items that have no bytes.
     budget: usize,
@@ -59,9 +61,15 @@ impl<'c> Runner<'c> {
             scope: Scope::ONE,
             open: Vec::new(),
             depth: 0,
+            tolerant: false,
             budget: BUDGET,
             tags: None,
         }
+    }
+
+    /// The same, but what [`Node::gaps`] reports is no error.
+    pub(crate) fn tolerant(self) -> Self {
+        Runner { tolerant: true, ..self }
     }
 
     /// Where the tags stand in an entry that name positions in its buffer, by rising position.
@@ -266,10 +274,20 @@ impl<'c> Runner<'c> {
                 self.ref_array(input, fields)?;
                 *length += 1;
             }
-            (Node::Missing(class), _) => {
-                return Err(Error::unsupported(format!("the file does not tell what {class} looks like")));
+            (Node::Opaque(_), Builder::Record { length, .. }) if self.tolerant => {
+                self.skip(node, 1, input)?;
+                *length += 1;
             }
-            (Node::Nothing | Node::TObject | Node::Opaque(_), Builder::Record { length, .. }) => {
+            (Node::Missing(class), _) => return Err(Error::unsupported(node::undescribed(class))),
+            (Node::Opaque(class), _) => {
+                let hint = "other members of the objects can be read by their paths";
+                return Err(Error::unsupported(node::undescribed(class)).hint(hint));
+            }
+            (Node::PointerOrObject(class, wanted), Builder::Any(any)) => match input.holds_object() {
+                true => self.later(class, wanted, input, any)?,
+                false => self.pointer(wanted, input, any)?,
+            },
+            (Node::Nothing | Node::TObject, Builder::Record { length, .. }) => {
                 self.skip(node, 1, input)?;
                 *length += 1;
             }

@@ -74,8 +74,8 @@ impl Runner<'_> {
         let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
-            // The slot's byte count says where it ends.
-            Node::Opaque(_) if self.tags.is_none() => {
+            // The byte count of the slot says where it ends.
+            Node::Opaque(_) if self.tolerant => {
                 input.take_rest();
                 one.builder.push_default(1);
             }

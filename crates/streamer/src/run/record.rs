@@ -235,8 +235,16 @@ impl Runner<'_> {
                 let on_file = input.take(count.saturating_mul(number.size_on_file()))?;
                 let first = self.scope.window + register * count;
                 let places = self.registers.get_mut(first..first + count).ok_or_else(misfit)?;
-                for (place, word) in places.iter_mut().zip(on_file.as_chunks::<4>().0) {
-                    *place = i64::from(i32::from_be_bytes(*word));
+                if *number == Number::Plain(Primitive::I32) {
+                    for (place, word) in places.iter_mut().zip(on_file.as_chunks::<4>().0) {
+                        *place = i64::from(i32::from_be_bytes(*word));
+                    }
+                } else {
+                    let mut counts = Vec::new();
+                    number.append(on_file, &mut counts);
+                    for (place, count) in places.iter_mut().zip(counts.chunks_exact(number.size())) {
+                        *place = integer(number.primitive(), count);
+                    }
                 }
                 if let Some(index) = index {
                     let field = fields.get_mut(*index).ok_or_else(misfit)?;

@@ -3,7 +3,7 @@
 use super::{IS_REFERENCED, Runner};
 use crate::builder::Builder;
 use crate::input::Slot;
-use crate::node::Collection;
+use crate::node::{self, Collection};
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
 
@@ -41,9 +41,7 @@ impl Runner<'_> {
     /// Reads a member of `count` objects for the tags that stand in it.
     fn walk(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
         match node {
-            Node::Opaque(class) | Node::Missing(class) => {
-                Err(Error::unsupported(format!("the file does not tell what {class} looks like")))
-            }
+            Node::Opaque(class) | Node::Missing(class) => Err(Error::unsupported(node::undescribed(class))),
             Node::Nothing => Ok(()),
             Node::TObject => self.each(count, input, |_, _, input| object_base(input).map(drop)),
             _ => self.read_column(node, count, input, &mut Builder::new(node)),
@@ -81,7 +79,8 @@ impl Runner<'_> {
                 self.scope = outer;
                 Ok(())
             }
-            Node::Pointer(_) => match self.slot(input)? {
+            Node::PointerOrObject(..) if input.holds_object() => input.must_frame().map(drop),
+            Node::Pointer(_) | Node::PointerOrObject(..) => match self.slot(input)? {
                 Slot::Object { class, body: None, .. } => Err(no_end(class)),
                 _ => Ok(()),
             },

@@ -421,7 +421,7 @@ fn run(program: &Program, data: &[u8], ends: &[usize]) -> Result<Vec<Column>> {
     let first = Part::join(vec![entry(0)?])?;
     assert_eq!(first.length, 1);
     let mut columns = vec![first];
-    columns.extend(program.read_object(data, 0).ok());
+    columns.extend(program.read_object(data, 0).ok().map(|(column, _)| column));
     let parts = (0..ends.len() - 1).filter_map(|at| entry(at).ok()).collect::<Vec<Part>>();
     columns.extend(Part::join(parts).ok());
     Ok(columns)

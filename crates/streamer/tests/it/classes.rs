@@ -88,7 +88,7 @@ fn what_is_not_described_is_passed_over_and_reported() {
     let program = compiler(classes).object("A", &[]).unwrap();
     assert_eq!(program.skipped[0].0, "odd");
     let payload = framed(1, &bytes(&[&ints(&[1]), &framed(1, &[1, 2, 3]), &ints(&[2])]));
-    let column = program.read_object(&payload, 0).unwrap();
+    let (column, _) = program.read_object(&payload, 0).unwrap();
     assert_eq!(names(&column.form), ["a", "b"]);
     assert_eq!(column.buffers[1].view::<i32>(), [2]);
 }

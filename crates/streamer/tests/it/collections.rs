@@ -123,7 +123,7 @@ fn items_of_an_enum_are_as_wide_as_their_description_says() {
 #[test]
 fn items_that_nothing_describes_do_no_harm_while_there_are_none() {
     let program = compiler(Vec::new()).whole("vector<vector<Unknown> >", None, &[]).unwrap();
-    let column = program.read_object(&framed(10, &ints(&[1, 0])), 0).unwrap();
+    let (column, _) = program.read_object(&framed(10, &ints(&[1, 0])), 0).unwrap();
     assert_eq!(column.form, Form::list(Form::list(Form::Empty)));
     let error = program.read_object(&framed(10, &ints(&[1, 1, 0])), 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -135,7 +135,7 @@ fn a_base_in_a_split_collection_is_columns_without_a_header() {
     let derived = class("A", 1, vec![base("Base", 1), floats("x", "n", "A")]);
     let compiler = compiler(vec![base_class, derived.clone()]);
     let program = compiler.column(&derived, 0, &[]).unwrap();
-    let column = program.read_object(&ints(&[1, 2, 3, 10, 20, 30]), 0).unwrap();
+    let (column, _) = program.read_object(&ints(&[1, 2, 3, 10, 20, 30]), 0).unwrap();
     assert_eq!(column.buffers[0].view::<i64>(), [0, 3]);
     assert_eq!(column.buffers[2].view::<i32>(), [10, 20, 30]);
     assert_eq!(program.read_object(&[0; 9], 0).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -192,4 +192,58 @@ fn clones_stand_in_columns_or_slot_by_slot() {
     assert!(matches!(&column.form, Form::List(content) if matches!(**content, Form::Option(_))));
     assert_eq!(column.buffers[1].view::<i64>(), [-1, 0]);
     assert_eq!(column.buffers[2].view::<i32>(), [1]);
+}
+
+#[test]
+fn pointers_to_strings_are_stored_as_the_strings() {
+    let items = |parts: &[&[u8]]| framed(10, &bytes(&[&ints(&[2]), &parts.concat()]));
+    let compiler = compiler(Vec::new());
+    let texts = |name: &str, payload: &[u8]| {
+        let (column, _) = compiler.whole(name, None, &[]).unwrap().read_object(payload, 0).unwrap();
+        column.buffers.last().unwrap().as_bytes().to_vec()
+    };
+    assert_eq!(texts("vector<string*>", &items(&[b"\x01a", b"\x02bc"])), b"abc");
+    assert_eq!(texts("list<std::string *>", &items(&[b"\x01a", b"\x02bc"])), b"abc");
+    assert_eq!(texts("map<int,string*>", &items(&[&ints(&[1]), b"\x01a", &ints(&[2]), b"\x02bc"])), b"abc");
+    // Member by member, as a map without a description of its pairs.
+    let columns = framed(0x400a, &bytes(&[&[0, 1], &ints(&[2, 1, 2]), &framed(2, b"\x01a\x02bc")]));
+    assert_eq!(texts("map<int,string*>", &columns), b"abc");
+}
+
+#[test]
+fn pointers_to_strings_of_root_are_pointers_since_root_4() {
+    let mut old = class("A", 1, vec![stl("v", "vector<TString*>")]);
+    let slot = bytes(&[&[0x40, 0, 0, 14], &[0xff; 4], b"TString\0", b"\x01a"]);
+    let new = read(vec![old.clone()], "A", &framed(1, &framed(10, &bytes(&[&ints(&[2]), &slot, &[0; 4]]))));
+    assert_eq!(new.unwrap().buffers[1].view::<i64>(), [0, -1]);
+    old.format = 3;
+    let column = read(vec![old], "A", &framed(1, &framed(3, &bytes(&[&ints(&[2]), b"\x01a\x01b"])))).unwrap();
+    assert_eq!(column.buffers[2].as_bytes(), b"ab");
+}
+
+#[test]
+fn an_enum_in_a_map_is_the_integer_that_its_name_is_elsewhere() {
+    let pair = class(
+        "pair<int,Color>",
+        1,
+        vec![int("first"), element("second", ElementKind::BasicType, 3, "Color")],
+    );
+    let payload = framed(10, &ints(&[2, 7, -3, 8, 5]));
+    let compiler = compiler(vec![pair]);
+    for name in ["map<int,Color>", "map<Color,int>", "vector<vector<Color> >"] {
+        let program = compiler.whole(name, None, &[]).unwrap();
+        let payload =
+            if name.contains("vector") { framed(10, &ints(&[1, 2, -3, 5])) } else { payload.clone() };
+        let (column, _) = program.read_object(&payload, 0).unwrap();
+        assert!(column.buffers.last().unwrap().view::<i32>().contains(&5), "{name}");
+    }
+    // What two classes call by one name may be of two types.
+    let other = class("B", 1, vec![element("x", ElementKind::BasicType, 8, "Color")]);
+    let pair = class(
+        "pair<int,Color>",
+        1,
+        vec![int("first"), element("second", ElementKind::BasicType, 3, "Color")],
+    );
+    let program = crate::describe::compiler(vec![pair, other]).whole("map<int,Color>", None, &[]).unwrap();
+    assert_eq!(program.read_object(&payload, 0).unwrap_err().kind(), ErrorKind::Unsupported);
 }

@@ -65,7 +65,7 @@ pub(crate) fn compiler(classes: Vec<StreamerInfo>) -> Compiler {
 
 /// Runs the program of a class on one record behind a key of 0 bytes.
 pub(crate) fn read(classes: Vec<StreamerInfo>, name: &str, payload: &[u8]) -> Result<Column, Error> {
-    compiler(classes).object(name, &[])?.read_object(payload, 0)
+    compiler(classes).object(name, &[])?.read_object(payload, 0).map(|(column, _)| column)
 }
 
 /// Parts of a payload, one after the other.

@@ -7,4 +7,6 @@ mod describe;
 mod hostile;
 mod pointers;
 mod selection;
+mod structures;
+mod undescribed;
 mod versions;

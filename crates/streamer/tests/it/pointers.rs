@@ -2,6 +2,8 @@
 
 use crate::describe::*;
 use sapwood_core::{ErrorKind, Form};
+use sapwood_streamer::{Input, Part};
+use sapwood_tfile::{Count, ElementKind};
 
 const NEW: [u8; 4] = [0xff; 4];
 
@@ -89,4 +91,58 @@ fn lists_of_root_have_options_between_their_items() {
     let column = read(classes(), "TList", &framed(5, &bytes(&[&head, &items]))).unwrap();
     assert_eq!(column.buffers[0].view::<i64>(), [0, 2]);
     assert_eq!(column.buffers[1].view::<i64>(), [0, -1]);
+}
+
+/// A counted array of pointers, one of objects, and both five times.
+fn tables() -> Vec<sapwood_tfile::StreamerInfo> {
+    let table = |name: &str, type_name: &str, dims: &[u32]| {
+        let count = Count { name: "n".into(), class_name: "Tables".into(), version: 1 };
+        let code = if dims.is_empty() { 501 } else { 521 };
+        let mut table = element(name, ElementKind::Loop(count), code, type_name);
+        table.array_dims = dims.to_vec();
+        table
+    };
+    let members =
+        vec![int("n"), table("one", "P**", &[]), table("three", "P*", &[3]), table("slots", "P**", &[3])];
+    vec![class("P", 1, vec![int("p")]), class("Tables", 1, members)]
+}
+
+#[test]
+fn counted_arrays_of_pointers_hold_objects_in_old_files() {
+    let object = |value: i32| framed(1, &ints(&[value]));
+    let objects = |values: std::ops::Range<i32>| framed(1, &values.flat_map(object).collect::<Vec<u8>>());
+    let slots = framed(1, &bytes(&[&slot(b"P", &object(1)), &[0; 4]]));
+    let six = objects(10..16);
+    for (one, expected) in [(objects(1..3), [0i64, 1]), (slots, [0, -1])] {
+        let payload = framed(1, &bytes(&[&ints(&[2]), &one, &six, &six]));
+        let column = read(tables(), "Tables", &payload).unwrap();
+        assert_eq!(column.buffers[1].view::<i64>(), [0, 2]);
+        assert_eq!(column.buffers[2].view::<i64>(), expected);
+        assert_eq!(column.buffers[5].view::<i32>(), [10, 11, 12, 13, 14, 15]);
+    }
+}
+
+#[test]
+fn a_fixed_array_of_counted_arrays_needs_the_count_in_a_branch_of_its_own() {
+    let infos = tables();
+    let objects: Vec<u8> = (10..16).flat_map(|value| framed(1, &ints(&[value]))).collect();
+    for member in [2, 3] {
+        let program = compiler(infos.clone()).member(&infos[1], member, &[]).unwrap();
+        assert_eq!(program.counter.as_deref(), Some("n"));
+        let payload = framed(1, &objects);
+        let mut run = program.run();
+        run.entry_counted(Input::new(&payload, 0..payload.len(), 0).unwrap(), &[2]).unwrap();
+        let column = Part::join(vec![run.finish()]).unwrap();
+        assert_eq!(column.buffers[0].view::<i64>(), [0, 2, 4, 6]);
+        assert_eq!(column.buffers.last().unwrap().view::<i32>(), [10, 11, 12, 13, 14, 15]);
+    }
+}
+
+#[test]
+fn an_array_of_pointers_may_be_described_as_one_of_objects() {
+    let mut member = element("fp", ElementKind::ObjectAny, 82, "P*");
+    member.array_dims = vec![2];
+    let classes = vec![class("P", 1, vec![int("p")]), class("A", 1, vec![member])];
+    let payload = framed(1, &bytes(&[&framed(1, &ints(&[1])), &framed(1, &ints(&[2]))]));
+    assert_eq!(read(classes, "A", &payload).unwrap().buffers[0].view::<i32>(), [1, 2]);
 }

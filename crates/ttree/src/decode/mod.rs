@@ -29,8 +29,8 @@ pub struct Interpretation {
 }
 
 impl Interpretation {
-    /// True if the branch's values cannot be found without those of the [count branch](Self::count_branch),
-    /// which are lists: one value for each object of an entry.
+    /// True if the branch's values cannot be found without those of the [count branch](Self::count_branch):
+    /// one for the object of an entry or, in lists, one for each.
     pub fn counts_objects(&self) -> bool {
         matches!(&self.layout, Layout::Program(program) if program.counter.is_some())
     }
@@ -90,10 +90,11 @@ impl<'a> Counts<'a> {
         self.values.get(from..from.checked_add(len)?)
     }
 
-    /// The values of the objects of one entry.
+    /// The values of the objects of one entry, or of the one object that it is.
     fn of_objects(self, entry: u64) -> Option<&'a [i64]> {
         let index = usize::try_from(entry.checked_sub(self.first_entry)?).ok()?;
-        let [from, to] = self.offsets?.get(index..)?.first_chunk()?;
+        let Some(offsets) = self.offsets else { return self.values.get(index..=index) };
+        let [from, to] = offsets.get(index..)?.first_chunk()?;
         self.values.get(usize::try_from(*from).ok()?..usize::try_from(*to).ok()?)
     }
 }

@@ -56,14 +56,14 @@ pub(super) fn interpret(
     }
     match element.element_type {
         branch_type::CLONES_MEMBER | branch_type::COLLECTION_MEMBER => {
-            column(tree, branch, &Compiler::type_name(member, "[]"), compiler.column(info, index, paths))
+            counted(tree, branch, &Compiler::type_name(member, "[]"), compiler.column(info, index, paths))
         }
-        _ => Outcome::compiled(&Compiler::type_name(member, ""), compiler.member(info, index, paths)),
+        _ => counted(tree, branch, &Compiler::type_name(member, ""), compiler.member(info, index, paths)),
     }
 }
 
-/// A column of a split collection, with the branch that counts for each of its objects if one must.
-fn column(tree: &Tree, branch: &Branch, typename: &str, program: Result<Program>) -> Outcome {
+/// A member, with the branch that counts its items for the object, or for each of its objects, if one must.
+fn counted(tree: &Tree, branch: &Branch, typename: &str, program: Result<Program>) -> Outcome {
     let counter = program.as_ref().ok().and_then(|program| program.counter.clone());
     let mut outcome = Outcome::compiled(typename, program);
     if let (Some(counter), Meaning::Column(interpretation)) = (counter, &mut outcome.meaning) {

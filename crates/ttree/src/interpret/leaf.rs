@@ -5,14 +5,14 @@ use super::{Meaning, Outcome};
 use crate::decode::{Interpretation, Layout};
 use crate::meta::{Branch, Leaf, LeafKind};
 use sapwood_core::{Form, Primitive};
-use sapwood_streamer::{Node, Number};
+use sapwood_streamer::{Node, Number, StructureMember};
 
 /// The meaning of a branch without streamer information.
-pub(super) fn interpret(branch: &Branch) -> Outcome {
+pub(super) fn interpret(index: usize, branch: &Branch) -> Outcome {
     match branch.leaves.as_slice() {
         [] => Outcome::unsupported("unknown", "the branch has no leaf"),
         [leaf] => single(branch, leaf),
-        leaves => structure(branch, leaves),
+        leaves => structure(index, branch, leaves),
     }
 }
 
@@ -46,32 +46,43 @@ fn single(branch: &Branch, leaf: &Leaf) -> Outcome {
 }
 
 /// Several leaves share each entry, one after the other (root-io-spec TLeaf §5.1).
-fn structure(branch: &Branch, leaves: &[Leaf]) -> Outcome {
-    let mut fields = Vec::with_capacity(leaves.len());
+fn structure(index: usize, branch: &Branch, leaves: &[Leaf]) -> Outcome {
+    let mut members = Vec::with_capacity(leaves.len());
     let mut names = Vec::with_capacity(leaves.len());
     for leaf in leaves {
-        let (node, shown) = match field(branch, leaf) {
+        let (member, shown) = match member(index, branch, leaf) {
             Ok(known) => known,
             Err(why) => return Outcome::unsupported(&format!("struct with leaf {}", leaf.name), &why),
         };
         names.push(format!("{shown} {}", leaf.name));
-        fields.push((leaf.name.clone(), node));
+        members.push(member);
     }
-    Outcome::program(format!("struct {{{};}}", names.join("; ")), Node::Record(fields))
+    let Some(node) = Node::structure(members) else {
+        return Outcome::unsupported(
+            "struct",
+            "a leaf is counted by one that is no integer or stands behind it",
+        );
+    };
+    Outcome::program(format!("struct {{{};}}", names.join("; ")), node)
 }
 
-fn field(branch: &Branch, leaf: &Leaf) -> Result<(Node, String), String> {
-    if leaf.count.is_some() {
-        return Err("a structure with counted arrays".into());
-    }
+fn member(index: usize, branch: &Branch, leaf: &Leaf) -> Result<(StructureMember, String), String> {
+    let name = leaf.name.clone();
+    let count = match leaf.count {
+        None => None,
+        Some((of_branch, place)) if of_branch == index => Some(place),
+        Some(_) => return Err("a structure with arrays that another branch counts".into()),
+    };
     if leaf.kind == LeafKind::Text {
-        return Ok((Node::TextOrNothing, "char*".into()));
+        return Ok((StructureMember { name, node: Node::TextOrNothing, count: None }, "char*".into()));
     }
-    let (number, name) = number(branch, leaf)?;
+    let (number, number_name) = number(branch, leaf)?;
     let values = values(leaf).ok_or("its dimensions are unknown")?;
     let dims = dimensions([&leaf.title, ""], values);
     let shown: String = dims.iter().map(|size| format!("[{size}]")).collect();
-    Ok((Node::fixed(&dims, Node::Number(number)), format!("{name}{shown}")))
+    let list = if count.is_some() { "[]" } else { "" };
+    let node = Node::fixed(&dims, Node::Number(number));
+    Ok((StructureMember { name, node, count }, format!("{number_name}{list}{shown}")))
 }
 
 /// Numbers per entry, or per item of the count; 0 on file means 1 (root-io-spec TLeaf §2).

@@ -89,7 +89,7 @@ pub fn interpret(tree: &Tree, index: usize, compiler: &Compiler, paths: &[String
         BranchKind::Plain if branch.leaves.is_empty() && !branch.children.is_empty() => {
             Outcome::group(String::new())
         }
-        BranchKind::Plain => leaf::interpret(branch),
+        BranchKind::Plain => leaf::interpret(index, branch),
         BranchKind::Element(description) => element::interpret(tree, branch, description, compiler, paths),
         BranchKind::Object { class_name } if branch.children.is_empty() => {
             Outcome::compiled(class_name, compiler.named_object(class_name, paths))

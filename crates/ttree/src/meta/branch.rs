@@ -134,7 +134,13 @@ impl Parser<'_> {
         }
         // The rest of the branch may still say what it would hold.
         match table.baskets(branch.file_name.is_empty().then_some(file_size)) {
-            Ok(baskets) => branch.baskets = baskets.into(),
+            Ok(baskets) => {
+                // What the record embeds is not in the other file, which need not be there.
+                if baskets.iter().all(|basket| basket.embedded.is_some()) {
+                    branch.file_name = String::new();
+                }
+                branch.baskets = baskets.into();
+            }
             Err(error) => branch.broken = Some(error.to_string()),
         }
         Ok(())

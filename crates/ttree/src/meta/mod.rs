@@ -83,7 +83,7 @@ pub struct Branch {
     pub total_bytes: u64,
     /// Bytes after compression, as the writer counted them (`fZipBytes`).
     pub zip_bytes: u64,
-    /// `fFileName`, not empty if the baskets lie in another file.
+    /// `fFileName`, not empty if baskets lie in another file.
     pub file_name: String,
     /// `fIOFeatures` bits.
     pub io_bits: u8,

@@ -123,6 +123,9 @@ impl<'a> Walk<'a> {
             node.places.file_name = begin..marker.position();
         }
         node.baskets = baskets(&table, &node.file_name, file_size)?;
+        if node.baskets.iter().all(|basket| basket.embedded.is_some()) {
+            node.file_name = String::new();
+        }
         marker.close(&header, "TBranch")
     }
 

@@ -1,0 +1,62 @@
+//! A structure of leaves: numbers, texts, and arrays that other leaves of the same structure count.
+
+use super::{Class, ClassField, Layout, Node, Size, Step};
+use sapwood_core::Primitive;
+use std::sync::Arc;
+
+/// A member of a [structure](Node::structure).
+#[derive(Debug, Clone, PartialEq)]
+pub struct StructureMember {
+    /// Its name.
+    pub name: String,
+    /// What it is, or each item of it.
+    pub node: Node,
+    /// Which member says how many items it has, if one does.
+    pub count: Option<usize>,
+}
+
+impl Node {
+    /// Members one after the other; `None` if one is counted by what is no integer in front of it.
+    pub fn structure(members: Vec<StructureMember>) -> Option<Node> {
+        if members.iter().all(|member| member.count.is_none()) {
+            return Some(Node::Record(
+                members.into_iter().map(|member| (member.name, member.node)).collect(),
+            ));
+        }
+        let counters: Vec<usize> = members.iter().filter_map(|member| member.count).collect();
+        let registers = members.iter().map(|member| member.name.clone()).collect();
+        let (mut fields, mut steps) = (Vec::new(), Vec::new());
+        for (index, StructureMember { name, node, count }) in members.into_iter().enumerate() {
+            let node = match count {
+                Some(count) => {
+                    let counter = fields.get(count).map(|field: &ClassField| field.name.clone())?;
+                    Node::Counted { register: count, counter, flag: false, content: Box::new(node) }
+                }
+                None => node,
+            };
+            steps.push(if counters.contains(&index) {
+                let Node::Number(number) = node else { return None };
+                if matches!(number.primitive(), Primitive::Bool | Primitive::F32 | Primitive::F64) {
+                    return None;
+                }
+                Step::Counter { index: Some(index), number, register: index }
+            } else {
+                Step::Field { index, node: node.clone() }
+            });
+            fields.push(ClassField { name, title: String::new(), node });
+        }
+        Some(Node::Members(Arc::new(Class::of_steps(fields, steps, registers)), 0))
+    }
+}
+
+impl Class {
+    /// A class without a name or versions, whose members lie as these steps say.
+    fn of_steps(fields: Vec<ClassField>, steps: Vec<Step>, registers: Vec<String>) -> Class {
+        let size = fields.iter().map(ClassField::size).fold(Size::NONE, Size::and).within(1);
+        let smallest = steps.iter().map(Step::smallest).fold(0, usize::saturating_add);
+        let needed = steps.len();
+        let layout = Layout { version: 0, checksum: 0, steps, needed, smallest, unsupported: None };
+        let (name, layouts, skipped) = (String::new(), vec![layout], Vec::new());
+        Class { name, fields, layouts, has_checksum: false, registers, skipped, size }
+    }
+}
