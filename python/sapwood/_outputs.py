@@ -275,10 +275,10 @@ def is_same(target: str, source: str) -> bool:
     target, source = _local(target) or target, _local(source) or source
     if is_url(target) or is_url(source):
         return is_url(target) and is_url(source) and _normal(target) == _normal(source)
+    if "\0" in target + source:  # no path has it
+        return False
     try:
         return os.path.samefile(target, source)
-    except ValueError:  # no path has a NUL
-        return target == source
     except OSError:
         return os.path.realpath(target) == os.path.realpath(source)
 

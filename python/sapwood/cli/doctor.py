@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ._options import Json
-from ._output import Column, print_json, print_table
+from ._output import Column, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, command
 
 _SIGNS = {"passed": "ok", "noted": "note", "failed": "FAILED", "skipped": "-"}
@@ -36,7 +36,7 @@ def doctor(
     else:
         _print(steps)
         if failure is None and steps[-1]["name"] == "ROOT file":
-            print("Only the opening of the file was read: 'sapwood verify FILE' checks every byte.")
+            print_line("Only the opening of the file was read: 'sapwood verify FILE' checks every byte.")
     if failure is not None:
         raise typer.Exit(EXIT_CODES.get(failure["code"], FAILED))
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._options import Deadline, Entries, Force, Json, Replica, Threads, Tree, entry_range
-from ._output import output_or_standard, print_json, print_line
+from ._output import output_or_standard, print_json, print_line, print_text
 from ._run import command
 
 
@@ -45,7 +45,7 @@ def layout(
     with open_tree(source, deadline, threads, replica) as tree:
         picture = layout_of(tree, columns, start, stop)
     if place is None:
-        print(draw(picture))
+        print_text(draw(picture))
     else:
         write_whole(place, draw(picture), overwrite=force)
     if as_json:
