@@ -2,6 +2,7 @@
 
 The tree `T` has two branches of lists, unsplit, in baskets of a few entries. A list holds histograms, which
 have null pointers and lists of their own, a text, that text again, and an array of pointers to some of them.
+The record of the tree carries objects along that are stored in unusual ways.
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ void write_lists(const char *path)
    TH1::AddDirectory(kFALSE);
    TFile file(path, "RECREATE");
    auto tree = new TTree("T", "objects that refer to each other");
+   auto carried = new TClonesArray("TNamed");
+   new ((*carried)[0]) TNamed("first", "carried along");
+   carried->BypassStreamer(kFALSE);
+   auto bits = new TBits(1200);
+   bits->SetBitNumber(77);
+   auto line = new TPolyLine3D(2); // streamed by hand
+   line->SetPoint(1, 1.5, 2.5, 3.5);
+   for (auto object : std::vector<TObject *>{bits, carried, line, new TObjString("behind them")})
+      tree->GetUserInfo()->Add(object);
    auto lists = new TList, others = new TList;
    Int_t number = 0;
    tree->Branch("number", &number, "number/I");

@@ -3,9 +3,10 @@
     root_objects.py CLASSES FILE TREE…    reads the trees, with the classes compiled in the folder CLASSES
     root_objects.py CLASSES FILE          compiles the classes that the file describes into that folder
 
-The answer is {tree: {number and name of branch: [digest of each entry]}}, for every branch at the top of a
-tree that holds objects. A digest is that of the object as `TBufferJSON` shows it, which tells which pointers
-lead to the same object. ROOT does not survive objects of classes that it only emulates.
+The answer is {tree: {branch: [digest of each entry]}}, for every branch at the top of a tree that holds
+objects, by number and name, and "user info" for what the record of the tree carries along. A digest is that
+of the object as `TBufferJSON` shows it, which tells which pointers lead to the same object. ROOT does not
+survive objects of classes that it only emulates.
 """
 
 from __future__ import annotations
@@ -31,6 +32,15 @@ namespace objects {
 
 using Digests = std::map<std::string, std::vector<std::string>>;
 
+std::string Digest(void *object, TClass *described)
+{
+   TString json = TBufferJSON::ConvertToJSON(object, described);
+   TMD5 digest;
+   digest.Update(reinterpret_cast<const UChar_t *>(json.Data()), json.Length());
+   digest.Final();
+   return digest.AsString();
+}
+
 std::string Digest(TBranch *branch, TClass *described)
 {
    void *object = nullptr;
@@ -40,12 +50,7 @@ std::string Digest(TBranch *branch, TClass *described)
       object = *reinterpret_cast<void **>(branch->GetAddress());
       if (object) described = static_cast<TObject *>(object)->IsA();
    }
-   if (!object) return "nothing";
-   TString json = TBufferJSON::ConvertToJSON(object, described);
-   TMD5 digest;
-   digest.Update(reinterpret_cast<const UChar_t *>(json.Data()), json.Length());
-   digest.Final();
-   return digest.AsString();
+   return object ? Digest(object, described) : "nothing";
 }
 
 Digests Read(TTree *tree)
@@ -67,6 +72,8 @@ Digests Read(TTree *tree)
       }
       branch->ResetAddress();
    }
+   if (auto carried = tree->GetUserInfo(); carried->GetSize() > 0)
+      digests["user info"] = {Digest(carried, TList::Class())};
    return digests;
 }
 

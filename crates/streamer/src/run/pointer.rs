@@ -119,6 +119,7 @@ impl Runner<'_> {
             }
             None => {
                 let node = self.node_of(class, wanted)?;
+                self.check_whole(class, &node)?;
                 let size = node.size();
                 self.spend(size.weight.saturating_mul(size_of::<Builder>()))?;
                 let builder = Builder::new(&node);
@@ -128,6 +129,21 @@ impl Runner<'_> {
         };
         let tag = i8::try_from(place).map_err(|_| misfit())?;
         alternatives.get_mut(place).map(|one| (tag, one)).ok_or_else(misfit)
+    }
+
+    /// Fails if objects of a class that only the data name would lack members without a word: a column says what it
+    /// lacks before anything is read.
+    fn check_whole(&self, class: &str, node: &Node) -> Result<()> {
+        if self.tolerant || self.tags.is_some() {
+            return Ok(());
+        }
+        match node.skipped().first() {
+            None => Ok(()),
+            Some((member, why)) => {
+                let hint = "other members of the objects can be read by their paths";
+                Err(Error::unsupported(format!("{member} of {class} cannot be read: {why}")).hint(hint))
+            }
+        }
     }
 
     /// What an object of a class looks like.

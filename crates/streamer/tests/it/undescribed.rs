@@ -262,3 +262,17 @@ fn what_an_object_of_a_file_holds_is_read_and_the_rest_reported() {
     assert_eq!(column.buffers[0].view::<i64>(), [0, 1]);
     assert_eq!(skipped, [(CLASS.to_owned(), "the file does not tell what Lost looks like".to_owned())]);
 }
+
+#[test]
+fn an_object_behind_a_pointer_is_refused_if_it_would_lack_a_member() {
+    let holder_object = framed(1, &held(&object()));
+    let slot = bytes(&[&[0xff; 4], b"Holder\0", &holder_object]);
+    let slot = bytes(&[&(0x4000_0000 | slot.len() as u32).to_be_bytes(), &slot]);
+    let list = framed(5, &bytes(&[&head(1), &slot, &[0]]));
+    let compiler = Compiler::new(holder(&object_named("member")).into_iter().collect());
+    let error = entry(&compiler.object("TList", &[]).unwrap(), &list).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("member of Holder"), "{error}");
+    // Its other members can be read by their paths.
+    assert!(entry(&compiler.object("TList", &["after".into()]).unwrap(), &list).is_ok());
+}
