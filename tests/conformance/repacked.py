@@ -109,7 +109,7 @@ class Comparison:
 
     def differences(self, python: str | None) -> list[str]:
         """What differs, in words."""
-        options = {"threads": 1, **LAYOUTS[self.layout]}
+        options = {"threads": 1, "overwrite": True, **LAYOUTS[self.layout]}
         try:
             if self.layout == "merged":
                 report = sapwood.merge([self.before.path] * 2, self.target, **options)

@@ -185,7 +185,7 @@ class Machine:
         job, receipt = f"job {self.number}", self.scratch / f"{self.number}.json"
 
         def work(dataset: stripe.Dataset, attempt: int) -> Any:
-            dataset.append(source, **WRITING, job=(job, attempt), receipt=receipt)
+            dataset.append(source, **WRITING, job=(job, attempt), receipt=receipt, overwrite=True)
             return dataset.commit([receipt])
 
         return Operation("receive", work, state, repeatable=True)

@@ -160,10 +160,10 @@ def test_reports(url: str, tmp_path: Path) -> None:
     assert len((report + report).lazy) == 4
     path = tmp_path / "fetched.svg"
     for use in report.lazy:
-        use.save(path)
+        use.save(path, overwrite=True)
         root = ElementTree.fromstring(path.read_text())
         assert root.tag.endswith("svg")
-    report.lazy[0].save(path)
+    report.lazy[0].save(path, overwrite=True)
     tips = [one.text or "" for one in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert any(tip.startswith("x1, entries") and "not used" not in tip for tip in tips)
     assert any("columns, " in tip and "not used" in tip for tip in tips)

@@ -112,8 +112,10 @@ def test_a_dataset_is_written_as_its_file_is(place: Path, tmp_path: Path, option
 
 def test_root_finds_no_difference(place: Path, judge: Judge, tmp_path: Path) -> None:
     for options in LAYOUTS[1:3]:
-        sapwood.repack(place / "data", tmp_path / "one.root", **options)
-        sapwood.repack(place / "whole.root", tmp_path / "other.root", tree="Events", **options)
+        sapwood.repack(place / "data", tmp_path / "one.root", overwrite=True, **options)
+        sapwood.repack(
+            place / "whole.root", tmp_path / "other.root", tree="Events", overwrite=True, **options
+        )
         found = judge.compare(tmp_path / "one.root", tmp_path / "other.root", ["Events", "Runs"])
         assert found is not None
         for tree in found.values():
