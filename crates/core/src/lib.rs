@@ -12,6 +12,7 @@
 //! - [`random_bytes`]: names that nobody else chooses.
 
 mod buffer;
+mod call;
 mod column;
 mod counters;
 mod deadline;
@@ -22,11 +23,13 @@ mod printable;
 mod random;
 mod range;
 mod segments;
+mod statistics;
 mod story;
 mod take;
 mod unify;
 
 pub use buffer::Buffer;
+pub use call::{Call, Interrupt};
 pub use column::Column;
 pub use counters::{Counter, Counters, Snapshot};
 pub use deadline::Deadline;
@@ -37,4 +40,5 @@ pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
+pub use statistics::{Extremes, Statistics};
 pub use story::{Event, Story, Told};

@@ -1,10 +1,12 @@
 //! Why a file can or cannot be read: the steps to its bytes, and whether they are a ROOT file.
 
+use crate::File;
 use crate::dataset::Named;
-use crate::{File, Interrupt, pool};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{Diagnosis, OpenOptions, Outcome, Step};
+use sapwood_table::pool;
 use std::time::{Duration, Instant};
 
 /// Tries step by step what reading a file needs; no step takes longer than `longest`.

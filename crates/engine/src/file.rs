@@ -1,19 +1,21 @@
 //! An open file: its keys, its trees, its class descriptions, and what reading it has cost.
 
-use crate::dataset::{Named, View, stored};
-use crate::elsewhere::beside;
+use crate::beside::beside;
+use crate::dataset::{Named, StripeBaskets, View, stored};
 use crate::keys::Keys;
 use crate::opening;
 use crate::reach::Reached;
-use crate::{Interrupt, Object, Tree, pool};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use crate::{Object, Tree};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Interrupt, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{
     CountingSource, MemorySource, OpenOptions, Opened, Replicas, Source, Trace, TracedSource, is_document,
     record, redact,
 };
 use sapwood_streamer::Compiler;
+use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
+use sapwood_ttree::TreeTable;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -426,7 +428,11 @@ impl File {
     pub(crate) fn tree_of(&self, found: &Found) -> Result<Tree> {
         let Found { path, key, record, streamers } = found;
         if let Some(dataset) = &self.0.dataset {
-            return Tree::of_dataset(self.clone(), path, record.offset, dataset);
+            let (tree, origins) = dataset.tree()?;
+            let compiler_of = origins.iter().map(|origin| origin.schema).collect();
+            let storage = StripeBaskets::new(Arc::clone(dataset), self.0.fetcher.clone(), origins);
+            let table = TreeTable::new(path, tree, Box::new(storage), dataset.compilers(), compiler_of);
+            return Ok(Tree::of_table(self.clone(), record.offset, table));
         }
         Tree::new(self.clone(), path, key, record, streamers)
             .map_err(|error| record.locate(&key.name, &error).url(self.url()))

@@ -1,10 +1,11 @@
 //! The list of a file's keys: there when the file is open, or on its way meanwhile.
 
-use crate::{Interrupt, pool};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::{Fetcher, wait};
+use sapwood_table::pool;
 use sapwood_tfile::{FileHeader, TFile};
 use std::sync::{Arc, OnceLock};
 

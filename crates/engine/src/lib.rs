@@ -19,47 +19,31 @@
 //!                               └── the next window, while this one is decoded; the next range, while one is worked on
 //! ```
 
+mod beside;
 mod chain;
 pub mod dataset;
 mod doctor;
-mod elsewhere;
-mod entries;
 mod file;
-mod join;
-mod kept;
 mod keys;
-mod lazy;
 mod listing;
-mod meanwhile;
-mod member;
 mod object;
 mod opening;
-mod plan;
-mod pool;
 mod reach;
-mod read;
-mod recorded;
 pub mod repack;
-mod request;
-mod scan;
+mod storage;
 mod tree;
 pub mod verify;
-mod windows;
 pub mod write;
 
+pub use beside::beside;
 pub use chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use doctor::diagnose;
-pub use elsewhere::beside;
-pub use entries::EntryRead;
 pub use file::{File, Item, KeyEntry};
-pub use lazy::{Lazy, LazyOptions};
 pub use listing::list_directory;
 pub use object::Object;
-pub use read::ReadOptions;
-pub use request::Request;
 pub use sapwood_core::{
-    Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
-    Told, printable,
+    Buffer, Call, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Interrupt, Primitive, Result,
+    Snapshot, Story, Told, printable,
 };
 pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
@@ -67,10 +51,7 @@ pub use sapwood_fetch::replay;
 pub use sapwood_source::{
     BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,
 };
+pub use sapwood_table::{EntryRead, EntryStatistics, Lazy, LazyOptions, Query, Scan, Table};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};
-pub use scan::Scan;
-pub use tree::{Member, Tree};
-
-/// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
-pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+pub use tree::{Member, ReadOptions, Tree};

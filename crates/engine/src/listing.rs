@@ -1,9 +1,10 @@
 //! What is in a directory of a server.
 
-use crate::{Interrupt, pool};
+use sapwood_core::Interrupt;
 use sapwood_core::Result;
 use sapwood_fetch::wait;
 use sapwood_source::{Entry, OpenOptions, list};
+use sapwood_table::pool;
 
 /// The entries of the directory at a URL, sorted by name.
 ///

@@ -1,20 +1,18 @@
 //! A tree of an open file: what it holds, and the ways to read it.
 
-use crate::dataset::{Origin, View};
-use crate::elsewhere::Elsewhere;
-use crate::member::{member_form, spelled};
-use crate::request::names;
-use crate::{File, Form, Interrupt, ReadOptions, Request, Scan, plan, read};
-use sapwood_core::{Column, Deadline, Result};
+use crate::File;
+use crate::storage::FileBaskets;
+use sapwood_core::{Call, Column, Deadline, Form, Interrupt, Result};
 use sapwood_streamer::Compiler;
+use sapwood_table::{
+    EntryRead, EntryStatistics, Lazy, LazyOptions, Query, Scan, Selection, Table, member_form, names,
+    spelled_form,
+};
 use sapwood_tfile::{Key, Record, StreamerInfos};
-use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, Outcome, interpret};
-use std::collections::HashMap;
+use sapwood_ttree::{BasketRef, Branch, BranchKind, Outcome, TreeTable};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Columns of all branches together: branches that share a large class could have any number of them.
-const MOST_COLUMNS: usize = 1 << 19;
+use std::slice;
+use std::sync::Arc;
 
 /// A tree. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -23,23 +21,21 @@ pub struct Tree(pub(crate) Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) file: File,
-    path: String,
-    pub(crate) meta: sapwood_ttree::Tree,
-    outcomes: Vec<Outcome>,
-    pub(crate) elsewhere: Elsewhere,
-    /// What compiles the classes: of a dataset, those of each schema.
-    compilers: Vec<Compiler>,
-    /// Of the branches of a dataset.
-    pub(crate) origins: Vec<Origin>,
-    selected: Mutex<Selected>,
+    pub(crate) table: Arc<TreeTable>,
     /// Offset of the record that it was read from.
     record: u64,
     /// That, if no list of keys has named it.
     assumed: Option<u64>,
 }
 
-/// What was selected of branches before: by index and the paths of the members.
-type Selected = HashMap<(usize, Vec<String>), Option<Arc<Outcome>>>;
+/// How to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
+    pub threads: Option<usize>,
+    /// When to give up. Default: in one hour. A scan applies the time that is left at its start to each range.
+    pub deadline: Deadline,
+}
 
 /// What a member of the objects in a branch holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,14 +56,18 @@ impl Tree {
         record: &Record,
         streamers: &StreamerInfos,
     ) -> Result<Tree> {
-        Tree::read_from(file, path, key, record, streamers).map(|inner| Tree(Arc::new(inner)))
+        let size = file.size();
+        let tree =
+            sapwood_ttree::Tree::parse(&key.class_name, &record.payload, record.key_len, size, streamers)?;
+        Ok(Tree::parsed(file, path, record.offset, tree, streamers))
     }
 
     /// A tree that no list of keys has named yet. None if it needs descriptions of classes, or makes no sense.
     pub(crate) fn assumed(file: File, path: &str, key: &Key, record: &Record) -> Option<Tree> {
-        let inner = Tree::read_from(file, path, key, record, &StreamerInfos::default()).ok()?;
-        let plain = inner.meta.branches.iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
-        plain.then(|| Tree(Arc::new(Inner { assumed: Some(key.offset), ..inner })))
+        let tree = Tree::new(file, path, key, record, &StreamerInfos::default()).ok()?;
+        let plain = tree.branches().iter().all(|branch| matches!(branch.kind, BranchKind::Plain));
+        let Inner { file, table, record, .. } = Arc::into_inner(tree.0)?;
+        plain.then(|| Tree(Arc::new(Inner { file, table, record, assumed: Some(key.offset) })))
     }
 
     /// Looks whether the list of keys names this tree, where that was assumed. None if it does; else the tree that it
@@ -81,40 +81,22 @@ impl Tree {
         Ok(Some(tree).filter(|tree| tree.0.record != offset))
     }
 
-    fn read_from(
-        file: File,
-        path: &str,
-        key: &Key,
-        record: &Record,
-        streamers: &StreamerInfos,
-    ) -> Result<Inner> {
-        let meta = sapwood_ttree::Tree::parse(
-            &key.class_name,
-            &record.payload,
-            record.key_len,
-            file.size(),
-            streamers,
-        )?;
-        let compilers = vec![Compiler::new(streamers.clone())];
-        Ok(Inner::new(file, path, record.offset, meta, compilers, Vec::new()))
-    }
-
-    /// A tree whose record was parsed by the caller.
+    /// A tree of a file whose record was parsed by the caller.
     pub(crate) fn parsed(
         file: File,
         path: &str,
         record: u64,
-        meta: sapwood_ttree::Tree,
+        tree: sapwood_ttree::Tree,
         streamers: &StreamerInfos,
     ) -> Tree {
+        let storage = Box::new(FileBaskets::new(file.clone()));
         let compilers = vec![Compiler::new(streamers.clone())];
-        Tree(Arc::new(Inner::new(file, path, record, meta, compilers, Vec::new())))
+        Tree::of_table(file, record, TreeTable::new(path, tree, storage, compilers, Vec::new()))
     }
 
-    /// The tree of a dataset; `record` is that of the first of its schemas.
-    pub(crate) fn of_dataset(file: File, path: &str, record: u64, dataset: &View) -> Result<Tree> {
-        let (meta, origins) = dataset.tree()?;
-        Ok(Tree(Arc::new(Inner::new(file, path, record, meta, dataset.compilers(), origins))))
+    /// A tree whose record is at `record`.
+    pub(crate) fn of_table(file: File, record: u64, table: TreeTable) -> Tree {
+        Tree(Arc::new(Inner { file, table: Arc::new(table), record, assumed: None }))
     }
 
     /// The file it is in.
@@ -122,9 +104,14 @@ impl Tree {
         &self.0.file
     }
 
+    /// The tree as a table of columns.
+    pub fn table(&self) -> Arc<dyn Table> {
+        Arc::clone(&self.0.table) as Arc<dyn Table>
+    }
+
     /// Its path in the file, as it was asked for.
     pub fn path(&self) -> &str {
-        &self.0.path
+        self.0.table.path()
     }
 
     /// True if reading has to wait for something beyond this machine.
@@ -139,7 +126,7 @@ impl Tree {
 
     /// Name, title, clusters, aliases and more, as the file says.
     pub fn metadata(&self) -> &sapwood_ttree::Tree {
-        &self.0.meta
+        self.0.table.tree()
     }
 
     /// Offset of the record that it was read from.
@@ -149,17 +136,70 @@ impl Tree {
 
     /// Number of entries.
     pub fn entries(&self) -> u64 {
-        self.0.meta.entries
+        self.0.table.entries()
     }
 
     /// All branches, a branch before its sub-branches.
     pub fn branches(&self) -> &[Branch] {
-        &self.0.meta.branches
+        &self.metadata().branches
     }
 
     /// What each branch holds, in the order of [`Tree::branches`].
-    pub fn outcomes(&self) -> &[Outcome] {
-        &self.0.outcomes
+    pub fn outcomes(&self) -> &[Arc<Outcome>] {
+        self.0.table.outcomes()
+    }
+
+    /// The baskets of a branch; none of a dataset before they were [found](Tree::find_baskets).
+    pub fn baskets(&self, branch: usize) -> &[BasketRef] {
+        self.0.table.baskets(branch)
+    }
+
+    /// Finds where the baskets of some branches are, where that takes reading: those of a dataset, and of branches whose
+    /// baskets are in other files.
+    ///
+    /// # Errors
+    /// Those of the store; `Corrupt` if a stripe list is lost or damaged; those of opening, which name both files.
+    pub fn find_baskets(
+        &self,
+        branches: &[usize],
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<()> {
+        self.0.table.locate_baskets(branches, &mut Call::new(deadline, interrupt))
+    }
+
+    /// What is known of the values of a branch without reading them, stripe by stripe; nothing for a file.
+    ///
+    /// # Errors
+    /// Those of [`Tree::find_baskets`].
+    pub fn known_values(
+        &self,
+        branch: usize,
+        deadline: Deadline,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<EntryStatistics>> {
+        self.0.table.statistics(branch, &mut Call::new(deadline, interrupt))
+    }
+
+    /// The product of a dataset that a branch belongs to.
+    pub fn product(&self, branch: usize) -> Option<&str> {
+        self.0.table.schema(branch)?.group
+    }
+
+    /// Counts entries that are not read because no value of theirs can pass a cut, and the whole clusters among them.
+    pub fn count_excluded(&self, excluded: &[Range<u64>]) {
+        let starts = &self.metadata().cluster_starts;
+        let ends = starts.iter().skip(1).copied().chain([self.entries()]);
+        let inside = |start: u64, end: u64| {
+            let next = excluded.partition_point(|range| range.end < end);
+            start < end && excluded.get(next).is_some_and(|range| range.start <= start)
+        };
+        let clusters = starts.iter().zip(ends).filter(|(start, end)| inside(**start, *end)).count();
+        let counters = self.file().counters();
+        counters
+            .excluded_entries
+            .add(excluded.iter().map(|range| range.end - range.start.min(range.end)).sum());
+        counters.excluded_clusters.add(clusters as u64);
     }
 
     /// The index of a branch by its path or, where it is the only one, by its name.
@@ -179,29 +219,12 @@ impl Tree {
     /// member that does not exist, with the names of those that do.
     pub fn member(&self, branch: usize, path: &str) -> Result<Member> {
         let names = names(path);
-        let selected = self.selected(branch, std::slice::from_ref(&names));
-        let found = plan::interpretation(self, branch, selected.as_deref()).and_then(|interpretation| {
-            let form = member_form(&interpretation.form, &names)?;
-            let skipped = interpretation.skipped.clone();
-            Ok(Member { typename: spelled(&form), form, skipped })
+        let selection = Selection::of_members(branch, slice::from_ref(&names));
+        let found = self.0.table.form(&selection).and_then(|(form, skipped)| {
+            let form = member_form(&form, &names)?;
+            Ok(Member { typename: spelled_form(&form), form, skipped })
         });
         found.map_err(|error| error.branch(self.branch_path(branch)).url(self.file().url()))
-    }
-
-    /// What a branch holds of the members at some paths, where that is less than all, and can be read.
-    pub(crate) fn selected(&self, branch: usize, members: &[Vec<String>]) -> Option<Arc<Outcome>> {
-        if members.iter().any(Vec::is_empty) {
-            return None;
-        }
-        let mut paths: Vec<String> = members.iter().map(|names| names.join(".")).collect();
-        paths.sort_unstable();
-        paths.dedup();
-        let mut known = self.0.selected.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = known.entry((branch, paths)).or_insert_with_key(|(branch, paths)| {
-            let outcome = self.0.compiler_of(*branch).map(|one| interpret(&self.0.meta, *branch, one, paths));
-            outcome.map(Arc::new).filter(|outcome| matches!(outcome.meaning, Meaning::Column(_)))
-        });
-        outcome.clone()
     }
 
     pub(crate) fn branch_path(&self, branch: usize) -> &str {
@@ -217,105 +240,95 @@ impl Tree {
     /// # Errors
     /// `Usage` for an entry range or index beyond the tree; `Missing` for a member that does not exist;
     /// `Unsupported` for a branch that cannot be read; those of the source and of [decoding](sapwood_ttree::decode), with branch, offset and URL.
-    pub fn read<R: Into<Request> + Clone>(
+    pub fn read<Q: Into<Query> + Clone>(
         &self,
-        requests: &[R],
+        queries: &[Q],
         entries: Range<u64>,
         options: &ReadOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Column>> {
-        read::read(self, requests, entries, options, interrupt)
+        let mut call = Call::new(options.deadline, interrupt);
+        sapwood_table::read(&self.table(), queries, entries, options.threads, &mut call)
     }
 
-    /// The entries of branches, range by range; while one range is worked on, the next is fetched.
+    /// The entries of branches, range by range; while one range is worked on, the next is read.
     ///
     /// # Errors
     /// As [`Tree::read`].
-    pub fn scan<R: Into<Request> + Clone>(
+    pub fn scan<Q: Into<Query> + Clone>(
         &self,
-        requests: &[R],
+        queries: &[Q],
         ranges: Vec<Range<u64>>,
-        options: ReadOptions,
+        options: &ReadOptions,
         interrupt: Interrupt<'_>,
     ) -> Result<Scan> {
-        Scan::new(self.clone(), requests, ranges, options, interrupt)
-    }
-}
-
-impl Inner {
-    fn new(
-        file: File,
-        path: &str,
-        record: u64,
-        meta: sapwood_ttree::Tree,
-        compilers: Vec<Compiler>,
-        origins: Vec<Origin>,
-    ) -> Inner {
-        let mut tree = Inner {
-            file,
-            path: path.to_owned(),
-            record,
-            meta,
-            outcomes: Vec::new(),
-            elsewhere: Elsewhere::default(),
-            compilers,
-            origins,
-            selected: Mutex::default(),
-            assumed: None,
-        };
-        let mut left = MOST_COLUMNS;
-        let branches = 0..tree.meta.branches.len();
-        let outcomes =
-            branches.filter_map(|index| Some(interpret(&tree.meta, index, tree.compiler_of(index)?, &[])));
-        tree.outcomes = outcomes.map(|outcome| limited(outcome, &mut left)).collect();
-        tree
+        let mut call = Call::new(options.deadline, interrupt);
+        Scan::new(self.table(), queries, ranges, options.threads, &mut call)
     }
 
-    /// What compiles the classes of a branch.
-    fn compiler_of(&self, branch: usize) -> Option<&Compiler> {
-        self.compilers.get(self.origins.get(branch).map_or(0, |origin| origin.schema))
+    /// Some entries of branches, or of members of the objects in them, in the order asked for; an entry may be
+    /// asked for several times. Only baskets that hold one of the entries are fetched and decompressed.
+    ///
+    /// `within` is what would have been read without the list: the baskets of it that are passed over are added up in the
+    /// counter `skipped_bytes`.
+    ///
+    /// # Errors
+    /// As [`Tree::read`]; `Usage` for an entry that is not `within`, or beyond the end of a branch.
+    pub fn read_entries<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: &[u64],
+        within: Range<u64>,
+        options: &ReadOptions,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<Column>> {
+        let read = self.start_entries(queries, entries, within, options, &mut *interrupt)?;
+        read.finish(&mut Call::new(options.deadline, interrupt))
     }
-}
 
-/// What a branch holds, if that is not too much for the tree as a whole.
-fn limited(outcome: Outcome, left: &mut usize) -> Outcome {
-    let weight = match &outcome.meaning {
-        Meaning::Column(interpretation) => match &interpretation.layout {
-            Layout::Program(program) => program.weight(),
-            _ => 1,
-        },
-        _ => 0,
-    };
-    match left.checked_sub(weight) {
-        Some(rest) => {
-            *left = rest;
-            outcome
-        }
-        None => {
-            let why = format!("the branches of the tree have more than {MOST_COLUMNS} columns together");
-            Outcome { meaning: Meaning::Unsupported(why), ..outcome }
-        }
+    /// As [`Tree::read_entries`], but returns as soon as the bytes of a distant source are asked for.
+    ///
+    /// # Errors
+    /// As [`Tree::read_entries`]; those of fetching and decoding come when it is [finished](EntryRead::finish).
+    pub fn start_entries<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        entries: &[u64],
+        within: Range<u64>,
+        options: &ReadOptions,
+        interrupt: Interrupt<'_>,
+    ) -> Result<EntryRead> {
+        let mut call = Call::new(options.deadline, interrupt);
+        EntryRead::start(self.table(), queries, entries, within, options.threads, &mut call)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use sapwood_streamer::{Node, Program};
-    use sapwood_ttree::Interpretation;
-
-    #[test]
-    fn what_is_too_much_for_the_tree_as_a_whole_is_refused() {
-        let program = Program::new(Node::Tuple(vec![Node::Text; 9]), "");
-        let interpretation = Interpretation {
-            form: program.form.clone(),
-            layout: Layout::Program(Arc::new(program)),
-            count_branch: None,
-            skipped: Vec::new(),
-        };
-        let outcome = Outcome { typename: String::new(), meaning: Meaning::Column(interpretation) };
-        let mut left = 25;
-        let mut is_column = || matches!(limited(outcome.clone(), &mut left).meaning, Meaning::Column(_));
-        assert_eq!([is_column(), is_column(), is_column()], [true, true, false]);
+    /// A reader of `queries` that fetches what is touched, and learns to do so ahead of need.
+    ///
+    /// ```no_run
+    /// # use sapwood::{Call, Deadline, File, LazyOptions, OpenOptions};
+    /// # fn main() -> sapwood::Result<()> {
+    /// # let file = File::open("https://example.org/data.root", OpenOptions::default(), &mut || false)?;
+    /// # let tree = file.tree("Events", None, Default::default(), &mut || false)?;
+    /// let mut never = || false;
+    /// let mut call = Call::new(Deadline::default(), &mut never);
+    /// let all: Vec<usize> = (0..tree.branches().len()).collect();
+    /// let lazy = tree.lazy(&all, LazyOptions::default(), &mut call)?;
+    /// for window in 0..lazy.windows().len() {
+    ///     let column = lazy.column(3, window, &mut call)?;
+    ///     lazy.release(window);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// `Usage` for entries beyond the tree; those of opening the other files that baskets lie in.
+    pub fn lazy<Q: Into<Query> + Clone>(
+        &self,
+        queries: &[Q],
+        options: LazyOptions,
+        call: &mut Call<'_>,
+    ) -> Result<Lazy> {
+        let begin = Some(self.file().trace().begin());
+        Lazy::new(self.table(), queries, LazyOptions { begin, ..options }, call)
     }
 }

@@ -146,7 +146,7 @@ impl Branch {
         find_all(py, &self.tree)?;
         Ok(match self.tree.file().dataset_tree() {
             None => self.branch().zip_bytes,
-            Some(_) => stored_bytes(self.branch()),
+            Some(_) => stored_bytes(&self.tree, self.index),
         })
     }
 
@@ -166,14 +166,14 @@ impl Branch {
     #[getter]
     fn num_baskets(&self, py: Python<'_>) -> PyResult<usize> {
         find_all(py, &self.tree)?;
-        Ok(self.branch().baskets.len())
+        Ok(self.tree.baskets(self.index).len())
     }
 
     /// First entry, entries, byte offset, bytes on file, whether it is stored in the tree's record.
     #[expect(clippy::type_complexity, reason = "a tuple for Python")]
     fn baskets(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64, u64, u64, bool)>> {
         find_baskets(py, &self.tree, &[self.index], None)?;
-        let baskets = self.branch().baskets.iter();
+        let baskets = self.tree.baskets(self.index).iter();
         Ok(baskets
             .map(|basket| {
                 (basket.first_entry, basket.entries, basket.offset, basket.len, basket.embedded.is_some())
@@ -205,6 +205,6 @@ pub(crate) fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
 }
 
 /// Bytes of the baskets of a branch of a dataset.
-pub(crate) fn stored_bytes(branch: &sapwood::Branch) -> u64 {
-    branch.baskets.iter().map(|basket| basket.len).sum()
+pub(crate) fn stored_bytes(tree: &sapwood::Tree, branch: usize) -> u64 {
+    tree.baskets(branch).iter().map(|basket| basket.len).sum()
 }

@@ -5,6 +5,7 @@ use crate::column::columns;
 use crate::error::detached;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use sapwood::Call;
 use std::time::Duration;
 
 /// A reader that learns what is needed.
@@ -25,30 +26,31 @@ impl Lazy {
     }
 
     /// The entries of a window, of a request by its index.
-    #[pyo3(signature = (request, window, *, deadline=None))]
+    #[pyo3(signature = (query, window, *, deadline=None))]
     fn column<'py>(
         &self,
         py: Python<'py>,
-        request: usize,
+        query: usize,
         window: usize,
         deadline: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let deadline = deadline_in(deadline)?;
-        let column = detached(py, |interrupt| self.0.column(request, window, deadline, interrupt))?;
+        let column =
+            detached(py, |interrupt| self.0.column(query, window, &mut Call::new(deadline, interrupt)))?;
         columns(py, vec![column])?.get_item(0)
     }
 
     /// Fetches some requests of a window together.
-    #[pyo3(signature = (requests, window, *, deadline=None))]
+    #[pyo3(signature = (queries, window, *, deadline=None))]
     fn touch(
         &self,
         py: Python<'_>,
-        requests: Vec<usize>,
+        queries: Vec<usize>,
         window: usize,
         deadline: Option<f64>,
     ) -> PyResult<()> {
         let deadline = deadline_in(deadline)?;
-        detached(py, |interrupt| self.0.touch(&requests, window, deadline, interrupt))
+        detached(py, |interrupt| self.0.touch(&queries, window, &mut Call::new(deadline, interrupt)))
     }
 
     /// Says that nobody needs a window any more.

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use sapwood::dataset::Extremes;
-use sapwood::{EntryRead, LazyOptions, ReadOptions, Request};
+use sapwood::{Call, EntryRead, LazyOptions, Query, ReadOptions};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -42,16 +42,16 @@ fn extremes(extremes: Extremes) -> (&'static str, u64, u64) {
 
 /// A branch, or a member of the objects in it.
 #[derive(Clone, FromPyObject)]
-enum RequestArgument {
+enum QueryArgument {
     Branch(usize),
     Member(usize, String),
 }
 
-impl From<RequestArgument> for Request {
-    fn from(argument: RequestArgument) -> Request {
+impl From<QueryArgument> for Query {
+    fn from(argument: QueryArgument) -> Query {
         match argument {
-            RequestArgument::Branch(branch) => Request::from(branch),
-            RequestArgument::Member(branch, member) => Request { branch, member },
+            QueryArgument::Branch(branch) => Query::from(branch),
+            QueryArgument::Member(column, member) => Query { column, member },
         }
     }
 }
@@ -105,7 +105,7 @@ impl Tree {
         find_all(py, &self.0)?;
         Ok(match self.0.file().dataset_tree() {
             None => self.0.metadata().zip_bytes,
-            Some(_) => self.0.branches().iter().map(stored_bytes).sum(),
+            Some(_) => (0..self.0.branches().len()).map(|branch| stored_bytes(&self.0, branch)).sum(),
         })
     }
 
@@ -178,11 +178,11 @@ impl Tree {
     }
 
     /// The entries of branches or of members in them.
-    #[pyo3(signature = (requests, entry_start, entry_stop, *, threads=None, deadline=None))]
+    #[pyo3(signature = (queries, entry_start, entry_stop, *, threads=None, deadline=None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
-        requests: Vec<RequestArgument>,
+        queries: Vec<QueryArgument>,
         entry_start: u64,
         entry_stop: u64,
         threads: Option<usize>,
@@ -190,32 +190,32 @@ impl Tree {
     ) -> PyResult<Bound<'py, PyList>> {
         let options = read_options(threads, deadline)?;
         let read =
-            detached(py, |interrupt| self.0.read(&requests, entry_start..entry_stop, &options, interrupt))?;
+            detached(py, |interrupt| self.0.read(&queries, entry_start..entry_stop, &options, interrupt))?;
         columns(py, read)
     }
 
     /// The entries of branches or members, range by range.
-    #[pyo3(signature = (requests, entry_ranges, *, threads=None, deadline=None))]
+    #[pyo3(signature = (queries, entry_ranges, *, threads=None, deadline=None))]
     fn scan(
         &self,
         py: Python<'_>,
-        requests: Vec<RequestArgument>,
+        queries: Vec<QueryArgument>,
         entry_ranges: Vec<(u64, u64)>,
         threads: Option<usize>,
         deadline: Option<f64>,
     ) -> PyResult<Scan> {
         let options = read_options(threads, deadline)?;
         let ranges: Vec<Range<u64>> = entry_ranges.into_iter().map(|(start, stop)| start..stop).collect();
-        let scan = detached(py, |interrupt| self.0.scan(&requests, ranges, options, interrupt))?;
+        let scan = detached(py, |interrupt| self.0.scan(&queries, ranges, &options, interrupt))?;
         Ok(Scan(Mutex::new(scan)))
     }
 
     /// Begins to read some entries of branches or members.
-    #[pyo3(signature = (requests, entries, within, *, threads=None, deadline=None))]
+    #[pyo3(signature = (queries, entries, within, *, threads=None, deadline=None))]
     fn start_entries(
         &self,
         py: Python<'_>,
-        requests: Vec<RequestArgument>,
+        queries: Vec<QueryArgument>,
         entries: PyReadonlyArray1<'_, u64>,
         within: (u64, u64),
         threads: Option<usize>,
@@ -225,20 +225,20 @@ impl Tree {
         let entries = entries.as_slice()?;
         let within = within.0..within.1;
         let read =
-            detached(py, |interrupt| self.0.start_entries(&requests, entries, within, &options, interrupt))?;
+            detached(py, |interrupt| self.0.start_entries(&queries, entries, within, &options, interrupt))?;
         Ok(Entries(Mutex::new(Some(read))))
     }
 
     /// A reader that fetches what is touched, and learns to do so ahead of need.
     #[pyo3(signature = (
-        requests, *, entry_start=None, entry_stop=None, trained=None, startup=true, learn=true, trigger=true,
+        queries, *, entry_start=None, entry_stop=None, trained=None, startup=true, learn=true, trigger=true,
         startup_bytes=None, startup_entries=None, memory_bytes=None, threads=None, deadline=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one call")]
     fn lazy(
         &self,
         py: Python<'_>,
-        requests: Vec<RequestArgument>,
+        queries: Vec<QueryArgument>,
         entry_start: Option<u64>,
         entry_stop: Option<u64>,
         trained: Option<Vec<(usize, f64)>>,
@@ -263,9 +263,11 @@ impl Tree {
             startup_entries: startup_entries.unwrap_or(default.startup_entries),
             memory_bytes: memory_bytes.unwrap_or(default.memory_bytes),
             threads,
-            deadline: arguments::deadline(deadline)?,
+            begin: None,
         };
-        detached(py, |interrupt| self.0.lazy(&requests, options, interrupt)).map(Lazy::new)
+        let deadline = arguments::deadline(deadline)?;
+        detached(py, |interrupt| self.0.lazy(&queries, options, &mut Call::new(deadline, interrupt)))
+            .map(Lazy::new)
     }
 }
 
@@ -306,6 +308,6 @@ impl Entries {
         let deadline = self::deadline(deadline)?;
         let read = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let read = read.ok_or_else(|| PyValueError::new_err("these entries were read before"))?;
-        columns(py, detached(py, |interrupt| read.finish(deadline, interrupt))?)
+        columns(py, detached(py, |interrupt| read.finish(&mut Call::new(deadline, interrupt)))?)
     }
 }

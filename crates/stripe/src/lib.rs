@@ -39,7 +39,7 @@ pub use envelope::{Envelope, Kind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
 pub use id::{Id, Ids};
 pub use layout::{Layout, LayoutOptions, Planned, plan};
-pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
+pub use list::{BasketPlace, ListBuilder, ObjectName, Place, Stripe, StripeList};
 pub use log::{Entry, Log, ObjectLog};
 pub use receipt::Receipt;
 pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef, Used};

@@ -3,6 +3,7 @@
 //! - [`Tree::parse`] turns the tree's record into branches, leaves, baskets and clusters.
 //! - [`interpret`] decides what a branch holds (a [`sapwood_core::Form`]) and how its bytes become values.
 //! - [`decode`] turns raw basket records into a [`sapwood_core::Column`].
+//! - [`TreeTable`] is a tree as a [table of columns](sapwood_table::Table).
 
 mod basket;
 mod decode;
@@ -10,6 +11,7 @@ mod interpret;
 mod meta;
 mod outline;
 mod recut;
+mod table;
 pub mod write;
 
 pub use basket::{BasketHeader, inflated};
@@ -18,3 +20,4 @@ pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
 pub use outline::{BranchChange, BranchOutline, ClusterChange, Maximum, TreeChange, TreeOutline};
 pub use recut::{Cut, Cutter, Entries, References, serialised};
+pub use table::{BasketStorage, TreeTable, integers};

@@ -2,10 +2,10 @@
 
 use super::feed::{Claim, Column};
 use crate::Tree;
-use crate::dataset::{Template, event_requests};
-use crate::member::member;
-use crate::request::names;
+use crate::dataset::{Template, event_queries};
 use sapwood_core::{Column as Values, Counters, Result};
+use sapwood_table::member;
+use sapwood_table::{Selection, names};
 use sapwood_ttree::{BasketBytes, Interpretation, Meaning, decode};
 
 /// Run, luminosity block and event number, and where they are.
@@ -28,13 +28,15 @@ impl EventColumns {
         let places = places.flat_map(|one| one.branches.iter().map(|&branch| (one.schema, branch)));
         let places: Vec<(usize, usize)> = places.collect();
         let found = trees.iter().enumerate().find_map(|(schema, tree)| {
-            let requests = event_requests(tree)?.into_iter();
-            let columns = requests.map(|request| {
-                let column = places.iter().position(|place| *place == (schema, request.branch))?;
-                let member = names(&request.member);
-                let selected = tree.selected(request.branch, std::slice::from_ref(&member));
-                let interpretation = match selected.as_deref().map(|outcome| &outcome.meaning) {
-                    Some(Meaning::Column(interpretation)) => interpretation.clone(),
+            let queries = event_queries(tree)?.into_iter();
+            let columns = queries.map(|query| {
+                let column = places.iter().position(|place| *place == (schema, query.column))?;
+                let member = names(&query.member);
+                let selection = Selection::of_members(query.column, std::slice::from_ref(&member));
+                let interpretation = match &tree.0.table.outcome(&selection).ok()?.meaning {
+                    Meaning::Column(interpretation) if !selection.members.is_empty() => {
+                        interpretation.clone()
+                    }
                     _ => columns.get(column)?.interpretation.clone()?,
                 };
                 Some(EventColumn { column, interpretation, member })

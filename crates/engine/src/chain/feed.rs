@@ -4,12 +4,13 @@ use super::events::EventColumns;
 use super::flat::{Block, FlatFeed, FlatFile};
 use super::{ChainOptions, ChainSource};
 use crate::dataset::{BasketForm, Template, open_tree, same_references};
-use crate::pool::runtime;
 use crate::repack::baskets::Readers;
-use crate::{File, Interrupt, Tree};
+use crate::{File, Tree};
 use bytes::Bytes;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_table::pool::runtime;
 use sapwood_tfile::write::{Origin, pid_offset};
 use sapwood_ttree::{BasketHeader, BasketRef, Entries, Interpretation, Meaning, References, inflated};
 use std::collections::HashMap;
@@ -167,7 +168,7 @@ impl Opened {
                 (template, places)
             }
         };
-        tree.open_elsewhere(places.iter().copied(), deadline, interrupt)?;
+        tree.find_baskets(&places, deadline, interrupt)?;
         let (mut columns, events) = columns(&template, deadline, interrupt)?;
         if columns.len() != places.len() {
             return Err(Error::corrupt("the products have other branches than the tree").url(file.url()));
@@ -259,7 +260,7 @@ fn slot(tree: &Tree, place: usize) -> Result<Slot> {
     if let Some(why) = &branch.broken {
         return Err(broken(Error::unsupported(why.clone())));
     }
-    let baskets = branch.baskets.to_vec();
+    let baskets = tree.baskets(place).to_vec();
     let whole = baskets.iter().try_fold(0, |next, basket| {
         (basket.first_entry == next).then_some(basket.first_entry + basket.entries)
     });
@@ -267,7 +268,7 @@ fn slot(tree: &Tree, place: usize) -> Result<Slot> {
         let message = "the branch does not have all entries of the tree, one after the other";
         return Err(broken(Error::unsupported(message)));
     }
-    Ok(Slot { baskets, file: tree.file_index(&branch.file_name)? })
+    Ok(Slot { baskets, file: tree.0.table.file(place)? })
 }
 
 /// Which baskets each batch needs.
@@ -334,7 +335,7 @@ impl TreeFeed {
             let jobs = Arc::clone(&plan);
             let jobs = (0..batches).map(move |batch| jobs.job(batch, file));
             let ahead = Ahead { jobs: BATCHES_AHEAD, bytes: AHEAD };
-            ReadAhead::new(jobs, tree.fetcher_at(file), handle.clone(), ahead)
+            ReadAhead::new(jobs, tree.table().fetcher(file), handle.clone(), ahead)
         });
         Ok(TreeFeed {
             url: tree.file().url().to_owned(),

@@ -3,15 +3,16 @@
 use super::feed::{Column, Plain, plain_of};
 use super::output::{Made, Output};
 use super::stages::Run;
+use crate::OpenOptions;
 use crate::dataset::{Template, open_schema};
-use crate::pool::{budget, runtime};
-use crate::{Interrupt, OpenOptions};
 use bytes::Bytes;
 use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Piece, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
 use sapwood_source::sink::Sink;
 use sapwood_stripe::checksum;
+use sapwood_table::pool::{budget, runtime};
 use sapwood_ttree::Entries;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,9 +3,9 @@
 use super::feed::{Claim, Feed};
 use super::output::{Made, Output};
 use super::stages::Stages;
-use crate::Interrupt;
-use crate::pool::interrupted;
 use rayon::ThreadPool;
+use sapwood_core::Call;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -88,7 +88,7 @@ impl Lanes<'_> {
                     Err(RecvTimeoutError::Disconnected) => return first,
                     Err(RecvTimeoutError::Timeout) if interrupt() => {
                         shared.stop();
-                        first = Err(interrupted());
+                        first = Err(Call::interrupted());
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                 }
@@ -135,7 +135,7 @@ impl Shared<'_> {
         let mut turn = locked(&self.turn);
         while turn.next != claim.number {
             if interrupt() {
-                return Err(interrupted());
+                return Err(Call::interrupted());
             }
             turn = self.moved.wait_timeout(turn, HEARTBEAT).unwrap_or_else(PoisonError::into_inner).0;
         }

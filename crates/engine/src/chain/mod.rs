@@ -17,15 +17,16 @@ mod output;
 mod stages;
 
 use crate::dataset::Place;
-use crate::pool::computing;
-use crate::{File, Interrupt, OpenOptions};
+use crate::{File, OpenOptions};
 use feed::Opened;
 use lanes::Lanes;
 use output::{Stripes, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::sink::Sink;
 use sapwood_stripe::LayoutOptions;
+use sapwood_table::pool::computing;
 use stages::Stages;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -5,20 +5,20 @@ use super::events::EventColumns;
 use super::feed::Opened;
 use super::flat::{FlatOutput, Packed};
 use super::{ChainOptions, ChainOutput};
-use crate::Interrupt;
 use crate::dataset::{
     Batch, CutBasket, Events, Grafted, Held, Part, Place, Placing, ProductBasket, Template, Uploads,
     put_whole, stripes,
 };
-use crate::pool::runtime;
 use crate::repack::RepackReport;
 use crate::repack::baskets::Readers;
 use crate::repack::writing::Output as RootFile;
 use sapwood_codec::Compression;
+use sapwood_core::Interrupt;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::wait;
 use sapwood_source::Store;
 use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
+use sapwood_table::pool::runtime;
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;
 

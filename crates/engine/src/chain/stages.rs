@@ -4,10 +4,10 @@ use super::feed::{Claim, Column, Piece};
 use super::flat;
 use super::output::{Baskets, Made, Pack};
 use crate::dataset::{CutBasket, StripeCut, StripeCutter};
-use crate::pool::interrupted;
 use crate::repack::baskets::{Readers, Times, timed};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
+use sapwood_core::Call;
 use sapwood_core::{Counters, Error, ErrorKind, Result};
 use sapwood_ttree::{BasketBytes, Entries, decode, serialised};
 use std::ops::Range;
@@ -84,7 +84,7 @@ impl<'a> Stages<'a> {
     pub(super) fn work(&self, claim: &Claim, stop: &AtomicBool) -> Result<Made> {
         let one = |place: usize| {
             if stop.load(Ordering::Relaxed) {
-                return Err(interrupted());
+                return Err(Call::interrupted());
             }
             let column = self.columns.get(place).ok_or_else(|| Error::corrupt("a column is missing"))?;
             let runs = self.runs(place, column, claim).map_err(|error| error.branch(&column.path))?;

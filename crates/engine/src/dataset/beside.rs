@@ -2,19 +2,20 @@
 
 use super::memory::MemorySink;
 use crate::file::is_tree;
-use crate::pool::runtime;
 use crate::repack::inputs::Inputs;
 use crate::repack::objects::{copy_objects, copy_process_ids};
 use crate::repack::survey::Survey;
 use crate::repack::writing::Output;
 use crate::repack::{Input, RepackOptions, RepackReport, copy_trees};
-use crate::{File, Interrupt, KeyEntry};
+use crate::{File, KeyEntry};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_codec::Compression;
+use sapwood_core::Interrupt;
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{MemorySource, Store};
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
+use sapwood_table::pool::runtime;
 use sapwood_tfile::write::{FileWriter, Origin};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

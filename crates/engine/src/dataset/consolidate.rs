@@ -13,16 +13,17 @@ use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
 use super::writing::WriteOptions;
-use crate::pool::{computing, runtime};
+use crate::File;
 use crate::repack::input::InputTree;
-use crate::{File, Interrupt};
 use rayon::ThreadPool;
+use sapwood_core::Interrupt;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::OpenOptions;
 use sapwood_stripe::{
     Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, plan,
 };
+use sapwood_table::pool::{computing, runtime};
 use std::collections::BTreeSet;
 
 /// Compressed bytes of the entries that become one segment: so much is lost at most if that fails.

@@ -1,16 +1,17 @@
 //! The entries of a tree, cut into the baskets of stripes: batch by batch, on all threads.
 
 use super::basket::{BasketForm, CutBasket, StripeCutter};
-use crate::Interrupt;
-use crate::pool::{compute, interrupted, runtime};
 use crate::repack::baskets::{Readers, Times, entries};
 use crate::repack::input::InputTree;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_codec::Compression;
+use sapwood_core::Call;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_table::pool::{compute, runtime};
 use sapwood_tfile::write::{Origin, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
@@ -168,7 +169,7 @@ impl<'a> Cutting<'a> {
                 let slots = self.plan.slots.par_iter().zip(kept.par_iter_mut()).enumerate();
                 let cut = slots.map(|(place, (slot, kept))| {
                     if cancelled.load(Ordering::Relaxed) {
-                        return Err(interrupted());
+                        return Err(Call::interrupted());
                     }
                     let bytes = |basket: usize| fetched.get(&(place, basket));
                     self.cut(slot, kept, &range, bytes).map_err(|error| {
@@ -177,7 +178,7 @@ impl<'a> Cutting<'a> {
                 });
                 cut.collect::<Result<Vec<_>>>()
             };
-            let baskets = compute(self.pool, interrupt, work)?;
+            let baskets = compute(self.pool, &mut Call::new(Deadline::default(), interrupt), work)?;
             each(Batch { first: range.start, entries: range.end - range.start, baskets }, interrupt)?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! What a dataset says of itself: a version of it, and its log.
 
-use crate::{Interrupt, pool};
+use sapwood_core::Interrupt;
 use sapwood_core::Result;
 use sapwood_fetch::wait;
 use sapwood_source::{OpenOptions, open_store};
 use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
+use sapwood_table::pool;
 use std::sync::Arc;
 
 /// What a version of a dataset holds; with `sizes`, also how many bytes and objects.

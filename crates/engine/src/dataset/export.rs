@@ -1,8 +1,9 @@
 //! A ROOT file out of a dataset: its baskets, compressed anew where ROOT does not read them, and all that came beside them.
 
 use super::beside;
+use crate::File;
 use crate::repack::{Input, RepackReport, repack};
-use crate::{File, Interrupt};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Result};
 use sapwood_source::OpenOptions;
 use sapwood_source::sink::Sink;

@@ -2,12 +2,12 @@
 
 use super::schema::Origin;
 use super::template::{Schema, Template};
-use crate::Interrupt;
 use crate::repack::RepackReport;
 use crate::repack::input::InputTree;
 use crate::repack::writing::Output;
 use bytes::Bytes;
 use sapwood_codec::Compression;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_tfile::write::{DirectoryId, NewKey};
 use sapwood_ttree::{BasketHeader, BranchChange, ClusterChange, TreeChange};

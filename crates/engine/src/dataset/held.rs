@@ -1,10 +1,10 @@
 //! The lease of who writes: what is under it is not collected. It is renewed for as long as the writing takes.
 
-use crate::Interrupt;
-use crate::pool::runtime;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_stripe::{Change, Committed, Dataset, Lease, LeaseKind, Made};
+use sapwood_table::pool::runtime;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;

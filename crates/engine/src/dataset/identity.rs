@@ -1,6 +1,7 @@
 //! Which event an entry is: its run, luminosity block and event number.
 
-use crate::{Interrupt, ReadOptions, Request, Tree};
+use crate::{Query, ReadOptions, Tree};
+use sapwood_core::Interrupt;
 use sapwood_core::{Column, Form, Primitive, Result};
 use sapwood_stripe::EventIndex;
 
@@ -31,7 +32,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Adds those of some entries, by the values of what [`requests`] asks for; false if these are no such numbers.
+    /// Adds those of some entries, by the values of what [`queries`] asks for; false if these are no such numbers.
     pub(crate) fn add(&mut self, columns: &[Column]) -> bool {
         let numbers: Option<Vec<Vec<u64>>> = columns.iter().map(numbers).collect();
         let Some([run, block, event]) = numbers.as_deref() else { return false };
@@ -59,11 +60,11 @@ pub(crate) fn events(
     options: &ReadOptions,
     interrupt: Interrupt<'_>,
 ) -> Result<Option<EventIndex>> {
-    let Some(requests) = requests(tree) else { return Ok(None) };
+    let Some(queries) = queries(tree) else { return Ok(None) };
     let (mut events, mut from) = (Events::default(), 0);
     while from < tree.entries() {
         let to = (from + TOGETHER).min(tree.entries());
-        if !events.add(&tree.read(&requests, from..to, options, interrupt)?) {
+        if !events.add(&tree.read(&queries, from..to, options, interrupt)?) {
             return Ok(None);
         }
         from = to;
@@ -72,28 +73,28 @@ pub(crate) fn events(
 }
 
 /// Run, luminosity block and event number, if the tree says what they are.
-pub(crate) fn requests(tree: &Tree) -> Option<Vec<Request>> {
+pub(crate) fn queries(tree: &Tree) -> Option<Vec<Query>> {
     NAMES.iter().find_map(|names| named(tree, names))
 }
 
 /// What to read, if the tree has it.
-fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Request>> {
-    let request = |(branch, member): &(&str, &str)| {
+fn named(tree: &Tree, names: &[(&str, &str); 3]) -> Option<Vec<Query>> {
+    let query = |(branch, member): &(&str, &str)| {
         let inside = |path: &str| {
             path.strip_prefix(branch)
                 .is_some_and(|rest| rest.starts_with('/') && rest.ends_with(&format!("/{member}")))
         };
         let part = tree.branches().iter().position(|b| !member.is_empty() && inside(&b.path));
         if let Some(part) = part {
-            return Some(Request::from(part));
+            return Some(Query::from(part));
         }
         let whole = tree.branches().iter().position(|b| b.path == *branch)?;
         if !member.is_empty() {
             tree.member(whole, member).ok()?;
         }
-        Some(Request::from((whole, *member)))
+        Some(Query::from((whole, *member)))
     };
-    names.iter().map(request).collect()
+    names.iter().map(query).collect()
 }
 
 /// The values of a column of whole numbers; negative ones as their two's complement.

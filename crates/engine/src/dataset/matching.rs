@@ -3,13 +3,13 @@
 use super::cutting::Order;
 use super::identity;
 use super::writing::{AddOptions, WriteOptions};
-use crate::Interrupt;
-use crate::pool::runtime;
 use crate::repack::input::InputTree;
 use bytes::Bytes;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_fetch::wait;
 use sapwood_stripe::{Dataset, EventIndex, ObjectRef, Snapshot, keys};
+use sapwood_table::pool::runtime;
 
 /// For each segment, which entries of the tree are its events.
 pub(super) fn orders(

@@ -2,7 +2,7 @@
 //!
 //! - `schema`: the branches of all products as one tree.
 //! - `view`: which baskets they have; asked for when a branch is wanted first.
-//! - `known`: what is known of their values, for cuts.
+//! - `storage`: where the baskets of each branch are, found when they are asked for first.
 //! - `beside`: what else the files had that it was made of.
 //! - `open`: what names a dataset; a version as a file.
 //! - `objects`: where each object lies in the file that readers see; `source`: its bytes.
@@ -21,7 +21,6 @@ mod export;
 mod grafted;
 mod held;
 mod identity;
-mod known;
 mod matching;
 mod memory;
 mod objects;
@@ -34,6 +33,7 @@ mod schema;
 mod segment;
 mod source;
 mod statistics;
+mod storage;
 mod template;
 mod uploads;
 mod view;
@@ -42,20 +42,20 @@ mod writing;
 pub use consolidate::{Consolidation, consolidate};
 pub use describe::{describe, log_after};
 pub use export::export;
-pub use known::KnownValues;
 pub use receipts::{commit as commit_receipts, write as write_receipt};
-pub use sapwood_stripe::{Extremes, Statistics};
+pub use sapwood_core::{Extremes, Statistics};
 pub use writing::{AddOptions, Chosen, Place, WriteOptions, Written, add, append, create};
 
 pub(crate) use basket::{BasketForm, CutBasket, StripeCut, StripeCutter};
 pub(crate) use cutting::Batch;
 pub(crate) use grafted::{Grafted, ProductBasket, TreeRecord};
 pub(crate) use held::Held;
-pub(crate) use identity::{Events, requests as event_requests};
+pub(crate) use identity::{Events, queries as event_queries};
 pub(crate) use open::Named;
 pub(crate) use references::check as same_references;
 pub(crate) use schema::Origin;
 pub(crate) use segment::{Part, Placing, put_whole, stripes};
+pub(crate) use storage::StripeBaskets;
 pub(crate) use template::{Template, open_schema, open_tree};
 pub(crate) use uploads::Uploads;
 pub(crate) use view::View;

@@ -1,11 +1,13 @@
 //! Opening a dataset as a file: which paths and URLs may name one, and at which version.
 
 use super::View;
-use crate::{File, Interrupt, pool};
+use crate::File;
+use sapwood_core::Interrupt;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{OpenOptions, Store, Trace, is_document, open_store};
 use sapwood_stripe::{Dataset, Log, Version, keys};
+use sapwood_table::pool;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

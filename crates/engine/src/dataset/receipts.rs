@@ -2,12 +2,12 @@
 
 use super::held::Held;
 use super::writing::{WriteOptions, Written, appended};
-use crate::Interrupt;
-use crate::pool::runtime;
 use crate::repack::Input;
+use sapwood_core::Interrupt;
 use sapwood_core::Result;
 use sapwood_fetch::wait;
 use sapwood_stripe::{Change, Dataset, Id, RECEIPTS_LAST, Receipt};
+use sapwood_table::pool::runtime;
 
 /// Stores the entries of some files as [`append`](super::append) does, but does not commit them: [`commit`] does, of many
 /// workers at once, within seven days. A job without a name has one that no other has.

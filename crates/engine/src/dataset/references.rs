@@ -2,10 +2,11 @@
 //! one number, their entries cannot have together, unless it is the same.
 
 use super::beside::joining;
+use crate::File;
 use crate::repack::Input;
 use crate::repack::inputs::Inputs;
 use crate::repack::survey::Survey;
-use crate::{File, Interrupt};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 
 /// That the objects of all segments of a dataset can stand together as they are.

@@ -3,11 +3,11 @@
 use super::basket::CutBasket;
 use super::cutting::{Batch, Cutting, Order};
 use super::uploads::Uploads;
-use crate::Interrupt;
 use crate::repack::input::InputTree;
 use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_codec::Compression;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_stripe::{
     Id, Ids, Layout, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, StripeList, StripeListRef, checksum,

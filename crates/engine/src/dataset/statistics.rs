@@ -2,8 +2,8 @@
 
 use multiversion::multiversion;
 use sapwood_core::Primitive;
+use sapwood_core::{Extremes, Statistics};
 use sapwood_streamer::Number;
-use sapwood_stripe::{Extremes, Statistics};
 use sapwood_ttree::{Entries, Layout};
 use std::ops::Range;
 

@@ -2,11 +2,12 @@
 
 use super::memory::MemorySink;
 use super::products::{self, Grouped};
+use crate::File;
 use crate::repack::input::InputTree;
 use crate::repack::survey::wanted;
 use crate::repack::{Choice, Input, RepackOptions, repack};
-use crate::{File, Interrupt};
 use bytes::Bytes;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::MemorySource;
 use sapwood_stripe::{NewProduct, Snapshot};

@@ -1,12 +1,12 @@
 //! Objects on their way to a store: many at once, in bounded memory.
 
-use crate::Interrupt;
-use crate::pool::runtime;
 use bytes::Bytes;
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_fetch::wait;
 use sapwood_source::{Store, redact};
 use sapwood_stripe::Dataset;
+use sapwood_table::pool::runtime;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::runtime::Handle;

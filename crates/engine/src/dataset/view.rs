@@ -2,21 +2,21 @@
 
 use super::beside::Beside;
 use super::grafted::{Grafted, TreeRecord};
-use super::known::KnownValues;
 use super::objects::{Objects, Stripes};
 use super::schema::{Origin, Parsed, Union, cluster_starts, total};
 use super::source::StripeSource;
 use super::template::{Template, open_tree};
 use super::writing::stored;
-use crate::Interrupt;
-use crate::pool::runtime;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::wait;
 use sapwood_source::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
+use sapwood_table::EntryStatistics;
+use sapwood_table::pool::runtime;
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use sapwood_ttree::BasketRef;
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,22 +194,15 @@ impl View {
         known.flat_map(|known| known.stripes.list.stripes()).map(|stripe| u64::from(stripe.len)).sum()
     }
 
-    /// Finds the baskets of some branches of the tree, where they are not known.
-    pub(crate) async fn find_baskets(
-        &self,
-        tree: &sapwood_ttree::Tree,
-        origins: &[Origin],
-        branches: &[usize],
-        deadline: Deadline,
-    ) -> Result<()> {
-        let unknown = branches.iter().filter_map(|index| tree.branches.get(*index).zip(origins.get(*index)));
-        let unknown: Vec<_> = unknown.filter(|(branch, _)| !branch.baskets.are_known()).collect();
-        let products: BTreeSet<usize> = unknown.iter().map(|(_, origin)| origin.product).collect();
-        self.find_stripes(&products, deadline).await.map_err(|error| error.url(self.url()))?;
-        for (branch, origin) in unknown {
-            branch.baskets.tell(self.baskets(*origin));
-        }
-        Ok(())
+    /// Finds the stripes that hold some branches, where they are not known.
+    pub(super) async fn find_stripes_of(&self, origins: &[Origin], deadline: Deadline) -> Result<()> {
+        let products = origins.iter().map(|origin| origin.product).collect();
+        self.find_stripes(&products, deadline).await.map_err(|error| error.url(self.url()))
+    }
+
+    /// The name of the product that a branch belongs to.
+    pub(super) fn product(&self, origin: Origin) -> Option<&str> {
+        self.snapshot.products.get(origin.product).map(|product| product.name.as_str())
     }
 
     /// The baskets of some branches.
@@ -219,14 +212,12 @@ impl View {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Vec<BasketRef>>> {
-        let products = origins.iter().map(|origin| origin.product).collect();
-        let found = wait(&runtime()?, self.find_stripes(&products, deadline), deadline, interrupt);
-        found.map_err(|error| error.url(self.url()))?;
+        wait(&runtime()?, self.find_stripes_of(origins, deadline), deadline, interrupt)?;
         Ok(origins.iter().map(|origin| self.baskets(*origin)).collect())
     }
 
     /// The baskets of a branch; its stripes are known.
-    fn baskets(&self, origin: Origin) -> Vec<BasketRef> {
+    pub(super) fn baskets(&self, origin: Origin) -> Vec<BasketRef> {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
         let known = known.into_iter().flatten();
         known
@@ -247,7 +238,7 @@ impl View {
     }
 
     /// What is known of the values of a branch; its stripes are known.
-    pub(super) fn known_values(&self, origin: Origin) -> Vec<KnownValues> {
+    pub(super) fn statistics(&self, origin: Origin) -> Vec<EntryStatistics> {
         let known = self.stripes.get(origin.product).and_then(OnceLock::get);
         let stripes = known.into_iter().flatten().flat_map(|known| {
             let stripes = &known.stripes;
@@ -259,7 +250,7 @@ impl View {
             of_branch.map(move |(number, stripe)| {
                 let first = stripes.first_entry + stripe.first_entry;
                 let statistics = stripes.list.statistics(origin.branch, number);
-                KnownValues { entries: first..first + stripe.entries, statistics }
+                EntryStatistics { entries: first..first + stripe.entries, statistics }
             })
         });
         stripes.collect()

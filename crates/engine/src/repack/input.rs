@@ -1,8 +1,9 @@
 //! A tree that is read: its record, and where its baskets lie.
 
+use crate::File;
 use crate::dataset::{Origin, TreeRecord};
 use crate::file::Found;
-use crate::{File, Interrupt};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;

@@ -1,7 +1,8 @@
 //! The inputs: a few stay open, and those that come next are opened while one is worked on.
 
 use super::options::Input;
-use crate::{File, Interrupt, OpenOptions};
+use crate::{File, OpenOptions};
+use sapwood_core::Interrupt;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::thread::{self, JoinHandle};

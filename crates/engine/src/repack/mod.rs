@@ -21,16 +21,16 @@ pub(crate) mod writing;
 
 pub use options::{Choice, Drift, Input, RepackOptions, RepackReport};
 
-use crate::Interrupt;
-use crate::pool::computing;
 use baskets::Times;
 use input::InputTree;
 use inputs::Inputs;
 use objects::{copy_objects, copy_process_ids};
 use progress::Progress;
 use sapwood_codec::{Algorithm, Compression};
+use sapwood_core::Interrupt;
 use sapwood_core::Result;
 use sapwood_source::sink::Sink;
+use sapwood_table::pool::computing;
 use sapwood_tfile::write::FileWriter;
 use sets::Sets;
 use std::sync::atomic::Ordering;

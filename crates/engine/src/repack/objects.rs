@@ -3,13 +3,14 @@
 use super::inputs::Inputs;
 use super::options::{RepackOptions, RepackReport};
 use super::writing::Output;
-use crate::pool::runtime;
-use crate::{File, Interrupt, KeyEntry};
+use crate::{File, KeyEntry};
 use bytes::Bytes;
 use sapwood_codec::with_encoder;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_streamer::{add_histogram, is_summable};
+use sapwood_table::pool::runtime;
 use sapwood_tfile::write::NewKey;
 use sapwood_tfile::{Key, Record};
 use std::collections::{HashMap, HashSet};

@@ -1,10 +1,10 @@
 //! Trees that are sets: what several inputs have in common is written once.
 
 use super::input::InputTree;
-use crate::Interrupt;
-use crate::pool::runtime;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
+use sapwood_table::pool::runtime;
 use sapwood_ttree::{BasketRef, Entries, References};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -7,13 +7,14 @@ use super::input::InputTree;
 use super::options::{RepackOptions, RepackReport};
 use super::target::{Target, TargetBranch};
 use super::writing::Output;
-use crate::Interrupt;
-use crate::pool::{HEARTBEAT, compute, interrupted, runtime};
 use bytes::Bytes;
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use sapwood_core::Call;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
+use sapwood_table::pool::{HEARTBEAT, compute, runtime};
 use sapwood_tfile::write::{is_wide, pid_offset};
 use sapwood_ttree::{BasketRef, Entries};
 use std::collections::HashMap;
@@ -215,7 +216,9 @@ impl Stream<'_> {
             work.push((*part, basket, bytes.ok_or_else(|| Error::corrupt("a basket was not fetched"))?));
         }
         if self.cut {
-            return compute(self.pool, interrupt, |cancelled| self.cut_all(&work, target, narrow, cancelled));
+            return compute(self.pool, &mut Call::new(Deadline::default(), interrupt), |cancelled| {
+                self.cut_all(&work, target, narrow, cancelled)
+            });
         }
         let one = |(part, basket, bytes): &(Part, &BasketRef, Bytes)| {
             let kept = self.keep(part, basket, bytes, target, narrow);
@@ -231,9 +234,9 @@ impl Stream<'_> {
         if work.iter().all(copied) {
             return work.iter().map(one).collect();
         }
-        compute(self.pool, interrupt, |cancelled| {
+        compute(self.pool, &mut Call::new(Deadline::default(), interrupt), |cancelled| {
             let told = |item| match cancelled.load(Ordering::Relaxed) {
-                true => Err(interrupted()),
+                true => Err(Call::interrupted()),
                 false => one(item),
             };
             work.par_iter().map(told).collect()
@@ -315,7 +318,7 @@ impl Stream<'_> {
                 let mut ready = Vec::new();
                 for (part, basket, bytes) in items.iter() {
                     if cancelled.load(Ordering::Relaxed) {
-                        return Err(interrupted());
+                        return Err(Call::interrupted());
                     }
                     self.cut(branch, basket, bytes, narrow, &mut ready)
                         .map_err(|error| self.locate(error, part, basket))?;
@@ -425,7 +428,7 @@ impl Batches {
                 if asked.elapsed() >= HEARTBEAT {
                     *asked = Instant::now();
                     if interrupt() {
-                        return Some(Err(interrupted()));
+                        return Some(Err(Call::interrupted()));
                     }
                 }
                 Some(fetcher.fetch_now(&job.wanted, deadline).map(|bytes| (job.tag, bytes)))
@@ -481,7 +484,7 @@ pub(crate) fn flush(
     times: &Times,
     interrupt: Interrupt<'_>,
 ) -> Result<()> {
-    let ready: Vec<Option<Ready>> = compute(pool, interrupt, |_| {
+    let ready: Vec<Option<Ready>> = compute(pool, &mut Call::new(Deadline::default(), interrupt), |_| {
         let branches = target.branches.par_iter_mut();
         let close = branches.map(|branch| {
             let Some(branch) = branch else { return Ok(None) };

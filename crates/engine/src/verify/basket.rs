@@ -1,11 +1,11 @@
 //! One basket: its key, its header, its compressed blocks, its table of offsets, and its values.
 
 use super::index::CheckedTree;
-use crate::plan::integers;
 use crate::verify::counts::CountBaskets;
 use bytes::Bytes;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Form, Result};
 use sapwood_tfile::Key;
+use sapwood_ttree::integers;
 use sapwood_ttree::{
     BasketBytes, BasketHeader, BasketRef, Counts, Entries, Interpretation, Layout, Meaning, References,
     decode, inflated,

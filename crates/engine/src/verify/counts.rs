@@ -1,9 +1,9 @@
 //! Baskets of branches that count the items of others: held while those pass, so that they are read once.
 
 use super::index::{CheckedTree, Index};
-use crate::plan::integers;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Column, Counters, Error, Result};
+use sapwood_ttree::integers;
 use sapwood_ttree::{BasketBytes, BasketRef, Interpretation, Layout, Meaning, decode};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;

@@ -3,10 +3,12 @@
 use super::report::{Finding, Findings, Place, TreeReport};
 use super::structure::check_branches;
 use crate::file::{RNTUPLES, is_tree};
-use crate::{File, Interrupt, Tree, pool};
+use crate::{File, Tree};
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::wait;
 use sapwood_streamer::Compiler;
+use sapwood_table::pool;
 use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
 use sapwood_ttree::{BasketRef, TreeOutline};
 use std::collections::HashSet;

@@ -19,14 +19,16 @@ mod walk;
 
 pub use report::{Finding, Place, Severity, TreeReport, VerifyReport};
 
-use crate::{File, Interrupt, opening, pool};
+use crate::{File, opening};
 use attempts::Found;
 use index::{Index, Item, Structure, damage};
 use pass::{Pass, Watch};
 use report::merge;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{OpenOptions, Trace};
+use sapwood_table::pool;
 use sapwood_tfile::FileHeader;
 use std::time::{Duration, Instant};
 

@@ -8,12 +8,13 @@ use super::jobs::{WINDOW, places, windows};
 use super::report::{Finding, Place};
 use super::walk::{Met, Walk};
 use super::{Progress, VerifyOptions, record};
-use crate::Interrupt;
-use crate::pool::{compute, computing, interrupted, runtime};
 use bytes::Bytes;
 use rayon::prelude::*;
+use sapwood_core::Interrupt;
 use sapwood_core::{ByteRange, Counters, Error, ErrorKind, Result};
+use sapwood_core::{Call, Deadline};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
+use sapwood_table::pool::{compute, computing, runtime};
 use sapwood_tfile::Key;
 use sapwood_ttree::BasketRef;
 use std::collections::HashMap;
@@ -171,13 +172,14 @@ impl Pass<'_> {
         }
         let counters = self.fetcher.counters();
         let pool = computing(self.options.threads)?;
-        let checked: Vec<Checked> = compute(&pool, watch.interrupt, |cancelled| {
-            let one = |work: &Work| match cancelled.load(Ordering::Relaxed) {
-                true => Err(interrupted()),
-                false => Ok(self.check(work, counters)),
-            };
-            work.par_iter().map(one).collect()
-        })?;
+        let checked: Vec<Checked> =
+            compute(&pool, &mut Call::new(Deadline::default(), watch.interrupt), |cancelled| {
+                let one = |work: &Work| match cancelled.load(Ordering::Relaxed) {
+                    true => Err(Call::interrupted()),
+                    false => Ok(self.check(work, counters)),
+                };
+                work.par_iter().map(one).collect()
+            })?;
         for (work, checked) in work.iter().zip(checked) {
             let items = self.items.get(work.items.clone()).unwrap_or_default();
             found.records += 1;
@@ -306,7 +308,7 @@ impl Pass<'_> {
                 for (place, basket) in listed.baskets.iter().enumerate() {
                     let Some(bytes) = &basket.embedded else { continue };
                     if (watch.interrupt)() {
-                        return Err(interrupted());
+                        return Err(Call::interrupted());
                     }
                     found.baskets += 1;
                     let counts = self.counts(tree, branch, basket, &|_| None, watch)?;

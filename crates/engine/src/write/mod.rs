@@ -7,9 +7,9 @@
 mod resume;
 mod writer;
 
-use crate::pool::runtime;
 use sapwood_core::Result;
 use sapwood_source::OpenOptions;
+use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
 pub use sapwood_core::Piece;

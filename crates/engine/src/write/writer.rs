@@ -1,12 +1,12 @@
 //! The writer of a file.
 
 use super::resume::{Before, resume};
-use crate::Interrupt;
-use crate::pool::{compute, computing};
 use sapwood_codec::Compression;
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::Interrupt;
+use sapwood_core::{Call, Deadline, Error, ErrorKind, Result};
 use sapwood_source::sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
+use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{Buffer, FileWriter, NewKey, Origin};
 use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
@@ -175,7 +175,7 @@ impl Writer {
         let (bytes, largest) = (bytes().sum::<usize>(), bytes().max().unwrap_or(0));
         let (file, sink) = (&mut self.file, &mut self.sink);
         let pool = computing(self.threads)?;
-        let result = compute(&pool, interrupt, |cancelled| {
+        let result = compute(&pool, &mut Call::new(Deadline::default(), interrupt), |cancelled| {
             let mut from = 0;
             while from < entries {
                 let rest = entries - from;
@@ -225,7 +225,7 @@ impl Writer {
     pub fn commit(mut self, interrupt: Interrupt<'_>) -> Result<u64> {
         self.usable()?;
         let pool = computing(self.threads)?;
-        compute(&pool, interrupt, |_| {
+        compute(&pool, &mut Call::new(Deadline::default(), interrupt), |_| {
             let mut trees = std::mem::take(&mut self.trees);
             for tree in &mut trees {
                 end_tree(tree, &mut self.file, self.sink.as_mut())?;

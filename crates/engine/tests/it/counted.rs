@@ -1,7 +1,7 @@
 //! Split collections of objects that each count what they hold, on a file that ROOT wrote.
 
 use crate::inputs::{never, open, open_distant};
-use sapwood::{Column, Deadline, Form, Primitive, ReadOptions, Request, Tree};
+use sapwood::{Column, Deadline, Form, Primitive, Query, ReadOptions, Tree};
 use std::ops::Range;
 
 /// Made by `make.py` beside it.
@@ -14,7 +14,7 @@ fn tree(distant: bool) -> Tree {
     file.tree("tree", None, Deadline::default(), &mut never()).unwrap()
 }
 
-fn read(tree: &Tree, request: Request, entries: Range<u64>) -> Column {
+fn read(tree: &Tree, request: Query, entries: Range<u64>) -> Column {
     tree.read(&[request], entries, &ReadOptions::default(), &mut never()).unwrap().remove(0)
 }
 
@@ -65,7 +65,7 @@ fn split_and_unsplit_objects_count_the_same_in_any_range() {
 #[test]
 fn a_scan_brings_the_counts_along() {
     let tree = tree(true);
-    let requests: Vec<Request> = COLUMNS.iter().map(|column| split(&tree, column).into()).collect();
+    let requests: Vec<Query> = COLUMNS.iter().map(|column| split(&tree, column).into()).collect();
     let together = tree.read(&requests, 0..40, &ReadOptions::default(), &mut never()).unwrap();
     for (request, column) in requests.into_iter().zip(together) {
         let parts: Vec<Column> = [0..11, 11..15, 15..40]

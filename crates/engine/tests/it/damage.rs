@@ -1,7 +1,7 @@
 //! Damaged files end in typed errors: no panic, no hang, no memory beyond what the file could hold.
 
 use crate::inputs::{MIXED, corpus, never, open, readable, trees};
-use sapwood::{Deadline, ErrorKind, Form, ReadOptions, Request};
+use sapwood::{Deadline, ErrorKind, Form, Query, ReadOptions};
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn read_everything(content: &[u8]) {
         for branch in readable(&tree) {
             let whole = tree.read(&[branch], 0..entries, &options, &mut never());
             let members = whole.as_ref().map_or(Vec::new(), |columns| members(&columns[0].form));
-            let one = members.last().map(|member| Request::from((branch, member.as_str())));
+            let one = members.last().map(|member| Query::from((branch, member.as_str())));
             let one = one.map(|one| tree.read(&[one], 0..entries, &options, &mut never()));
             for error in [whole.err(), one.and_then(Result::err)].into_iter().flatten() {
                 assert!(is_about_the_file(error.kind()), "{error:?}");

@@ -1,7 +1,7 @@
 //! Chosen entries are those of the whole column, and cost only the baskets that hold them.
 
 use crate::inputs::{MIXED, column, corpus, never, open, open_distant, readable, trees};
-use sapwood::{Column, Deadline, ErrorKind, ReadOptions, Tree};
+use sapwood::{Call, Column, Deadline, ErrorKind, ReadOptions, Tree};
 
 /// Large enough to meet every kind of branch, small enough to be quick.
 const SMALL: u64 = 150_000;
@@ -104,7 +104,7 @@ fn a_read_that_was_started_is_fetched_while_nobody_waits() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     assert!(fetched() >= wanted);
-    assert_eq!(started.finish(Deadline::default(), &mut never()).unwrap()[0].length, 1);
+    assert_eq!(started.finish(&mut Call::new(Deadline::default(), &mut never())).unwrap()[0].length, 1);
 }
 
 #[test]

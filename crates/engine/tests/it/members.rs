@@ -1,7 +1,7 @@
 //! Members of objects, and baskets in another file, on files that ROOT wrote.
 
 use crate::inputs::never;
-use sapwood::{Column, ErrorKind, File, Form, OpenOptions, Primitive, ReadOptions, Request, Tree};
+use sapwood::{Column, ErrorKind, File, Form, OpenOptions, Primitive, Query, ReadOptions, Tree};
 use std::path::Path;
 
 fn tree(name: &str) -> Tree {
@@ -11,7 +11,7 @@ fn tree(name: &str) -> Tree {
     file.tree("tree", None, Default::default(), &mut never()).unwrap()
 }
 
-fn read(tree: &Tree, requests: &[Request]) -> sapwood::Result<Vec<Column>> {
+fn read(tree: &Tree, requests: &[Query]) -> sapwood::Result<Vec<Column>> {
     tree.read(requests, 0..tree.entries(), &ReadOptions::default(), &mut never())
 }
 
@@ -19,7 +19,7 @@ fn read(tree: &Tree, requests: &[Request]) -> sapwood::Result<Vec<Column>> {
 fn a_member_alone_is_the_same_as_in_the_whole() {
     let tree = tree("split.root");
     let whole = tree.find_branch("whole.").unwrap();
-    let requests = ["tracks.pt", "lead.start.x", "tracks.pt", ""].map(|path| Request::from((whole, path)));
+    let requests = ["tracks.pt", "lead.start.x", "tracks.pt", ""].map(|path| Query::from((whole, path)));
     let together = read(&tree, &requests).unwrap();
     assert_eq!(together[0].form, Form::list(Form::Primitive(Primitive::F64)));
     assert_eq!(together[0], together[2]);
@@ -36,7 +36,7 @@ fn a_member_that_does_not_exist_is_missing() {
     let whole = tree.find_branch("whole.").unwrap();
     let error = tree.member(whole, "lead.nothing").unwrap_err();
     assert_eq!((error.kind(), error.branch_name()), (ErrorKind::Missing, Some("whole.")));
-    let error = read(&tree, &[Request::from((whole, "lead.nothing"))]).unwrap_err();
+    let error = read(&tree, &[Query::from((whole, "lead.nothing"))]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Missing, "{error}");
 }
 

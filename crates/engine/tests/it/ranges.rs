@@ -55,7 +55,7 @@ fn a_distant_file_and_scans_give_the_same() {
             assert_eq!(read, expected, "{name}");
             for tree in [&near, &far] {
                 let ranges = cuts(tree.entries());
-                let mut scan = tree.scan(&branches, ranges, options.clone(), &mut never()).unwrap();
+                let mut scan = tree.scan(&branches, ranges, &options, &mut never()).unwrap();
                 let mut parts = vec![Vec::new(); branches.len()];
                 while let Some(columns) = scan.next(&mut never()) {
                     for (part, column) in parts.iter_mut().zip(columns.unwrap()) {

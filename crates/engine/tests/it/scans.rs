@@ -12,7 +12,7 @@ const STEPS: u64 = 4;
 fn scan(tree: &Tree, threads: usize) -> Scan {
     let ranges = (0..STEPS).map(|step| step * tree.entries() / STEPS..(step + 1) * tree.entries() / STEPS);
     let options = ReadOptions { threads: Some(threads), ..ReadOptions::default() };
-    tree.scan(&readable(tree)[..1], ranges.collect(), options, &mut never()).unwrap()
+    tree.scan(&readable(tree)[..1], ranges.collect(), &options, &mut never()).unwrap()
 }
 
 /// Whether so many bytes are decoded before `patience` ends.

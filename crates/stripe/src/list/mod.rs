@@ -6,9 +6,9 @@ mod wire;
 use crate::stripe::{Basket, Placed, too_long};
 use crate::{Envelope, Id, Kind, ObjectRef, checksum};
 use bytes::Bytes;
+use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
 use statistics::Columns;
-pub use statistics::{Extremes, Statistics};
 use std::ops::Range;
 
 /// An object: where it lies, and its name.

@@ -1,29 +1,7 @@
 //! What is known of the values in a basket, so that a cut can pass over stripes.
 
-use sapwood_core::{Error, Result};
+use sapwood_core::{Error, Extremes, Result, Statistics};
 use std::ops::Range;
-
-/// The least and the greatest value, exactly.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Extremes {
-    /// Of signed integers.
-    Signed(i64, i64),
-    /// Of unsigned integers, and truth values.
-    Unsigned(u64, u64),
-    /// Of floating-point numbers that are numbers; both are numbers.
-    Float(f64, f64),
-}
-
-/// What is known of the values of a branch in a stripe.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Statistics {
-    /// Number of values, of all entries together.
-    pub count: u64,
-    /// How many of them are not a number (NaN).
-    pub nans: u64,
-    /// Of those that are numbers; none if there is no such value.
-    pub extremes: Option<Extremes>,
-}
 
 /// Those of all branches and stripes.
 #[derive(Debug, Clone, PartialEq, Default)]

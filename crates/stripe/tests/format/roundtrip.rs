@@ -3,9 +3,10 @@
 use crate::samples;
 use bytes::Bytes;
 use proptest::prelude::*;
+use sapwood_core::{Extremes, Statistics};
 use sapwood_stripe::{
-    Directory, EventHead, EventId, EventIndex, Extremes, Id, LumiMask, ObjectBuilder, ObjectName, Place,
-    Snapshot, Statistics, StripeList, checksum,
+    Directory, EventHead, EventId, EventIndex, Id, LumiMask, ObjectBuilder, ObjectName, Place, Snapshot,
+    StripeList, checksum,
 };
 use std::ops::Range;
 

@@ -1,9 +1,10 @@
 //! One object of each kind; the golden ones are these.
 
 use bytes::Bytes;
+use sapwood_core::{Extremes, Statistics};
 use sapwood_stripe::{
-    EventIndex, Extremes, Id, ListBuilder, Made, ObjectBuilder, ObjectName, ObjectRef, Placed, Product,
-    Schema, Segment, Snapshot, Statistics, StripeList,
+    EventIndex, Id, ListBuilder, Made, ObjectBuilder, ObjectName, ObjectRef, Placed, Product, Schema,
+    Segment, Snapshot, StripeList,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -100,7 +100,7 @@ fn holds_nothing(branch: &Branch) -> bool {
     let baskets = branch.baskets.len() as u64;
     let embedded = branch.baskets.iter().any(|basket| basket.embedded.is_some());
     !embedded
-        && branch.baskets.are_known()
+        && branch.baskets.are_recorded()
         && branch.total_bytes <= baskets * (KEY + 8) + branch.entries.saturating_mul(4)
 }
 

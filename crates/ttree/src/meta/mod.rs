@@ -13,7 +13,6 @@ use bytes::Bytes;
 use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
 use std::ops::Deref;
-use std::sync::OnceLock;
 
 /// A tree: its entries and its branches.
 #[derive(Debug, Clone)]
@@ -197,34 +196,27 @@ pub enum LeafKind {
     Other(String),
 }
 
-/// The baskets of a branch. Those of a file come with the tree's record; where the record does not say it, they are told
-/// later, once: until then there seem to be none.
+/// The baskets of a branch, if the tree's record says where they are.
 ///
 /// ```
 /// use sapwood_ttree::Baskets;
-/// let baskets = Baskets::default();
-/// assert!(baskets.is_empty() && !baskets.are_known());
-/// baskets.tell(Vec::new());
-/// assert!(baskets.are_known());
+/// let elsewhere = Baskets::default();
+/// assert!(elsewhere.is_empty() && !elsewhere.are_recorded());
+/// assert!(Baskets::from(Vec::new()).are_recorded());
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Baskets(OnceLock<Vec<BasketRef>>);
+pub struct Baskets(Option<Vec<BasketRef>>);
 
 impl Baskets {
-    /// True if they were told.
-    pub fn are_known(&self) -> bool {
-        self.0.get().is_some()
-    }
-
-    /// Says which there are; who says it first is believed.
-    pub fn tell(&self, baskets: Vec<BasketRef>) {
-        self.0.get_or_init(|| baskets);
+    /// True if the record says where they are, though there may be none.
+    pub fn are_recorded(&self) -> bool {
+        self.0.is_some()
     }
 }
 
 impl From<Vec<BasketRef>> for Baskets {
     fn from(baskets: Vec<BasketRef>) -> Baskets {
-        Baskets(OnceLock::from(baskets))
+        Baskets(Some(baskets))
     }
 }
 
@@ -232,7 +224,7 @@ impl Deref for Baskets {
     type Target = [BasketRef];
 
     fn deref(&self) -> &[BasketRef] {
-        self.0.get().map_or(&[], Vec::as_slice)
+        self.0.as_deref().unwrap_or_default()
     }
 }
 

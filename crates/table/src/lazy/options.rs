@@ -1,7 +1,7 @@
 //! How a lazy reader learns, and how much it may keep.
 
-use sapwood_core::Deadline;
 use std::ops::Range;
+use std::time::Instant;
 
 /// How to read lazily.
 ///
@@ -9,9 +9,9 @@ use std::ops::Range;
 /// trained set and `learn` off, that set is fetched for each window: declared columns.
 #[derive(Debug, Clone)]
 pub struct LazyOptions {
-    /// The entries; by default all of the tree.
+    /// The entries; by default all of the table.
     pub entries: Option<Range<u64>>,
-    /// Requests, by index, and the share of windows in which they were touched, as an earlier reader
+    /// Queries, by index, and the share of windows in which they were touched, as an earlier reader
     /// [learned](super::Lazy::learned) it. `None`: nothing is known.
     pub trained: Option<Vec<(usize, f64)>>,
     /// While nothing is known, fetch all columns of the first window together. Default: true.
@@ -28,10 +28,10 @@ pub struct LazyOptions {
     pub startup_entries: u64,
     /// Bytes of windows that are kept when nobody needs them any more. Default: 256 MiB.
     pub memory_bytes: u64,
-    /// Number of computing threads, as in [`ReadOptions`](crate::ReadOptions).
+    /// Number of computing threads, as for [`read`](crate::read()).
     pub threads: Option<usize>,
-    /// When making the reader gives up. Default: in one hour.
-    pub deadline: Deadline,
+    /// The moment from which the times of [fetches](super::Lazy::fetches) count. Default: now.
+    pub begin: Option<Instant>,
 }
 
 impl Default for LazyOptions {
@@ -46,7 +46,7 @@ impl Default for LazyOptions {
             startup_entries: 1000,
             memory_bytes: 256 << 20,
             threads: None,
-            deadline: Deadline::default(),
+            begin: None,
         }
     }
 }

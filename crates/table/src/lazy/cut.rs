@@ -1,24 +1,23 @@
 //! The windows of a lazy reader: whole clusters, joined while they are small and cut where they are huge.
 
+use crate::table::Chunk;
 use sapwood_fetch::windows;
-use sapwood_ttree::Branch;
 use std::ops::Range;
 
 /// Bytes of all columns together that clusters are joined up to: compressed, or a quarter of what they become,
 /// whichever is more.
 const WINDOW: u64 = 32 << 20;
 const MOST_EXPANSION: u64 = 4;
-/// A cluster of more bytes than this is cut; baskets that reach across the cut are fetched once all the same. Where no
+/// A cluster of more bytes than this is cut; chunks that reach across the cut are fetched once all the same. Where no
 /// clusters are recorded, as in old files, they reach across any cut: what is more than one window is cut.
 const HUGE: u64 = 2 * WINDOW;
 
-/// The first entry of each basket of a branch, and what it costs to hold it.
-pub(super) fn costs(branch: &Branch) -> impl Iterator<Item = (u64, u64)> {
-    let expansion = branch.total_bytes.div_ceil(branch.zip_bytes.max(1)).div_ceil(MOST_EXPANSION).max(1);
-    branch.baskets.iter().map(move |basket| (basket.first_entry, basket.len.saturating_mul(expansion)))
+/// The first entry of a chunk, and what it costs to hold it.
+pub(super) fn cost(chunk: &Chunk) -> (u64, u64) {
+    (chunk.entries.start, chunk.range.len.max(chunk.uncompressed_bytes / MOST_EXPANSION))
 }
 
-/// Cuts `entries` into windows by the `costs` of baskets, the first of at most `first` entries where a cluster has more.
+/// Cuts `entries` into windows by the `costs` of chunks, the first of at most `first` entries where a cluster has more.
 pub(super) fn cut(
     cluster_starts: &[u64],
     costs: impl Iterator<Item = (u64, u64)>,

@@ -1,9 +1,8 @@
-//! What the process has once: a runtime to wait, pools of threads to compute, memory to read ahead. After a fork,
-//! the child makes its own.
+//! What a process has once: a runtime to wait, pools of threads to compute, memory to read ahead. After a fork, the
+//! child makes its own.
 
-use crate::Interrupt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_fetch::Budget;
 use std::collections::HashMap;
 use std::process;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// How often a computation asks whether it was interrupted.
-pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// Names the number of computing threads where the caller does not.
 const THREADS_VARIABLE: &str = "SAPWOOD_THREADS";
@@ -33,7 +32,7 @@ static POOLS: Owned<HashMap<usize, Arc<ThreadPool>>> = Mutex::new(None);
 static BUDGET: Owned<Arc<Budget>> = Mutex::new(None);
 
 /// The runtime that waits for bytes.
-pub(crate) fn runtime() -> Result<Handle> {
+pub fn runtime() -> Result<Handle> {
     let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     match &*slot {
         Some((owner, runtime)) if *owner == process::id() => Ok(runtime.handle().clone()),
@@ -53,7 +52,7 @@ pub(crate) fn runtime() -> Result<Handle> {
 }
 
 /// The bytes that may be fetched ahead.
-pub(crate) fn budget() -> Result<Arc<Budget>> {
+pub fn budget() -> Result<Arc<Budget>> {
     let mut slot = BUDGET.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((owner, budget)) = &*slot
         && *owner == process::id()
@@ -74,7 +73,7 @@ pub(crate) fn budget() -> Result<Arc<Budget>> {
 }
 
 /// The pool of `threads` computing threads; by default as `SAPWOOD_THREADS` says, else one per processor.
-pub(crate) fn computing(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
+pub fn computing(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
     let threads = match threads {
         Some(0) => return Err(Error::usage("the number of threads must be at least 1")),
         Some(threads) => threads,
@@ -107,11 +106,22 @@ fn default_threads() -> Result<usize> {
     }
 }
 
-/// Runs `work` on a pool and waits for it. When `interrupt` says so, the flag that `work` is given is set:
-/// it should then end early, and the error is of kind `Cancelled`.
-pub(crate) fn compute<T: Send>(
+/// Blocks until `future` is done, fails, or the call gives up. Not to be called inside an asynchronous task.
+///
+/// # Errors
+/// Those of the future; `Timeout` after the deadline; `Cancelled` if the call is interrupted.
+pub fn wait<T>(future: impl Future<Output = Result<T>>, call: &mut Call<'_>) -> Result<T> {
+    sapwood_fetch::wait(&runtime()?, future, call.deadline(), call.interrupt())
+}
+
+/// Runs `work` on a pool and waits for it. When the call is interrupted, the flag that `work` is given is set: it should
+/// then end early.
+///
+/// # Errors
+/// Those of `work`; `Cancelled` if the call is interrupted.
+pub fn compute<T: Send>(
     pool: &ThreadPool,
-    interrupt: Interrupt<'_>,
+    call: &mut Call<'_>,
     work: impl FnOnce(&AtomicBool) -> Result<T> + Send,
 ) -> Result<T> {
     let cancelled = AtomicBool::new(false);
@@ -126,9 +136,9 @@ pub(crate) fn compute<T: Send>(
             match result.recv_timeout(HEARTBEAT) {
                 Ok(result) => return result,
                 Err(RecvTimeoutError::Timeout) => {
-                    if interrupt() {
+                    if call.is_interrupted() {
                         cancelled.store(true, Ordering::Relaxed);
-                        return Err(interrupted());
+                        return Err(Call::interrupted());
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -137,9 +147,4 @@ pub(crate) fn compute<T: Send>(
             }
         }
     })
-}
-
-/// The error of a call that was interrupted.
-pub(crate) fn interrupted() -> Error {
-    Error::new(ErrorKind::Cancelled, "the read was interrupted")
 }

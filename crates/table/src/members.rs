@@ -1,10 +1,14 @@
 //! Members of the objects in a column: one is a column of its own, around buffers that are there already.
 
-use crate::{Buffer, Column, Error, ErrorKind, Form, Primitive, Result};
-use sapwood_core::Field;
+use sapwood_core::{Buffer, Column, Error, ErrorKind, Field, Form, Primitive, Result};
 use std::fmt::Write;
 use std::slice;
 use std::sync::Arc;
+
+/// The names of a path.
+pub fn names(path: &str) -> Vec<String> {
+    path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
 
 /// The column of the member that `path` leads to from the objects in `column`. Lists stay around it; where
 /// something is missing on the way, the member is missing.
@@ -13,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `Missing`, with the names that there are.
-pub(crate) fn member(column: &Column, path: &[String]) -> Result<Column> {
+pub fn member(column: &Column, path: &[String]) -> Result<Column> {
     let mut buffers = column.buffers.iter();
     let (form, buffers) = part(&column.form, &mut buffers, path)?;
     Ok(Column { form, length: column.length, buffers })
@@ -23,12 +27,12 @@ pub(crate) fn member(column: &Column, path: &[String]) -> Result<Column> {
 ///
 /// # Errors
 /// As [`member`].
-pub(crate) fn member_form(form: &Form, path: &[String]) -> Result<Form> {
+pub fn member_form(form: &Form, path: &[String]) -> Result<Form> {
     member(&Column::join(form, &[], 0), path).map(|column| column.form)
 }
 
 /// The C++ type of what is in a form, as members of collections are spelled: `float[][3]`.
-pub(crate) fn spelled(form: &Form) -> String {
+pub fn spelled_form(form: &Form) -> String {
     let (mut form, mut brackets) = (form, String::new());
     loop {
         form = match form {
@@ -50,9 +54,9 @@ pub(crate) fn spelled(form: &Form) -> String {
         Form::Record { class, .. } => class.clone(),
         Form::Tuple(items) => {
             let class = if items.len() == 2 { "std::pair" } else { "std::tuple" };
-            format!("{class}<{}>", items.iter().map(spelled).collect::<Vec<_>>().join(", "))
+            format!("{class}<{}>", items.iter().map(spelled_form).collect::<Vec<_>>().join(", "))
         }
-        Form::Option(content) => format!("{}*", spelled(content)),
+        Form::Option(content) => format!("{}*", spelled_form(content)),
         Form::String => "std::string".into(),
         Form::Union(_) | Form::Empty | Form::List(_) | Form::Fixed { .. } => "void".into(),
     };
@@ -113,7 +117,7 @@ fn part(form: &Form, buffers: &mut Buffers<'_>, path: &[String]) -> Result<Part>
         Form::Union(forms) => union(forms, buffers, path),
         Form::Empty => Ok((Form::Empty, Vec::new())),
         Form::Primitive(_) | Form::String => {
-            Err(missing_member(format!("there is no member '{name}': {} has none", spelled(form))))
+            Err(missing_member(format!("there is no member '{name}': {} has none", spelled_form(form))))
         }
     }
 }
@@ -231,9 +235,9 @@ mod tests {
         let form = Form::list(Form::record([("p".to_owned(), point())]));
         let points = column(form, 2, vec![offsets, x, inner, y]);
         let y = member(&points, &path("p.y")).unwrap();
-        assert_eq!(spelled(&y.form), "float[][]");
+        assert_eq!(spelled_form(&y.form), "float[][]");
         assert_eq!(y.buffers, [&points.buffers[0], &points.buffers[2], &points.buffers[3]].map(Arc::clone));
-        assert_eq!(spelled(&member_form(&points.form, &path("p.x")).unwrap()), "int8_t[]");
+        assert_eq!(spelled_form(&member_form(&points.form, &path("p.x")).unwrap()), "int8_t[]");
         let error = member(&points, &path("p.z")).unwrap_err();
         assert!(error.hint_text().is_some_and(|hint| hint.contains("x, y")), "{error}");
         assert!(member(&points, &path("p.x.y")).is_err());

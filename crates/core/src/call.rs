@@ -1,0 +1,63 @@
+//! A call that blocks: when it gives up, and who may stop it before.
+
+use crate::{Deadline, Error, ErrorKind};
+use std::fmt;
+
+/// Asked about ten times a second during a wait: true gives up, with an error of kind `Cancelled`.
+pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+
+/// The limits of a call that blocks. Every function that may wait takes one.
+///
+/// ```
+/// use sapwood_core::{Call, Deadline};
+/// use std::time::Duration;
+///
+/// let mut never = || false;
+/// let mut call = Call::new(Deadline::after(Duration::from_secs(10)), &mut never);
+/// assert!(!call.is_interrupted());
+/// ```
+pub struct Call<'a> {
+    deadline: Deadline,
+    interrupt: Interrupt<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// A call that gives up at `deadline`, or as soon as `interrupt` returns true.
+    pub fn new(deadline: Deadline, interrupt: Interrupt<'a>) -> Call<'a> {
+        Call { deadline, interrupt }
+    }
+
+    /// When it gives up.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// The function to ask whether to give up.
+    pub fn interrupt(&mut self) -> Interrupt<'_> {
+        self.interrupt
+    }
+
+    /// Asks whether to give up.
+    pub fn is_interrupted(&mut self) -> bool {
+        (self.interrupt)()
+    }
+
+    /// Fails if it should give up.
+    ///
+    /// # Errors
+    /// `Cancelled` if it was interrupted.
+    pub fn check(&mut self) -> Result<(), Error> {
+        if self.is_interrupted() { Err(Call::interrupted()) } else { Ok(()) }
+    }
+
+    /// The error of a call that was interrupted.
+    pub fn interrupted() -> Error {
+        Error::new(ErrorKind::Cancelled, "the read was interrupted")
+    }
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,42 @@
+//! Files beside a file: where one is that another names (`TBranch::fFileName`).
+
+use sapwood_core::{Error, Result};
+
+/// The URL of a file that another one, at `origin`, calls `name`: beside that one, unless `name` is an absolute path and
+/// both are local.
+///
+/// # Errors
+/// `Unsupported` for a name that leads from one server to another, or from a server to this machine: a file
+/// does not decide whom to talk to.
+pub fn beside(origin: &str, name: &str) -> Result<String> {
+    let remote = origin.contains("://") && !origin.starts_with("file://");
+    let absolute = name.starts_with('/');
+    if name.contains("://") || (absolute && remote) {
+        let message = format!("the file names another one, {name}, by an address of its own");
+        return Err(Error::unsupported(message).hint("only files beside the first are opened"));
+    }
+    if absolute {
+        return Ok(name.to_owned());
+    }
+    let path = if remote { origin.split(['?', '#']).next().unwrap_or(origin) } else { origin };
+    let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
+    Ok(format!("{folder}{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_looked_for_beside_the_first() {
+        assert_eq!(beside("main.root", "b.root").unwrap(), "b.root");
+        assert_eq!(beside("/data/main.root", "sub/b.root").unwrap(), "/data/sub/b.root");
+        assert_eq!(beside("/data/main.root", "/other/b.root").unwrap(), "/other/b.root");
+        assert_eq!(
+            beside("https://host/data/main.root?token=1/2", "b.root").unwrap(),
+            "https://host/data/b.root"
+        );
+        assert!(beside("https://host/data/main.root", "/etc/b.root").is_err());
+        assert!(beside("https://host/data/main.root", "https://elsewhere/b.root").is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Chunks that reach from one range of a scan into the next: decompressed once for both.
+
+use crate::table::{Chunk, ChunkId, Table};
+use bytes::Bytes;
+use sapwood_core::Counters;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Most uncompressed bytes that are held; what is more is decompressed again. Clusters of today fit.
+const MOST: usize = 64 << 20;
+
+/// The chunks of a scan that its next range needs again.
+#[derive(Debug, Default)]
+pub(crate) struct CarriedChunks {
+    chunks: Mutex<HashMap<ChunkId, CarriedChunk>>,
+    /// Of those, and of those that are just being decompressed.
+    bytes: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct CarriedChunk {
+    /// One past its last entry.
+    end: u64,
+    uncompressed: Bytes,
+}
+
+impl CarriedChunks {
+    /// A chunk, uncompressed, if it is held.
+    pub(crate) fn get(&self, id: ChunkId) -> Option<Bytes> {
+        self.lock().get(&id).map(|chunk| chunk.uncompressed.clone())
+    }
+
+    /// Decompresses a chunk and holds it, as long as there is room. A damaged chunk is left to its reader to report.
+    pub(crate) fn add(&self, table: &dyn Table, chunk: &Chunk, stored: &Bytes, counters: &Counters) {
+        let Some(len) = table.uncompressed_len(stored) else { return };
+        if self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len) <= MOST {
+            let start = Instant::now();
+            let uncompressed = table.uncompress(stored);
+            counters.decompress_ns.add_time(start.elapsed());
+            if let Ok(uncompressed) = uncompressed {
+                let carried = CarriedChunk { end: chunk.entries.end, uncompressed };
+                if self.lock().insert(chunk.id(), carried).is_none() {
+                    return;
+                }
+            }
+        }
+        self.bytes.fetch_sub(len, Ordering::Relaxed);
+    }
+
+    /// Forgets what no range from `entry` on needs.
+    pub(crate) fn forget_before(&self, entry: u64) {
+        self.lock().retain(|_, chunk| {
+            let needed = chunk.end > entry;
+            if !needed {
+                self.bytes.fetch_sub(chunk.uncompressed.len(), Ordering::Relaxed);
+            }
+            needed
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChunkId, CarriedChunk>> {
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,318 @@
+//! Reading a list of entries: only the chunks that hold one of them.
+
+use crate::chunk_reader::ChunkReader;
+use crate::plan::{FetchedChunks, Plan, check_range, decode, fetch_now, fetch_rest, first_chunks, plan};
+use crate::selection::{Queries, Query, Selection, column_name};
+use crate::table::{Chunk, ChunkId, ColumnPlan, FileIndex, Table};
+use crate::{pool, recording};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use sapwood_core::{Buffer, ByteRange, Call, Column, Error, Form, Result};
+use sapwood_fetch::{Ahead, windows};
+use sapwood_source::record::Read;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Most compressed bytes of a distant source that are fetched together; not more than a quarter of what may be
+/// fetched ahead.
+const WINDOW: u64 = 32 << 20;
+/// Windows that are fetched ahead of the one that is decoded.
+const AHEAD: usize = 2;
+/// Compressed bytes of one column that are decoded before the entries wanted of them are picked out.
+const RUN: u64 = 4 << 20;
+
+/// The chunks of a window, in order, each once.
+type Needed = Vec<(FileIndex, ByteRange)>;
+
+/// A read of a list of entries that was [started](EntryRead::start): the bytes of a distant source are on their way.
+pub struct EntryRead {
+    list: EntryList,
+    threads: Option<usize>,
+    /// None for a source that never waits.
+    chunks: Option<ChunkReader>,
+    recorded: Option<Read>,
+}
+
+/// Which entries of which columns.
+struct EntryList {
+    table: Arc<dyn Table>,
+    queries: Queries,
+    /// The wanted entries, each once, in order.
+    entries: Vec<u64>,
+    /// Where in these the entries asked for are, if they were asked for in another order, or several times.
+    order: Option<Vec<usize>>,
+    /// Which of them are fetched together, and what is fetched for them.
+    windows: Vec<(Range<usize>, Needed)>,
+}
+
+/// Consecutive chunks of a column, and the wanted entries in them.
+struct Run<'t, 'e> {
+    plan: Plan<'t>,
+    /// The first entry that is decoded.
+    first: u64,
+    entries: &'e [u64],
+}
+
+impl EntryRead {
+    /// Starts to read some entries of columns, or of members of the objects in them, in the order asked for; an entry may
+    /// be asked for several times. Only chunks that hold one of the entries are fetched and decompressed. Returns as soon
+    /// as the bytes of a distant source are asked for.
+    ///
+    /// `within` is what would have been read without the list: the chunks of it that are passed over are added up in the
+    /// counter `skipped_bytes`.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()); `Usage` for an entry that is not `within`, or beyond the end of a column. Those of
+    /// fetching and decoding come when the read is [finished](EntryRead::finish).
+    pub fn start<Q: Into<Query> + Clone>(
+        table: Arc<dyn Table>,
+        queries: &[Q],
+        entries: &[u64],
+        within: Range<u64>,
+        threads: Option<usize>,
+        call: &mut Call<'_>,
+    ) -> Result<EntryRead> {
+        check_range(&*table, &within)?;
+        if let Some(outside) = entries.iter().find(|entry| !within.contains(entry)) {
+            let message = format!("entry {outside} is not among the entries {within:?}");
+            return Err(Error::usage(message).url(table.url()));
+        }
+        let columns = Queries::new(queries);
+        table.locate(&columns.selections, call)?;
+        let recorded = recording::begin("entries", &*table, queries);
+        let (entries, order) = in_order(entries);
+        let windows = vec![(0..entries.len(), Vec::new())];
+        let mut list = EntryList { table, queries: columns, entries, order, windows };
+        let chunks = list.start(&within, recorded.as_ref()).map_err(|error| error.url(list.table.url()))?;
+        Ok(EntryRead { list, threads, chunks, recorded })
+    }
+
+    /// The columns.
+    ///
+    /// # Errors
+    /// Those of the source and of decoding; `Timeout` after the deadline.
+    pub fn finish(mut self, call: &mut Call<'_>) -> Result<Vec<Column>> {
+        let list = &self.list;
+        pool::computing(self.threads)
+            .and_then(|pool| {
+                let fetcher = list.table.fetcher(0);
+                let columns = || list.columns(self.chunks.as_mut(), &pool, call);
+                Read::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
+            })
+            .and_then(|columns| list.queries.split(&*list.table, &columns))
+            .map_err(|error| error.url(list.table.url()))
+    }
+}
+
+impl EntryList {
+    /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
+    fn start(&mut self, within: &Range<u64>, read: Option<&Read>) -> Result<Option<ChunkReader>> {
+        let table = &*self.table;
+        let stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
+            needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))
+        };
+        let all = plan(table, &self.queries.selections, within)?;
+        let all = stored(&mut all.iter().map(|plan| &**plan));
+        let runs = self.runs(&(0..self.entries.len()))?;
+        let wanted = stored(&mut runs.iter().flatten().map(|run| &*run.plan));
+        let span =
+            self.entries.first().map_or(0..0, |first| *first..self.entries.last().map_or(0, |last| last + 1));
+        recording::range(read, table, runs.iter().flatten().map(|run| &*run.plan), &span);
+        let bytes = |needed: &Needed| needed.iter().map(|(_, range)| range.len).sum::<u64>();
+        let skipped = bytes(&all).saturating_sub(bytes(&wanted));
+        let fetcher = table.fetcher(0);
+        fetcher.counters().skipped_bytes.add(skipped);
+        if fetcher.source().physics().immediate {
+            return Ok(None);
+        }
+        let most = WINDOW.min(fetcher.budget().most() / 4).max(1);
+        let windows = self.cut(&runs, most)?;
+        drop(runs);
+        self.windows = windows;
+        let ahead = Ahead { jobs: AHEAD, bytes: most.saturating_mul(AHEAD as u64) };
+        let batches = self.windows.iter().map(|(_, needed)| needed.clone()).collect();
+        ChunkReader::new(batches, |file| self.table.fetcher(file), ahead).map(Some)
+    }
+
+    /// The runs of each column for some of the entries.
+    fn runs(&self, part: &Range<usize>) -> Result<Vec<Vec<Run<'_, '_>>>> {
+        let entries = self.entries.get(part.clone()).unwrap_or_default();
+        self.queries.selections.iter().map(|selection| runs(&*self.table, selection, entries)).collect()
+    }
+
+    /// Windows of whole clusters whose needed chunks stay under the budget.
+    fn cut(&self, runs: &[Vec<Run<'_, '_>>], most: u64) -> Result<Vec<(Range<usize>, Needed)>> {
+        let starts = self.table.cluster_starts();
+        let mut bytes = vec![0u64; starts.len().max(1)];
+        for chunk in runs.iter().flatten().flat_map(|run| run.plan.chunks()) {
+            let cluster = starts.partition_point(|start| *start <= chunk.entries.start).saturating_sub(1);
+            bytes[cluster] += chunk.range.len;
+        }
+        let (Some(first), Some(last)) = (self.entries.first(), self.entries.last()) else {
+            return Ok(vec![(0..0, Vec::new())]);
+        };
+        let of_cluster = |cluster: usize| bytes.get(cluster).copied().unwrap_or_default();
+        let place = |entry: u64| self.entries.partition_point(|known| *known < entry);
+        let parts = windows(starts, of_cluster, most, *first..last + 1);
+        let parts = parts.into_iter().map(|part| place(part.start)..place(part.end));
+        parts
+            .filter(|part| !part.is_empty())
+            .map(|part| {
+                let runs = self.runs(&part)?;
+                let plans = runs.iter().flatten().map(|run| &*run.plan);
+                let needed = needed(plans.flat_map(|plan| first_chunks(&*self.table, plan)));
+                Ok((part, needed))
+            })
+            .collect()
+    }
+
+    fn columns(
+        &self,
+        mut chunks: Option<&mut ChunkReader>,
+        pool: &ThreadPool,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Column>> {
+        let mut parts: Vec<Vec<Column>> = self.queries.selections.iter().map(|_| Vec::new()).collect();
+        let deadline = call.deadline();
+        for (window, _) in &self.windows {
+            let again = chunks.as_mut().map(|chunks| chunks.next(call)).transpose()?;
+            let runs = self.runs(window)?;
+            let fetched = chunks.as_ref().map(|chunks| chunks.fetched());
+            let rest = match fetched {
+                Some(fetched) => {
+                    let plans = runs.iter().flatten().map(|run| &*run.plan);
+                    fetch_rest(&*self.table, plans, fetched, call)?
+                }
+                None => FetchedChunks::new(),
+            };
+            let decoded = pool::compute(pool, call, |cancelled| {
+                let decode = |run: &Run<'_, '_>| match fetched {
+                    Some(fetched) => self.decode(run, &[fetched, &rest], cancelled),
+                    None => {
+                        let fetched = fetch_now(&*self.table, &*run.plan, &|_| None, deadline)?;
+                        self.decode(run, &[&fetched], cancelled)
+                    }
+                };
+                let column = |runs: &Vec<Run<'_, '_>>| runs.par_iter().map(decode).collect();
+                runs.par_iter().map(column).collect::<Result<Vec<Vec<Column>>>>()
+            })?;
+            parts.iter_mut().zip(decoded).for_each(|(part, columns)| part.extend(columns));
+            if let Some((chunks, again)) = chunks.as_mut().zip(again) {
+                chunks.release(&again);
+            }
+        }
+        pool::compute(pool, call, |_| {
+            let mut columns = parts.into_par_iter().map(Column::concat).collect::<Result<Vec<_>>>()?;
+            self.share_offsets(&mut columns);
+            let Some(order) = &self.order else { return Ok(columns) };
+            columns.par_iter().map(|column| column.take(order)).collect()
+        })
+    }
+
+    fn decode(
+        &self,
+        run: &Run<'_, '_>,
+        fetched: &[&FetchedChunks],
+        cancelled: &AtomicBool,
+    ) -> Result<Column> {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(Call::interrupted());
+        }
+        let bytes = |id: ChunkId| fetched.iter().find_map(|fetched| fetched.get(&id)).cloned();
+        let fetcher = self.table.fetcher(0);
+        let column = decode(&*run.plan, &bytes, None, fetcher.counters())?;
+        if run.entries.len() == column.length {
+            return Ok(column);
+        }
+        let index = |entry: &u64| usize::try_from(entry.saturating_sub(run.first)).unwrap_or(usize::MAX);
+        column.take(&run.entries.iter().map(index).collect::<Vec<_>>())
+    }
+
+    /// Columns with the same count column have the same offsets: one buffer is enough.
+    fn share_offsets(&self, columns: &mut [Column]) {
+        let mut of_count: HashMap<usize, Arc<Buffer>> = HashMap::new();
+        for (column, selection) in columns.iter_mut().zip(&self.queries.selections) {
+            let count = self.table.schema(selection.column).and_then(|schema| schema.count_column);
+            if let (Some(count), Form::List(_), Some(own)) = (count, &column.form, column.buffers.first_mut())
+            {
+                let shared = of_count.entry(count).or_insert_with(|| Arc::clone(own));
+                if **shared == **own {
+                    *own = Arc::clone(shared);
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for EntryRead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EntryRead")
+            .field("table", &self.list.table.path())
+            .field("entries", &self.list.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The entries in order, each once; and, unless they were so before, where each of them went.
+fn in_order(entries: &[u64]) -> (Vec<u64>, Option<Vec<usize>>) {
+    let mut sorted = entries.to_vec();
+    if entries.is_sorted_by(|one, next| one < next) {
+        return (sorted, None);
+    }
+    sorted.sort_unstable();
+    sorted.dedup();
+    let order = entries.iter().map(|entry| sorted.partition_point(|known| known < entry)).collect();
+    (sorted, Some(order))
+}
+
+/// Where some chunks are, in order, each once.
+fn needed<'p>(chunks: impl Iterator<Item = &'p Chunk>) -> Needed {
+    let mut needed: Needed = chunks.map(|chunk| (chunk.file, chunk.range)).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}
+
+/// The chunks of a column that hold some of `entries`, which are in order.
+fn runs<'t, 'e>(table: &'t dyn Table, selection: &Selection, entries: &'e [u64]) -> Result<Vec<Run<'t, 'e>>> {
+    let run = |range: Range<u64>, entries| {
+        let (first, plan) = (range.start, table.plan(selection, &range)?);
+        Ok(Run { plan, first, entries })
+    };
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+        return Ok(vec![run(0..0, entries)?]);
+    };
+    let all = table.plan(selection, &(*first..last + 1))?;
+    if all.entries().end <= *last {
+        let message = format!("entry {last} is wanted of a column that has {}", all.entries().end);
+        return Err(Error::usage(message).branch(column_name(table, selection.column)));
+    }
+    let chunks: Vec<&Chunk> = all.chunks().iter().filter(|chunk| !chunk.index).collect();
+    let mut runs = Vec::new();
+    let mut rest = entries;
+    while let Some(first) = rest.first() {
+        let from = chunks.partition_point(|chunk| chunk.entries.end <= *first);
+        let (mut count, mut bytes) = (0, 0);
+        // The entries from the begin of the first chunk to the end of the last.
+        let mut whole = *first..first + 1;
+        for chunk in chunks.get(from..).unwrap_or_default() {
+            let left = rest.get(count..).unwrap_or_default();
+            let here = left.partition_point(|entry| *entry < chunk.entries.end);
+            if here == 0 || (count > 0 && bytes + chunk.range.len > RUN) {
+                break;
+            }
+            whole = whole.start.min(chunk.entries.start)..chunk.entries.end;
+            (count, bytes) = (count + here, bytes + chunk.range.len);
+        }
+        // An entry that no chunk holds is left to be found missing when it is decoded.
+        let (here, behind) = rest.split_at(count.max(1));
+        let last = here.last().unwrap_or(first);
+        let wanted = *first..last + 1;
+        // A chunk that is decoded in part would be decompressed twice.
+        runs.push(run(if all.decodes_whole_chunks() { whole } else { wanted }, here)?);
+        rest = behind;
+    }
+    Ok(runs)
+}

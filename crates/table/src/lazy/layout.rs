@@ -1,0 +1,127 @@
+//! Where the chunks of a lazy reader's columns are, window by window, and how they become columns.
+
+use crate::plan::{decode, in_parallel, plan};
+use crate::read::LocalRead;
+use crate::selection::{Queries, Query, Selection};
+use crate::table::{ChunkId, Table};
+use crate::{pool, recording};
+use bytes::Bytes;
+use sapwood_core::{Call, Column, Error, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_fetch::learn::{Fetched, Layout, Piece};
+use sapwood_source::record::Read;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The columns and windows of a lazy reader: a column is one query.
+#[derive(Debug)]
+pub(super) struct LazyLayout {
+    pub(super) table: Arc<dyn Table>,
+    pub(super) windows: Vec<Range<u64>>,
+    columns: Vec<LazyColumn>,
+    recorded: Option<Read>,
+}
+
+/// One query, on its own.
+#[derive(Debug)]
+struct LazyColumn {
+    queries: Queries,
+    /// Other queries read the same column.
+    shares: bool,
+}
+
+impl LazyLayout {
+    pub(super) fn new(table: Arc<dyn Table>, queries: Vec<Query>, windows: Vec<Range<u64>>) -> LazyLayout {
+        let (mut once, mut often) = (HashSet::new(), HashSet::new());
+        for query in &queries {
+            if !once.insert(query.column) {
+                often.insert(query.column);
+            }
+        }
+        let recorded = recording::begin("lazy", &*table, &queries);
+        let column = |query: Query| {
+            let shares = often.contains(&query.column);
+            LazyColumn { queries: Queries::new(std::slice::from_ref(&query)), shares }
+        };
+        let columns = queries.into_iter().map(column).collect();
+        LazyLayout { table, windows, columns, recorded }
+    }
+
+    /// The columns that were fetched, decoded on all threads, and the bytes of each.
+    pub(super) fn decode(
+        &self,
+        fetched: &[Fetched],
+        window: usize,
+        threads: Option<usize>,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<(Column, u64)>> {
+        let table = &*self.table;
+        let entries = self.windows.get(window).cloned().unwrap_or_default();
+        let queries = || fetched.iter().filter_map(|fetched| self.columns.get(fetched.column));
+        let selections: Vec<Selection> =
+            queries().flat_map(|column| column.queries.selections.iter().cloned()).collect();
+        let pool = pool::computing(threads)?;
+        let fetcher = table.fetcher(0);
+        let columns = if fetcher.source().physics().immediate {
+            LocalRead { pool: &pool, recorded: None, carried: None }.read(
+                table,
+                &selections,
+                &entries,
+                call,
+            )?
+        } else {
+            let pieces = fetched.iter().flat_map(|fetched| &fetched.pieces);
+            let bytes: HashMap<ChunkId, &Bytes> = pieces
+                .map(|((file, range), bytes)| (ChunkId { file: *file, offset: range.start }, bytes))
+                .collect();
+            let plans = plan(table, &selections, &entries)?;
+            let decoded = pool::compute(&pool, call, |cancelled| {
+                in_parallel(&plans, cancelled, |plan, likely| {
+                    let chunk = |id: ChunkId| bytes.get(&id).map(|bytes| (*bytes).clone());
+                    decode(&**plan, &chunk, likely, fetcher.counters())
+                })
+            });
+            decoded.map_err(|error| error.url(table.url()))?
+        };
+        let split = |(lazy, column): (&LazyColumn, Column)| {
+            let mut columns = lazy.queries.split(table, &[column])?;
+            let column = columns.pop().ok_or_else(|| Error::usage("a column was not read"))?;
+            let bytes = column.byte_count() as u64;
+            Ok((column, bytes))
+        };
+        queries().zip(columns).map(split).collect()
+    }
+}
+
+impl Layout for LazyLayout {
+    fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// A column that cannot be planned has no pieces: decoding it says why.
+    fn pieces(&self, column: usize, window: usize) -> Vec<Piece> {
+        let (Some(lazy), Some(entries)) = (self.columns.get(column), self.windows.get(window)) else {
+            return Vec::new();
+        };
+        let plans = plan(&*self.table, &lazy.queries.selections, entries).unwrap_or_default();
+        let chunks = plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk| chunk.is_stored());
+        let pieces = chunks.map(|chunk| {
+            let inside = entries.start <= chunk.entries.start && chunk.entries.end <= entries.end;
+            Piece { object: chunk.file, range: chunk.range, shared: lazy.shares || chunk.shared || !inside }
+        });
+        pieces.collect()
+    }
+
+    fn fetcher(&self, object: usize) -> Fetcher {
+        self.table.fetcher(object)
+    }
+
+    fn recorded(&self) -> Option<&Read> {
+        self.recorded.as_ref()
+    }
+}

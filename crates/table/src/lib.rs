@@ -1,0 +1,40 @@
+//! Tables of columns: the trait that a columnar format implements, and the ways to read one.
+//!
+//! A [`Table`] says which chunks hold some entries of a column, and turns their bytes into values. Everything else is
+//! here, once for all formats: which chunks are fetched together and ahead, how they are decoded in parallel, entry
+//! lists, cuts, loops, and lazy readers.
+//!
+//! ```text
+//! query ─▶ plan: the table names chunks ─▶ windows of clusters ─▶ fetch ─▶ the table decodes, on all threads ─▶ columns
+//!                                          └── the next window, while this one is decoded
+//! ```
+
+mod background;
+mod carried;
+mod chunk_reader;
+mod entries;
+mod join;
+mod lazy;
+mod members;
+mod plan;
+pub mod pool;
+mod read;
+mod recording;
+mod scan;
+mod selection;
+mod table;
+mod windows;
+
+pub use background::Background;
+pub use entries::EntryRead;
+pub use lazy::{Lazy, LazyOptions};
+pub use members::{member, member_form, names, spelled_form};
+pub use read::read;
+pub use scan::Scan;
+pub use selection::{Query, Selection};
+pub use table::{
+    Chunk, ChunkBytes, ChunkId, ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Table,
+    chunk_bytes,
+};
+
+pub use sapwood_core::{Extremes, Statistics};

@@ -1,0 +1,207 @@
+//! The plans of a read: how its columns are read, which chunks are fetched first, and their decoding in parallel.
+
+use crate::pool;
+use crate::selection::Selection;
+use crate::table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, Table};
+use bytes::Bytes;
+use futures::future::try_join_all;
+use rayon::prelude::*;
+use sapwood_core::{Buffer, ByteRange, Call, Column, Counters, Deadline, Error, Result};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How some entries of a column are read.
+pub(crate) type Plan<'t> = Box<dyn ColumnPlan + 't>;
+
+/// Chunks and their bytes.
+pub(crate) type FetchedChunks = HashMap<ChunkId, Bytes>;
+
+/// Entry ranges must lie in the table.
+pub(crate) fn check_range(table: &dyn Table, entries: &Range<u64>) -> Result<()> {
+    if entries.start <= entries.end && entries.end <= table.entries() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the entries {} to {} are not in the tree, which has {}",
+        entries.start,
+        entries.end,
+        table.entries()
+    ))
+    .url(table.url()))
+}
+
+/// The plans of columns for the entries `entries`.
+pub(crate) fn plan<'t>(
+    table: &'t dyn Table,
+    selections: &[Selection],
+    entries: &Range<u64>,
+) -> Result<Vec<Plan<'t>>> {
+    let plans = selections.iter().map(|selection| table.plan(selection, entries));
+    plans.collect::<Result<_>>().map_err(|error| error.url(table.url()))
+}
+
+/// Decodes a column and counts its bytes.
+pub(crate) fn decode(
+    plan: &dyn ColumnPlan,
+    chunks: ChunkBytes<'_>,
+    likely: Option<&Arc<Buffer>>,
+    counters: &Counters,
+) -> Result<Column> {
+    let column = plan.decode(chunks, likely, counters)?;
+    counters.decompressed_bytes.add(column.byte_count() as u64);
+    Ok(column)
+}
+
+/// The chunks that are fetched first for a plan: all of them, or those that say which of the others are needed, where
+/// fetching the rest without need could take longer than the further round trip.
+pub(crate) fn first_chunks<'p>(
+    table: &dyn Table,
+    plan: &'p dyn ColumnPlan,
+) -> impl Iterator<Item = &'p Chunk> + use<'p> {
+    let narrows = narrows(table, plan);
+    plan.chunks().iter().filter(move |chunk| chunk.is_stored() && (chunk.index || !narrows))
+}
+
+fn narrows(table: &dyn Table, plan: &dyn ColumnPlan) -> bool {
+    if !plan.can_narrow() {
+        return false;
+    }
+    let (wanted, mut waste) = (plan.entries(), 0_u64);
+    for chunk in plan.chunks().iter().filter(|chunk| !chunk.index && chunk.is_stored()) {
+        let all = (chunk.entries.end - chunk.entries.start).max(1);
+        let inside = chunk.entries.end.min(wanted.end).saturating_sub(chunk.entries.start.max(wanted.start));
+        let unwanted = u128::from(chunk.range.len) * u128::from(all - inside.min(all)) / u128::from(all);
+        waste = waste.saturating_add(u64::try_from(unwanted).unwrap_or(u64::MAX));
+    }
+    let fetcher = table.fetcher(0);
+    let cost = fetcher.source().physics();
+    let worth_a_round_trip = fetcher.link().bytes_in_flight().unwrap_or(0).max(cost.gap);
+    cost.immediate || waste > worth_a_round_trip
+}
+
+/// Fetches what the plans need beyond the chunks that were fetched first: all of it in one round trip.
+pub(crate) fn fetch_rest<'p>(
+    table: &dyn Table,
+    plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
+    fetched: &FetchedChunks,
+    call: &mut Call<'_>,
+) -> Result<FetchedChunks> {
+    let mut missing: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
+    for plan in plans.into_iter().filter(|plan| plan.can_narrow()) {
+        for chunk in rest(plan, &|id| fetched.get(&id).cloned())? {
+            missing.entry(chunk.file).or_default().push(chunk.range);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(FetchedChunks::new());
+    }
+    missing.values_mut().for_each(|ranges| {
+        ranges.sort_unstable();
+        ranges.dedup();
+    });
+    let deadline = call.deadline();
+    let fetchers: Vec<_> =
+        missing.into_iter().map(|(file, ranges)| (file, table.fetcher(file), ranges)).collect();
+    let fetch = fetchers.iter().map(|(file, fetcher, ranges)| async move {
+        let bytes = fetcher.fetch(ranges, deadline).await?;
+        let ids = ranges.iter().map(|range| ChunkId { file: *file, offset: range.start });
+        Ok::<Vec<(ChunkId, Bytes)>, Error>(ids.zip(bytes).collect())
+    });
+    Ok(pool::wait(try_join_all(fetch), call)?.into_iter().flatten().collect())
+}
+
+/// Fetches the chunks of a plan from sources that never wait, but for those that are `held`.
+pub(crate) fn fetch_now(
+    table: &dyn Table,
+    plan: &dyn ColumnPlan,
+    held: &dyn Fn(ChunkId) -> Option<Bytes>,
+    deadline: Deadline,
+) -> Result<FetchedChunks> {
+    let mut fetched = FetchedChunks::new();
+    let first = first_chunks(table, plan).filter(|chunk| held(chunk.id()).is_none());
+    fetch_chunks_now(table, first, deadline, &mut fetched)?;
+    if plan.can_narrow() {
+        let rest = rest(plan, &|id| fetched.get(&id).cloned())?;
+        let rest: Vec<Chunk> = rest.into_iter().filter(|chunk| held(chunk.id()).is_none()).collect();
+        fetch_chunks_now(table, rest.iter(), deadline, &mut fetched)?;
+    }
+    Ok(fetched)
+}
+
+/// The chunks that a plan needs and that were not fetched yet.
+fn rest(plan: &dyn ColumnPlan, fetched: ChunkBytes<'_>) -> Result<Vec<Chunk>> {
+    let mut needed = plan.narrow(fetched)?.unwrap_or_else(|| plan.chunks().to_vec());
+    needed.retain(|chunk| chunk.is_stored() && fetched(chunk.id()).is_none());
+    Ok(needed)
+}
+
+fn fetch_chunks_now<'p>(
+    table: &dyn Table,
+    chunks: impl Iterator<Item = &'p Chunk>,
+    deadline: Deadline,
+    fetched: &mut FetchedChunks,
+) -> Result<()> {
+    let mut files: BTreeMap<FileIndex, Vec<ByteRange>> = BTreeMap::new();
+    for chunk in chunks {
+        files.entry(chunk.file).or_default().push(chunk.range);
+    }
+    for (file, ranges) in files {
+        let bytes = table.fetcher(file).fetch_now(&ranges, deadline)?;
+        let ids = ranges.iter().map(|range| ChunkId { file, offset: range.start });
+        fetched.extend(ids.zip(bytes));
+    }
+    Ok(())
+}
+
+/// Runs `work` for each plan, on the threads of the current pool, unless `cancelled` is set meanwhile.
+///
+/// Columns with the same offsets key usually have the same offsets: they are decoded after the first of them, whose
+/// offsets `work` is given.
+pub(crate) fn in_parallel<'t>(
+    plans: &[Plan<'t>],
+    cancelled: &AtomicBool,
+    work: impl Fn(&Plan<'t>, Option<&Arc<Buffer>>) -> Result<Column> + Sync,
+) -> Result<Vec<Column>> {
+    let work = |plan: &Plan<'t>, likely: Option<&Arc<Buffer>>| {
+        if cancelled.load(Ordering::Relaxed) { Err(Call::interrupted()) } else { work(plan, likely) }
+    };
+    let groups = by_offsets(plans);
+    let decoded: Vec<Vec<Column>> = groups
+        .par_iter()
+        .map(|group| {
+            let Some((first, others)) = group.split_first() else { return Ok(Vec::new()) };
+            let first = work(&plans[*first], None)?;
+            let likely = first.buffers.first().cloned();
+            let others = others.par_iter().map(|index| work(&plans[*index], likely.as_ref()));
+            let mut columns = others.collect::<Result<Vec<Column>>>()?;
+            columns.insert(0, first);
+            Ok(columns)
+        })
+        .collect::<Result<_>>()?;
+    let mut columns: Vec<(usize, Column)> =
+        groups.into_iter().flatten().zip(decoded.into_iter().flatten()).collect();
+    columns.sort_unstable_by_key(|(index, _)| *index);
+    Ok(columns.into_iter().map(|(_, column)| column).collect())
+}
+
+/// Indices of the plans, those with the same offsets key together.
+fn by_offsets(plans: &[Plan<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut of_key: HashMap<usize, usize> = HashMap::new();
+    for (index, plan) in plans.iter().enumerate() {
+        match plan.offsets_key() {
+            Some(key) => match of_key.entry(key) {
+                Entry::Occupied(group) => groups[*group.get()].push(index),
+                Entry::Vacant(free) => {
+                    free.insert(groups.len());
+                    groups.push(vec![index]);
+                }
+            },
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}

@@ -1,0 +1,86 @@
+//! Reading an entry range at once.
+
+use crate::carried::CarriedChunks;
+use crate::plan::{Plan, check_range, decode, fetch_now, in_parallel, plan};
+use crate::pool;
+use crate::recording;
+use crate::selection::{Queries, Query, Selection};
+use crate::table::{ChunkId, Table};
+use crate::windows::Windows;
+use rayon::ThreadPool;
+use sapwood_core::{Call, Column, Result};
+use sapwood_source::record::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The entries `entries` of columns, or of members of the objects in them; plain numbers are indices of columns.
+///
+/// A column that has fewer entries than the table gives a shorter one. However many members of a column are asked for,
+/// its chunks are read once. `threads` is the number of computing threads: by default the environment variable
+/// `SAPWOOD_THREADS`, else all processors.
+///
+/// # Errors
+/// `Usage` for an entry range or index beyond the table; `Missing` for a member that does not exist; `Unsupported` for
+/// a column that cannot be read; those of the source and of decoding, with column, offset and URL.
+pub fn read<Q: Into<Query> + Clone>(
+    table: &Arc<dyn Table>,
+    queries: &[Q],
+    entries: Range<u64>,
+    threads: Option<usize>,
+    call: &mut Call<'_>,
+) -> Result<Vec<Column>> {
+    check_range(&**table, &entries)?;
+    let columns = Queries::new(queries);
+    table.locate(&columns.selections, call)?;
+    let read = recording::begin("read", &**table, queries);
+    let fetcher = table.fetcher(0);
+    let selected = Read::deliver(read.as_ref(), fetcher.counters(), || {
+        let pool = pool::computing(threads)?;
+        if fetcher.source().physics().immediate {
+            let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None };
+            return local.read(&**table, &columns.selections, &entries, call);
+        }
+        let mut windows = Windows::new(Arc::clone(table), &columns.selections, vec![entries], read.as_ref())?;
+        windows.next(&pool, call).unwrap_or_else(|| Ok(Vec::new()))
+    })?;
+    columns.split(&**table, &selected)
+}
+
+/// How a source that never waits is read: each column's chunks are read where they are decoded, while they are still in
+/// the processor's cache.
+pub(crate) struct LocalRead<'a> {
+    pub(crate) pool: &'a ThreadPool,
+    pub(crate) recorded: Option<&'a Read>,
+    /// What is held of the ranges before, and the first entry of the next.
+    pub(crate) carried: Option<(&'a CarriedChunks, u64)>,
+}
+
+impl LocalRead<'_> {
+    pub(crate) fn read(
+        &self,
+        table: &dyn Table,
+        selections: &[Selection],
+        entries: &Range<u64>,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Column>> {
+        let plans = plan(table, selections, entries)?;
+        recording::range(self.recorded, table, plans.iter().map(|plan| &**plan), entries);
+        let (fetcher, deadline) = (table.fetcher(0), call.deadline());
+        let counters = fetcher.counters();
+        let work = |plan: &Plan<'_>, likely: Option<&Arc<_>>| {
+            let held = |id: ChunkId| self.carried.and_then(|(carried, _)| carried.get(id));
+            let fetched = fetch_now(table, &**plan, &held, deadline)?;
+            if let Some((carried, next)) = self.carried {
+                for chunk in plan.chunks().iter().filter(|chunk| chunk.entries.end > next) {
+                    if let Some(stored) = fetched.get(&chunk.id()) {
+                        carried.add(table, chunk, stored, counters);
+                    }
+                }
+            }
+            let bytes = |id: ChunkId| held(id).or_else(|| fetched.get(&id).cloned());
+            decode(&**plan, &bytes, likely, counters)
+        };
+        pool::compute(self.pool, call, |cancelled| in_parallel(&plans, cancelled, work))
+            .map_err(|error| error.url(table.url()))
+    }
+}

@@ -1,0 +1,128 @@
+//! Entry ranges of a distant source: cut into windows, which are fetched ahead and decoded when their bytes are there.
+
+use crate::carried::CarriedChunks;
+use crate::chunk_reader::{Batch, ChunkReader};
+use crate::join::join;
+use crate::plan::{Plan, decode, fetch_rest, first_chunks, in_parallel, plan};
+use crate::selection::Selection;
+use crate::table::{Chunk, ChunkId, Table};
+use crate::{pool, recording};
+use rayon::ThreadPool;
+use sapwood_core::{Call, Column, Result};
+use sapwood_fetch::{Ahead, cut_windows, near_window_bytes, window_bytes};
+use sapwood_source::record::Read;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Entry ranges of a distant source, fetched ahead. A chunk that reaches from one window into the next is fetched once.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    table: Arc<dyn Table>,
+    selections: Vec<Selection>,
+    /// The windows of each range.
+    ranges: std::vec::IntoIter<Vec<Range<u64>>>,
+    chunks: ChunkReader,
+    carried: CarriedChunks,
+}
+
+impl Windows {
+    /// Starts with the first window at once.
+    pub(crate) fn new(
+        table: Arc<dyn Table>,
+        selections: &[Selection],
+        ranges: Vec<Range<u64>>,
+        read: Option<&Read>,
+    ) -> Result<Windows> {
+        // What can be said against a query is said before anything is fetched.
+        plan(&*table, selections, &(0..0))?;
+        let fetcher = table.fetcher(0);
+        let most = window_bytes(&fetcher.link(), fetcher.budget().most());
+        let batch = |plans: &[Plan<'_>]| -> Batch {
+            let chunks = plans.iter().flat_map(|plan| first_chunks(&*table, &**plan));
+            chunks.map(|chunk| (chunk.file, chunk.range)).collect()
+        };
+        // A step is decoded while the next is on its way; a read in one step is cut for that. The parts of what is cut
+        // are joined, which costs almost as much as decoding them: a step that is little more than a window stays whole.
+        let (near, largest) = if ranges.len() == 1 { (fetcher.round_trip(), most) } else { (None, 2 * most) };
+        let mut batches = Vec::with_capacity(ranges.len());
+        let mut cut_ranges = Vec::with_capacity(ranges.len());
+        for entries in ranges {
+            let plans = plan(&*table, selections, &entries)?;
+            recording::range(read, &*table, plans.iter().map(|plan| &**plan), &entries);
+            let windows = cut(&*table, &plans, entries, largest, near);
+            match windows.as_slice() {
+                [_] => batches.push(batch(&plans)),
+                windows => {
+                    for window in windows {
+                        batches.push(batch(&plan(&*table, selections, window)?));
+                    }
+                }
+            }
+            cut_ranges.push(windows);
+        }
+        let ahead = Ahead::of_windows(most, fetcher.round_trip());
+        let chunks = ChunkReader::new(batches, |file| table.fetcher(file), ahead)?;
+        let (ranges, carried) = (cut_ranges.into_iter(), CarriedChunks::default());
+        Ok(Windows { table, selections: selections.to_vec(), ranges, chunks, carried })
+    }
+
+    /// True if there is no further range.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ranges.as_slice().is_empty()
+    }
+
+    /// The columns of the next range; not after an error.
+    pub(crate) fn next(&mut self, pool: &ThreadPool, call: &mut Call<'_>) -> Option<Result<Vec<Column>>> {
+        let windows = self.ranges.next()?;
+        let parts = windows.iter().map(|window| self.columns(window, pool, call));
+        let columns = parts.collect::<Result<_>>().and_then(|parts| pool.install(|| join(parts)));
+        Some(columns.map_err(|error| error.url(self.table.url())))
+    }
+
+    fn columns(
+        &mut self,
+        entries: &Range<u64>,
+        pool: &ThreadPool,
+        call: &mut Call<'_>,
+    ) -> Result<Vec<Column>> {
+        let again = self.chunks.next(call)?;
+        let table = &*self.table;
+        let plans = plan(table, &self.selections, entries)?;
+        let (fetched, carried) = (self.chunks.fetched(), &self.carried);
+        let rest = fetch_rest(table, plans.iter().map(|plan| &**plan), fetched, call)?;
+        let fetcher = table.fetcher(0);
+        let counters = fetcher.counters();
+        carried.forget_before(entries.start);
+        let columns = pool::compute(pool, call, |cancelled| {
+            in_parallel(&plans, cancelled, |plan, likely| {
+                for chunk in plan.chunks().iter().filter(|chunk| again.contains(&chunk.id())) {
+                    if let (None, Some(stored)) = (carried.get(chunk.id()), fetched.get(&chunk.id())) {
+                        carried.add(table, chunk, stored, counters);
+                    }
+                }
+                let bytes = |id: ChunkId| {
+                    let found = || fetched.get(&id).or_else(|| rest.get(&id)).cloned();
+                    carried.get(id).or_else(found)
+                };
+                decode(&**plan, &bytes, likely, counters)
+            })
+        })?;
+        self.chunks.release(&again);
+        Ok(columns)
+    }
+}
+
+/// Windows of whole clusters whose chunks have at most `most` bytes, or fewer if the server is so `near`.
+fn cut(
+    table: &dyn Table,
+    plans: &[Plan<'_>],
+    entries: Range<u64>,
+    most: u64,
+    near: Option<Duration>,
+) -> Vec<Range<u64>> {
+    let chunks = || plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk: &&Chunk| chunk.is_stored());
+    let most = near_window_bytes(chunks().map(|chunk| chunk.range.len).sum(), near).min(most);
+    let costs = chunks().map(|chunk| (chunk.entries.start, chunk.range.len));
+    cut_windows(table.cluster_starts(), costs, most, entries)
+}

@@ -1,0 +1,205 @@
+//! How some entries of a branch are read: which baskets, and what becomes of them.
+
+use super::tree_table::TreeTable;
+use crate::decode::{BasketBytes, Counts, Interpretation, Layout, decode};
+use crate::{BasketRef, Branch, Meaning, Outcome};
+use sapwood_core::{Buffer, ByteRange, Column, Counters, Error, Form, Primitive, Result};
+use sapwood_table::{Chunk, ChunkBytes, ChunkId, ColumnPlan, FileIndex, chunk_bytes};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The entries of one branch, and the branch that counts its items where their baskets do not say where entries begin.
+pub(super) struct BranchRead<'t> {
+    values: BranchPlan<'t>,
+    counts: Option<BranchPlan<'t>>,
+    chunks: Vec<Chunk>,
+}
+
+/// The baskets of a branch that hold some entries.
+struct BranchPlan<'t> {
+    branch: &'t Branch,
+    /// How its bytes become values: of the whole branch, or of what was selected of it.
+    outcome: Arc<Outcome>,
+    entries: Range<u64>,
+    baskets: &'t [BasketRef],
+    /// Where the baskets are.
+    file: FileIndex,
+}
+
+/// How the bytes of a branch become values.
+///
+/// # Errors
+/// `Corrupt` or `Unsupported` if it cannot be read.
+pub(super) fn interpretation<'o>(branch: &Branch, outcome: &'o Outcome) -> Result<&'o Interpretation> {
+    let error = match &outcome.meaning {
+        _ if branch.broken.is_some() => Error::corrupt(branch.broken.clone().unwrap_or_default()),
+        Meaning::Column(interpretation) => return Ok(interpretation),
+        Meaning::Group => {
+            Error::unsupported("the branch has no data of its own").hint("read its sub-branches")
+        }
+        Meaning::Unsupported(why) => {
+            Error::unsupported(format!("the type {} cannot be read: {why}", outcome.typename))
+        }
+    };
+    Err(error.branch(&branch.path))
+}
+
+impl<'t> BranchRead<'t> {
+    /// The plan for the entries `entries` of a branch; fewer, if the branch has fewer.
+    pub(super) fn new(
+        table: &'t TreeTable,
+        index: usize,
+        outcome: Arc<Outcome>,
+        entries: &Range<u64>,
+    ) -> Result<Self> {
+        let values = BranchPlan::new(table, index, outcome, entries)?;
+        let interpretation = values.interpretation()?;
+        let counted = |count: usize, entries: &Range<u64>| {
+            BranchPlan::new(table, count, table.whole(count)?, entries).map(Some)
+        };
+        let counts = match interpretation.count_branch {
+            Some(count) if interpretation.counts_objects() => counted(count, &values.entries)?,
+            // Only with this feature can a basket do without the offsets of its entries (TBasket §5.2).
+            Some(count) if values.branch.io_bits != 0 => {
+                match (values.baskets.first(), values.baskets.last()) {
+                    (Some(first), Some(last)) => counted(count, &(first.first_entry..last.end()))?,
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let needs_counts = counts.is_some();
+        let mut chunks: Vec<Chunk> = values.chunks(false, needs_counts).collect();
+        chunks.extend(counts.iter().flat_map(|counts| counts.chunks(true, true)));
+        Ok(BranchRead { values, counts, chunks })
+    }
+}
+
+impl<'t> BranchPlan<'t> {
+    fn new(table: &'t TreeTable, index: usize, outcome: Arc<Outcome>, entries: &Range<u64>) -> Result<Self> {
+        let branch = table.branch(index)?;
+        interpretation(branch, &outcome)?;
+        let end = branch.first_entry.saturating_add(branch.entries);
+        if entries.start < branch.first_entry && !entries.is_empty() {
+            // A shorter column would look as if its values belonged to earlier entries.
+            let message = format!("the branch begins at entry {}, not {}", branch.first_entry, entries.start);
+            return Err(Error::unsupported(message)
+                .branch(&branch.path)
+                .hint(format!("read it from entry {} on", branch.first_entry)));
+        }
+        let entries = entries.start.min(end)..entries.end.min(end);
+        let baskets = table.baskets(index);
+        let from = baskets.partition_point(|basket| basket.end() <= entries.start);
+        let to = baskets.partition_point(|basket| basket.first_entry < entries.end);
+        let baskets = baskets.get(from..to).unwrap_or_default();
+        let file = table.file(index).map_err(|error| error.branch(&branch.path))?;
+        Ok(BranchPlan { branch, outcome, entries, baskets, file })
+    }
+
+    fn interpretation(&self) -> Result<&Interpretation> {
+        interpretation(self.branch, &self.outcome)
+    }
+
+    fn chunks(&self, index: bool, shared: bool) -> impl Iterator<Item = Chunk> {
+        let Branch { first_entry, entries, zip_bytes, total_bytes, .. } = *self.branch;
+        let (first, end) = (first_entry, first_entry.saturating_add(entries));
+        self.baskets.iter().map(move |basket| {
+            let bytes = u128::from(basket.len) * u128::from(total_bytes) / u128::from(zip_bytes.max(1));
+            Chunk {
+                file: self.file,
+                range: ByteRange { start: basket.offset, len: basket.len },
+                entries: basket.first_entry.max(first)..basket.end().min(end),
+                uncompressed_bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+                index,
+                shared,
+            }
+        })
+    }
+
+    fn decode(
+        &self,
+        chunks: ChunkBytes<'_>,
+        counts: Option<Counts<'_>>,
+        likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
+    ) -> Result<Column> {
+        let baskets = self.baskets.iter().map(|basket| {
+            let bytes = match &basket.embedded {
+                Some(embedded) => embedded.clone(),
+                None => chunk_bytes(chunks, ChunkId { file: self.file, offset: basket.offset })?,
+            };
+            Ok(BasketBytes { basket, bytes })
+        });
+        let baskets: Vec<BasketBytes<'_>> = baskets.collect::<Result<_>>()?;
+        decode(self.interpretation()?, &baskets, self.entries.clone(), counts, likely, counters)
+            .map_err(|error| error.branch(&self.branch.path))
+    }
+}
+
+impl ColumnPlan for BranchRead<'_> {
+    fn entries(&self) -> Range<u64> {
+        self.values.entries.clone()
+    }
+
+    fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    fn decode(
+        &self,
+        chunks: ChunkBytes<'_>,
+        likely: Option<&Arc<Buffer>>,
+        counters: &Counters,
+    ) -> Result<Column> {
+        let column = match &self.counts {
+            None => self.values.decode(chunks, None, likely, counters)?,
+            Some(counts) => {
+                let column = counts.decode(chunks, None, None, counters)?;
+                let (offsets, values) = integers(&column)
+                    .ok_or_else(|| Error::corrupt("items are counted by a branch that holds no integers"))?;
+                let counts = Counts { first_entry: counts.entries.start, offsets, values: &values };
+                self.values.decode(chunks, Some(counts), likely, counters)?
+            }
+        };
+        counters.baskets.add(self.values.baskets.len() as u64);
+        Ok(column)
+    }
+
+    fn offsets_key(&self) -> Option<usize> {
+        self.values.interpretation().ok()?.count_branch
+    }
+
+    fn decodes_whole_chunks(&self) -> bool {
+        self.values.interpretation().is_ok_and(|one| matches!(one.layout, Layout::Jagged { .. }))
+    }
+}
+
+/// The offsets, if it is one of lists, and the values of a column of integers.
+pub fn integers(column: &Column) -> Option<(Option<&[i64]>, Vec<i64>)> {
+    match (&column.form, column.buffers.as_slice()) {
+        (Form::List(content), [offsets, values]) => {
+            Some((Some(offsets.view()), widened_all(content, values)?))
+        }
+        (form, [values]) => Some((None, widened_all(form, values)?)),
+        _ => None,
+    }
+}
+
+fn widened_all(form: &Form, buffer: &Buffer) -> Option<Vec<i64>> {
+    fn widened<T: Copy>(values: &[T]) -> Vec<i64>
+    where
+        i64: From<T>,
+    {
+        values.iter().map(|value| i64::from(*value)).collect()
+    }
+    Some(match form {
+        Form::Primitive(Primitive::I8) => widened::<i8>(buffer.view()),
+        Form::Primitive(Primitive::U8) => widened::<u8>(buffer.view()),
+        Form::Primitive(Primitive::I16) => widened::<i16>(buffer.view()),
+        Form::Primitive(Primitive::U16) => widened::<u16>(buffer.view()),
+        Form::Primitive(Primitive::I32) => widened::<i32>(buffer.view()),
+        Form::Primitive(Primitive::U32) => widened::<u32>(buffer.view()),
+        Form::Primitive(Primitive::I64) => buffer.view::<i64>().to_vec(),
+        _ => return None,
+    })
+}

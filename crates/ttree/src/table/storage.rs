@@ -1,0 +1,43 @@
+//! Where the baskets of a tree are stored: what a tree's table asks whoever opened the tree.
+
+use crate::{BasketRef, Tree};
+use sapwood_core::{Call, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_table::{EntryStatistics, FileIndex};
+use std::fmt::Debug;
+
+/// Where the baskets of a tree are stored: in the file of its record, in others, or in a dataset.
+pub trait BasketStorage: Debug + Send + Sync {
+    /// The URL of the file with the tree's record, without secrets.
+    fn url(&self) -> &str;
+
+    /// Finds out where the baskets of some branches are, where that takes reading.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn locate(&self, tree: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()>;
+
+    /// The baskets of a branch that was [located](BasketStorage::locate).
+    fn baskets<'a>(&'a self, tree: &'a Tree, branch: usize) -> &'a [BasketRef];
+
+    /// The file that they are in.
+    ///
+    /// # Errors
+    /// `Unsupported` if the branch was not located.
+    fn file(&self, tree: &Tree, branch: usize) -> Result<FileIndex>;
+
+    /// What fetches from one of the files.
+    fn fetcher(&self, file: FileIndex) -> Fetcher;
+
+    /// The group that a branch is stored with, such as a product of a dataset; by default none.
+    fn group(&self, branch: usize) -> Option<&str> {
+        let _ = branch;
+        None
+    }
+
+    /// What is known of the values of a branch without reading them, in the order of entries.
+    ///
+    /// # Errors
+    /// As [`locate`](BasketStorage::locate).
+    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>>;
+}

@@ -1,0 +1,238 @@
+//! A tree as a table of columns: its columns are its branches, its chunks their baskets.
+
+use super::plan::{BranchRead, interpretation};
+use super::storage::BasketStorage;
+use crate::{BasketHeader, BasketRef, Branch, Layout, Meaning, Outcome, Tree, inflated, interpret};
+use bytes::Bytes;
+use sapwood_core::{Call, Error, Form, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_streamer::Compiler;
+use sapwood_table::{ColumnContent, ColumnPlan, ColumnSchema, EntryStatistics, FileIndex, Selection, Table};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Columns of all branches together: branches that share a large class could have any number of them.
+const MOST_COLUMNS: usize = 1 << 19;
+
+/// A tree as a table of columns.
+#[derive(Debug)]
+pub struct TreeTable {
+    path: String,
+    tree: Tree,
+    storage: Box<dyn BasketStorage>,
+    /// What compiles the classes: those of a file, or those of each schema of a dataset.
+    compilers: Vec<Compiler>,
+    /// Which of these is for a branch; the first where nothing is said.
+    compiler_of: Vec<usize>,
+    outcomes: Vec<Arc<Outcome>>,
+    /// What selections of members hold; `None` if that is the whole branch.
+    selected: Mutex<HashMap<Selection, Option<Arc<Outcome>>>>,
+}
+
+impl TreeTable {
+    /// The tree at `path`, whose baskets are in `storage`. Each branch is read by the compiler that `compiler_of` names;
+    /// by the first where it says nothing.
+    pub fn new(
+        path: &str,
+        tree: Tree,
+        storage: Box<dyn BasketStorage>,
+        compilers: Vec<Compiler>,
+        compiler_of: Vec<usize>,
+    ) -> TreeTable {
+        let mut table = TreeTable {
+            path: path.to_owned(),
+            tree,
+            storage,
+            compilers,
+            compiler_of,
+            outcomes: Vec::new(),
+            selected: Mutex::default(),
+        };
+        let mut left = MOST_COLUMNS;
+        let branches = 0..table.tree.branches.len();
+        let outcomes =
+            branches.filter_map(|index| Some(interpret(&table.tree, index, table.compiler(index)?, &[])));
+        table.outcomes = outcomes.map(|outcome| Arc::new(limited(outcome, &mut left))).collect();
+        table
+    }
+
+    /// Name, title, clusters, aliases and more, as the tree's record says.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// What each branch holds, in the order of [`Tree::branches`].
+    pub fn outcomes(&self) -> &[Arc<Outcome>] {
+        &self.outcomes
+    }
+
+    /// The baskets of a branch that was [located](Table::locate).
+    pub fn baskets(&self, branch: usize) -> &[BasketRef] {
+        self.storage.baskets(&self.tree, branch)
+    }
+
+    /// The file that the baskets of a located branch are in.
+    ///
+    /// # Errors
+    /// `Unsupported` if it was not located.
+    pub fn file(&self, branch: usize) -> Result<FileIndex> {
+        self.storage.file(&self.tree, branch)
+    }
+
+    /// Finds out where the baskets of some branches are.
+    ///
+    /// # Errors
+    /// Those of [`Table::locate`].
+    pub fn locate_baskets(&self, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+        self.storage.locate(&self.tree, branches, call)
+    }
+
+    pub(super) fn branch(&self, index: usize) -> Result<&Branch> {
+        self.tree.branches.get(index).ok_or_else(|| no_branch(index))
+    }
+
+    pub(super) fn whole(&self, index: usize) -> Result<Arc<Outcome>> {
+        self.outcomes.get(index).map(Arc::clone).ok_or_else(|| no_branch(index))
+    }
+
+    /// What compiles the classes of a branch.
+    fn compiler(&self, branch: usize) -> Option<&Compiler> {
+        self.compilers.get(self.compiler_of.get(branch).copied().unwrap_or(0))
+    }
+
+    /// What a branch holds of the members that are selected; all that it holds where no less can be read.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such branch.
+    pub fn outcome(&self, selection: &Selection) -> Result<Arc<Outcome>> {
+        let whole = self.whole(selection.column)?;
+        if selection.members.is_empty() {
+            return Ok(whole);
+        }
+        let mut known = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = known.entry(selection.clone()).or_insert_with(|| {
+            let compiler = self.compiler(selection.column)?;
+            let outcome = interpret(&self.tree, selection.column, compiler, &selection.members);
+            matches!(outcome.meaning, Meaning::Column(_)).then(|| Arc::new(outcome))
+        });
+        Ok(outcome.clone().unwrap_or(whole))
+    }
+}
+
+fn no_branch(index: usize) -> Error {
+    Error::usage(format!("the tree has no branch number {index}"))
+}
+
+impl Table for TreeTable {
+    fn url(&self) -> &str {
+        self.storage.url()
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn entries(&self) -> u64 {
+        self.tree.entries
+    }
+
+    fn cluster_starts(&self) -> &[u64] {
+        &self.tree.cluster_starts
+    }
+
+    fn column_count(&self) -> usize {
+        self.tree.branches.len()
+    }
+
+    fn schema(&self, column: usize) -> Option<ColumnSchema<'_>> {
+        let (branch, outcome) = self.tree.branches.get(column).zip(self.outcomes.get(column))?;
+        let (content, count_column) = match (&outcome.meaning, &branch.broken) {
+            (_, Some(why)) => (ColumnContent::Unreadable(why), None),
+            (Meaning::Column(one), None) => (ColumnContent::Values(&one.form), one.count_branch),
+            (Meaning::Group, None) => (ColumnContent::Group, None),
+            (Meaning::Unsupported(why), None) => (ColumnContent::Unreadable(why), None),
+        };
+        let (name, title, typename) = (&branch.path, &branch.title, &outcome.typename);
+        let group = self.storage.group(column);
+        Some(ColumnSchema { name, title, typename, group, content, count_column })
+    }
+
+    fn fetcher(&self, file: FileIndex) -> Fetcher {
+        self.storage.fetcher(file)
+    }
+
+    fn locate(&self, selections: &[Selection], call: &mut Call<'_>) -> Result<()> {
+        let counts = |branch| self.schema(branch).and_then(|schema| schema.count_column);
+        let branches = selections.iter().flat_map(|one| [Some(one.column), counts(one.column)]);
+        self.locate_baskets(&branches.flatten().collect::<Vec<_>>(), call)
+    }
+
+    fn form(&self, selection: &Selection) -> Result<(Form, Vec<(String, String)>)> {
+        let outcome = self.outcome(selection)?;
+        let interpretation = interpretation(self.branch(selection.column)?, &outcome)?;
+        Ok((interpretation.form.clone(), interpretation.skipped.clone()))
+    }
+
+    fn plan<'t>(&'t self, selection: &Selection, entries: &Range<u64>) -> Result<Box<dyn ColumnPlan + 't>> {
+        let outcome = self.outcome(selection)?;
+        Ok(Box::new(BranchRead::new(self, selection.column, outcome, entries)?))
+    }
+
+    fn uncompressed_len(&self, chunk: &Bytes) -> Option<usize> {
+        let header = BasketHeader::parse(chunk).ok()?;
+        let len = header.key_len.saturating_add(header.object_len);
+        (len > chunk.len()).then_some(len)
+    }
+
+    fn uncompress(&self, chunk: &Bytes) -> Result<Bytes> {
+        inflated(chunk)
+    }
+
+    fn statistics(&self, column: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        self.storage.statistics(&self.tree, column, call)
+    }
+}
+
+/// What a branch holds, if that is not too much for the tree as a whole.
+fn limited(outcome: Outcome, left: &mut usize) -> Outcome {
+    let weight = match &outcome.meaning {
+        Meaning::Column(interpretation) => match &interpretation.layout {
+            Layout::Program(program) => program.weight(),
+            _ => 1,
+        },
+        _ => 0,
+    };
+    match left.checked_sub(weight) {
+        Some(rest) => {
+            *left = rest;
+            outcome
+        }
+        None => {
+            let why = format!("the branches of the tree have more than {MOST_COLUMNS} columns together");
+            Outcome { meaning: Meaning::Unsupported(why), ..outcome }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Interpretation;
+    use sapwood_streamer::{Node, Program};
+
+    #[test]
+    fn what_is_too_much_for_the_tree_as_a_whole_is_refused() {
+        let program = Program::new(Node::Tuple(vec![Node::Text; 9]), "");
+        let interpretation = Interpretation {
+            form: program.form.clone(),
+            layout: Layout::Program(Arc::new(program)),
+            count_branch: None,
+            skipped: Vec::new(),
+        };
+        let outcome = Outcome { typename: String::new(), meaning: Meaning::Column(interpretation) };
+        let mut left = 25;
+        let mut is_column = || matches!(limited(outcome.clone(), &mut left).meaning, Meaning::Column(_));
+        assert_eq!([is_column(), is_column(), is_column()], [true, true, false]);
+    }
+}
