@@ -75,15 +75,15 @@ docs serve-docs:
 	@sh scripts/docs.sh $(if $(filter docs,$@),build,serve)
 
 # --- more -------------------------------------------------------------------------------------------------------
-bench: build ## measure against the peers; writes build/bench and the tables of docs/benchmarks.md
-bench-objects: build ## the part of it about objects: products of MiniAOD-like and xAOD-like files
-bench-remote: build servers ## the part over root://, http:// and s3://, near and far; docs/remote-benchmarks.md
-bench-learned: build servers ## the part about columns that nobody declared; docs/learned-benchmarks.md
-bench-sources: build servers ## the part about one file from many places; docs/sources-benchmarks.md
-bench-write: build ## the part about writing files
-bench-repack: build ## the part about repacking and merging them
-bench-stripe: build servers ## the part about datasets in object stores; docs/stripe-benchmarks.md
-bench-studies: build ## layouts of files, swept; docs/concepts/which-layout.md
+bench: build ## measure against other readers and writers; writes docs/benchmarks/results
+bench-objects: build ## only objects: products of MiniAOD-like and xAOD-like files
+bench-remote: build servers ## only root://, http:// and s3://, at low and high latency
+bench-learned: build servers ## only lazy reading of columns that are not declared
+bench-sources: build servers ## only reading one file from several replicas
+bench-write: build ## only writing files
+bench-repack: build ## only repacking and merging files
+bench-stripe: build servers ## only datasets in object stores
+bench-studies: build ## only the sweeps of file layouts
 $(BENCHES): $(TESTKIT)
 	@sh bench/run.sh $(filter-out bench,$(@:bench-%=%))
 

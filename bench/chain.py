@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import results
 from remote_servers import serve
 
 from sapwood import chain
@@ -84,7 +85,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Record:
         how: dict[str, Any] = {"entries": options.entries, "lanes": LANES, "threads": THREADS}
         series = [run(f"read {name}", it, "none", chains=["read"], **how) for name, it in sources.items()]
         how["chains"] = ["full"]
-        for name, output in {"nothing": "none", "accepted, thrown away": "sink", **kept}.items():
+        for name, output in {"nothing": "none", "accepted, discarded": "sink", **kept}.items():
             series.append(run(f"full, file on disk to: {name}", local, output, **how))
         for pool in POOLS:
             with output_bucket(cluster, pool) as bucket:
@@ -127,8 +128,8 @@ def tables(found: Record) -> dict[str, str]:
         size = f"{point['stripe_size'] / 1000:,.0f} kB"
         cells = [one["name"], str(point["batch"]), size, manner, rate(one)]
         sizes.append([*cells, f"{run['written_bytes'] / 1e6:.1f}", f"{run['written_objects']:,}"])
-    both = {"threads": lines, "sizes": sizes}
-    return {name: "\n".join(f"| {' | '.join(row)} |" for row in rows) for name, rows in both.items()}
+    both = {"Lanes and threads": lines, "Batches and stripes": sizes}
+    return {title: "\n".join(f"| {' | '.join(row)} |" for row in rows) for title, rows in both.items()}
 
 
 def draw(found: Record, path: Path) -> None:
@@ -165,7 +166,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=os.environ.get("SAPWOOD_BENCH_DATA", "build/bench/data"))
-    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
     parser.add_argument("--plot", type=Path, help="draw events per second against threads")
     parser.add_argument("--entries", type=int, default=2880)
@@ -175,10 +176,10 @@ def main() -> None:
         raise SystemExit(lack)
     with tempfile.TemporaryDirectory(prefix="chain-") as folder:
         found = measure(options, Path(folder))
-    for name, text in tables(found).items():
-        print(f"\n{text}")
-        if options.markdown:
-            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+    texts = tables(found)
+    print("\n\n".join(texts.values()))
+    if options.markdown:
+        results.save(options.markdown, texts)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     if options.plot:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import learned_report
+import results
 from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
@@ -242,7 +243,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=2, help="most runs of what is far; the fastest is kept")
     parser.add_argument("--coffea", type=Path, help="the Python that has coffea")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument(
         "--plot", type=Path, help="draw what sapwood fetched in the trigger pattern into this SVG"
     )
@@ -271,8 +272,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        for name, text in tables.items():
-            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+        results.save(options.markdown, tables)
     if options.check and (missed := learned_report.missed(records)):
         raise SystemExit("not reached:\n" + "\n".join(missed))
 

@@ -75,7 +75,7 @@ def pattern_table(records: list[Record], pattern: str) -> str:
             cells += [seconds_of(run), factor(run, own)]
         rows.append([client, *cells, *costs(runs[-1])])
     head = ["reader", *(text for trip in trips for text in (f"{trip:g} ms: s", f"x {OWN}"))]
-    return table([*head, f"turnarounds at {trips[-1]:g} ms", "MB", "fetches per window", "wasted"], rows)
+    return table([*head, f"round trips at {trips[-1]:g} ms", "MB", "fetches per window", "wasted"], rows)
 
 
 def factor(run: Record | None, own: Record | None) -> str:
@@ -118,7 +118,7 @@ def checks(records: list[Record]) -> list[Check]:
         own = found(records, "startup", OWN, trip)
         if own and "error" not in own:
             turns = own["turnarounds_after_opening"]
-            what = f"startup, {trip:g} ms: turnarounds from opening to the first 100 events"
+            what = f"startup, {trip:g} ms: round trips from opening to the first 100 events"
             result.append(Check(what, f"{turns}", f"at most {MOST_TURNAROUNDS}", turns <= MOST_TURNAROUNDS))
         for pattern in patterns(records, "trigger"):
             own = found(records, pattern, OWN, trip)
@@ -152,19 +152,20 @@ def missed(records: list[Record]) -> list[str]:
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All tables by name."""
+    """All tables by title."""
     result = {}
     required = [
         [each.what, each.measured, each.required, "yes" if each.holds else "no"] for each in checks(records)
     ]
     if required:
-        result["checks"] = table(["what", "measured", "required", "holds"], required)
-    for name in ("startup", "trigger", "random"):
+        result["Required"] = table(["criterion", "measured", "required", "holds"], required)
+    titles = {"startup": "Startup", "trigger": "Trigger patterns", "random": "Random access"}
+    for name in titles:
         parts = patterns(records, name)
         title = "### {}\n\n" if len(parts) > 1 else ""
         texts = [title.format(part.capitalize()) + pattern_table(records, part) for part in parts]
         if texts:
-            result[name] = "\n\n".join(texts)
+            result[titles[name]] = "\n\n".join(texts)
     if patterns(records, "local"):
-        result["local"] = local_table(records)
+        result["Local file"] = local_table(records)
     return result

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import report
+import results
 import uproot
 from basketlist import write_list
 from machine import touch_memory
@@ -171,7 +172,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        options.markdown.write_text(text)
+        results.save(options.markdown, {"Local files": text})
     if options.check and (missed := report.missed(records)):
         raise SystemExit("not reached:\n" + "\n".join(missed))
 

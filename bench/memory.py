@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import results
+
 STEP_SIZE = "50 MB"
 MOST_MB = 400
 CLIENTS = ["sapwood", "uproot"]
@@ -136,7 +138,7 @@ def main() -> None:
     default = os.environ.get("SAPWOOD_BENCH_DATA")
     parser.add_argument("--data", type=Path, default=default, required=default is None, help="inputs")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
-    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     parser.add_argument("--client", choices=CLIENTS, help="only read, in this process, and print JSON")
     options = parser.parse_args()
@@ -153,7 +155,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     if options.markdown:
-        options.markdown.write_text(table(rows) + "\n")
+        results.save(options.markdown, {"Memory": table(rows)})
     if rows[0]["peak_mb"] >= MOST_MB:
         print(f"{rows[0]['peak_mb']:.0f} MB at most, where less than {MOST_MB} MB is required")
         if options.check:

@@ -21,6 +21,7 @@ from typing import Any
 
 import objects_report
 import objects_values
+import results
 from rootbuild import HERE, compiled, dictionary
 
 # Input: its tree, the header of its classes.
@@ -154,7 +155,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        options.markdown.write_text(text)
+        results.save(options.markdown, {"Objects": text})
     if options.check and (missed := objects_report.missed(records, MEMBERS)):
         raise SystemExit("not reached:\n" + "\n".join(missed))
 

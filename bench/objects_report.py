@@ -205,7 +205,7 @@ def markdown(records: list[Record], members: list[tuple[str, str]]) -> str:
         tables += [f"### {data.name}, by type", "", *products_table(data), ""]
         for part in (refused_table(data), members_table(data, members)):
             tables += [*part, ""] if part else []
-    return "\n".join([*table(["asked for", "measured", "required", "holds"], asked), "", *tables])
+    return "\n".join([*table(["criterion", "measured", "required", "holds"], asked), "", *tables])
 
 
 def missed(records: list[Record], _: object = None) -> list[str]:

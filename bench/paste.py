@@ -1,4 +1,4 @@
-"""Puts measured tables into a document:  python bench/paste.py docs/benchmarks.md build/bench
+"""Inserts generated tables into a document:  python bench/paste.py docs/conformance.md build/conformance
 
 Each part of the document between `<!-- begin NAME -->` and `<!-- end NAME -->` becomes the content of
 the file NAME.md in the folder.

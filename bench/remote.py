@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import remote_report
+import results
 from remote_servers import Far, Server, missing, serve
 from rootbuild import HERE, compiled
 
@@ -290,7 +291,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--megabits", default=",".join(map(str, MEGABITS)), help="10^6 bit/s; 0: no limit")
     parser.add_argument("--runs", type=int, default=3, help="most runs of a point; slow ones have fewer")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     for name in ("only", "protocols", "files"):
@@ -315,8 +316,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        for name, text in tables.items():
-            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+        results.save(options.markdown, tables)
     if options.check and (missed := remote_report.missed(records)):
         raise SystemExit("not reached:\n" + "\n".join(missed))
 

@@ -158,7 +158,7 @@ class Table:
         best = [f"**{ratio[0]:.2f}**" if ratio else "-" for ratio in ratios]
         rows.append(["**best peer / sapwood**", *best, "", "", ""])
         head = ["reader", *(f"{rtt_ms:g} ms" for rtt_ms in self.round_trips)]
-        return "\n".join(table([*head, "turnarounds", "connections", "MB"], rows))
+        return "\n".join(table([*head, "round trips", "connections", "MB"], rows))
 
 
 def counted(point: Point) -> list[str]:
@@ -198,7 +198,7 @@ def column_checks(each: Table, rate: float | None) -> list[Check]:
             return [(f"{each.name}, 240 ms: is read", ours.text(), "yes", False)]
         most = TURNAROUNDS[each.protocol]
         connected = 1 if each.protocol == "root" else 0
-        what = "turnarounds, connecting included" if connected else "turnarounds after the connection"
+        what = "round trips, including the connection" if connected else "round trips after the connection"
         number = counted + connected
         found.append((f"{each.name}, 240 ms: {what}", f"{number:.0f}", f"at most {most}", number <= most))
         floor = (counted + 1) * FARTHEST_MS / 1000 + (moved / rate if rate else 0)
@@ -206,11 +206,11 @@ def column_checks(each: Table, rate: float | None) -> list[Check]:
         what = f"{each.name}, 240 ms: seconds / ({counted + 1:.0f} round trips + transfer)"
         found.append((what, f"{wall:.2f}", f"at most {WALL}", wall <= WALL))
     if (worst := each.worst(0)) is not None:
-        what = f"{each.name}: best peer / sapwood, at its least ({worst[1]})"
+        what = f"{each.name}: smallest ratio best peer / sapwood ({worst[1]})"
         found.append((what, f"{worst[0]:.2f}", "at least 1", worst[0] >= 1))
     least = TIMES_FASTER.get(each.protocol)
     if least and (worst := each.worst(DISTANT_MS)) is not None:
-        what = f"{each.name}, {DISTANT_MS} ms and more: best peer / sapwood, at its least ({worst[1]})"
+        what = f"{each.name}, {DISTANT_MS} ms and more: smallest ratio best peer / sapwood ({worst[1]})"
         # Where the link is the bottleneck, nobody can be much faster than who fills it.
         required, holds = (f"at least {least}", worst[0] >= least) if not each.megabits else ("-", None)
         found.append((what, f"{worst[0]:.2f}", required, holds))
@@ -262,18 +262,18 @@ def files_table(records: list[Record]) -> str:
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All tables, by name."""
+    """All tables, by title."""
     found: dict[str, str] = {}
     marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
         rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["required"] = "\n".join(table(["asked for", "measured", "required", "holds"], rows))
+        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
     parts = []
     for each in column_tables(records):
-        parts += [f"#### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]
+        parts += [f"### {each.name}: {LAYOUTS.get(each.file, '')}", each.markdown()]
     if parts:
-        found["columns"] = "\n\n".join(parts)
-    for name, make in (("whole", whole_table), ("files", files_table)):
-        if chosen := [each for each in records if each["part"] == name]:
-            found[name] = make(chosen)
+        found["Three columns"] = "\n\n".join(parts)
+    for part, title, make in (("whole", "A whole file", whole_table), ("files", "Many files", files_table)):
+        if chosen := [each for each in records if each["part"] == part]:
+            found[title] = make(chosen)
     return found

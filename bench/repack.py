@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import results
 from machine import touch_memory
 from report import table
 
@@ -116,7 +117,7 @@ def cases() -> list[tuple[str, str, dict[str, Call]]]:
         }
         found.append((f"recompress to {name}", "part", calls))
     options = {"basket_size": "256 KiB", "cluster_size": "20 MB"}
-    found.append(("cut anew", "part", {"sapwood": ("sapwood", [], options)}))
+    found.append(("re-split", "part", {"sapwood": ("sapwood", [], options)}))
     return found
 
 
@@ -213,7 +214,7 @@ def markdown(runs: dict[tuple[str, str], list[dict[str, float]]]) -> str:
         cells = [*seconds, f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([work, who, *cells])
     made = [
-        table(["asked for", "measured", "required", "holds"], checks),
+        table(["criterion", "measured", "required", "holds"], checks),
         table(["work", "by", "call s", "wall s", "CPU s", "memory MB", "file MB", "runs"], rows),
     ]
     return "\n\n".join("\n".join(part) for part in made) + "\n"
@@ -258,7 +259,7 @@ def main() -> None:
         text = markdown(runs)
         print(text)
         if options.markdown:
-            options.markdown.write_text(text)
+            results.save(options.markdown, {"Repacking and merging": text})
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def markdown(records: list[Record]) -> str:
         asked += checks(name, columns, group)
         tables += [f"### {name}, {HEADINGS[columns]}", "", *readers_table(group), ""]
     if asked:
-        tables = [*table(["asked for", "measured", "required", "holds"], asked), "", *tables]
+        tables = [*table(["criterion", "measured", "required", "holds"], asked), "", *tables]
     return "\n".join(tables)
 
 

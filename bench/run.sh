@@ -1,10 +1,11 @@
 #!/bin/sh
 # All benchmarks, or those that are named (local, memory, objects, remote, learned, sources, write, repack, stripe, studies): installs the peers, makes the inputs
-# that are missing, measures, writes the tables to build/bench and the documents.
+# that are missing, measures, writes the tables to docs/benchmarks/results and the raw figures to build/bench.
 set -eu
 cd "$(dirname "$0")/.."
 python=${SAPWOOD_BENCH_PYTHON:-.venv/bin/python}
 results=build/bench
+tables=docs/benchmarks/results
 parts=${*:-local memory objects remote learned sources write repack stripe studies}
 export SAPWOOD_BENCH_DATA="${SAPWOOD_BENCH_DATA:-$PWD/build/bench/data}"
 # A Python of its own measures this package, too.
@@ -66,14 +67,14 @@ for part in $parts; do
     plot=
     [ "$part" != learned ] || plot="--plot docs/images/learned.svg"
     [ "$part" != studies ] || plot="--plots docs/images --only ${STUDIES:-nano,cms2015,atlas2018}"
-    "$python" "bench/$part.py" $plot --markdown "$results/$part.md" --json "$results/$part.json"
+    "$python" "bench/$part.py" $plot --markdown "$tables/$part.md" --json "$results/$part.json"
 done
 case " $parts " in
 *" stripe "*)
     for more in races layouts cuts scale; do
-        "$python" "bench/stripe_$more.py" --markdown "$results/stripe_$more.md" --json "$results/stripe_$more.json"
+        "$python" "bench/stripe_$more.py" --markdown "$tables/stripe_$more.md" --json "$results/stripe_$more.json"
     done
-    "$python" bench/chain.py --markdown "$results/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
+    "$python" bench/chain.py --markdown "$tables/chain.md" --json "$results/chain.json" --plot docs/images/chain.svg
     ;;
 esac
 case " $parts " in
@@ -82,6 +83,3 @@ esac
 case " $parts " in
 *" sources "*) "$python" bench/sources_plot.py "$results/sources.json" docs/images/sources.svg ;;
 esac
-for document in docs/benchmarks.md docs/remote-benchmarks.md docs/learned-benchmarks.md docs/sources-benchmarks.md docs/write-benchmarks.md docs/stripe-benchmarks.md docs/concepts/which-layout.md; do
-    "$python" bench/paste.py "$document" "$results"
-done

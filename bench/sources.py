@@ -34,6 +34,7 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
+import results
 import sources_report
 from rootbuild import HERE, compiled, root_folder
 from sources_run import Fault, Run, run
@@ -246,7 +247,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(PARTS), help="parts")
     parser.add_argument("--runs", type=int, default=2, help="runs of each of pairs")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--check", action="store_true", help="fail if what is required was not reached")
     options = parser.parse_args()
     options.only = options.only.split(",")
@@ -269,8 +270,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        for name, text in tables.items():
-            options.markdown.with_name(f"{options.markdown.stem}_{name}.md").write_text(text + "\n")
+        results.save(options.markdown, tables)
     if options.check and (missed := sources_report.missed(records)):
         raise SystemExit("not reached:\n" + "\n".join(missed))
 

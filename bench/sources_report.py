@@ -79,7 +79,7 @@ def pair_checks(records: list[Record]) -> list[Check]:
             continue
         one, taken = baseline(records, each["setup"]), seconds(each)
         required = ONE_TENTH if "slow" in each["setup"] else TWICE
-        what = f"{each['setup']}: times the throughput of one place"
+        what = f"{each['setup']}: times the throughput of one replica"
         if one is None or taken is None:
             found.append((what, outcome(each)[:60], f"at least {required}", False))
         else:
@@ -119,19 +119,19 @@ def traffic_checks(records: list[Record]) -> list[Check]:
     several = [each for each in chosen(records, "pairs") if len(each["links"]) > 1]
     probed = chosen(records, "lapses")
     measures: dict[str, tuple[float, Callable[[Record], float | None]]] = {
-        "of probes": (PROBES, lambda each: told(each, "probe_bytes")),
-        "that came twice": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
-        "through the lines that nobody wanted": (PROBES + DUPLICATES, unwanted),
+        "probe": (PROBES, lambda each: told(each, "probe_bytes")),
+        "duplicate": (DUPLICATES, lambda each: told(each, "duplicated_bytes")),
+        "over-read": (PROBES + DUPLICATES, unwanted),
     }
     for what, (most, measure) in measures.items():
         shares = [
             (extra / wanted, each["setup"])
-            for each in (several + probed if what == "of probes" else several)
+            for each in (several + probed if what == "probe" else several)
             if (extra := measure(each)) is not None and (wanted := told(each, "wanted_bytes"))
         ]
         if shares:
             share, setup = max(shares)
-            label = f"bytes {what}, of those wanted, at their most ({setup})"
+            label = f"{what} bytes / requested bytes, at most ({setup})"
             found.append((label, f"{share:.2%}", f"less than {most:.0%}", share < most))
     return found
 
@@ -180,7 +180,7 @@ def pairs_table(records: list[Record]) -> str:
         extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.1f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], rates, ratio, parts, *extra])
-    head = ["places", "seconds", "MB/s", "x one place", "MB from each", "MB of probes", "MB twice"]
+    head = ["replicas", "seconds", "MB/s", "x one replica", "MB from each", "MB of probes", "MB twice"]
     return "\n".join(table(head, rows))
 
 
@@ -195,7 +195,7 @@ def faults_table(records: list[Record]) -> str:
             found = chosen(every, "faults", client=client, setup=setup, fault=kind)
             cells.append(after_fault(found[0]) if found else "-")
         rows.append([client or "sapwood", setup, *cells])
-    return "\n".join(table(["reader", "places", "undisturbed", *kinds], rows))
+    return "\n".join(table(["reader", "replicas", "no fault", *kinds], rows))
 
 
 def after_fault(record: Record) -> str:
@@ -226,7 +226,7 @@ def answers_table(records: list[Record]) -> str:
         for each in chosen(records, "faults")
         if "error" in each["runs"][0]
     ]
-    return "\n".join(table(["reader", "places", "fault", "what it says"], rows))
+    return "\n".join(table(["reader", "replicas", "fault", "error message"], rows))
 
 
 def said(error: str) -> str:
@@ -242,7 +242,7 @@ def lazy_table(records: list[Record]) -> str:
         cells = [outcome(each)[:60], f"{through['bytes_sent'] / 1e6:.1f}"]
         cells += [str(through["connections"]), str(through["turnarounds"])]
         rows.append([each["what"], *cells])
-    return "\n".join(table(["read", "seconds", "MB through the line", "connections", "turnarounds"], rows))
+    return "\n".join(table(["read", "seconds", "MB over the link", "connections", "round trips"], rows))
 
 
 def lapses_table(records: list[Record]) -> str:
@@ -252,7 +252,7 @@ def lapses_table(records: list[Record]) -> str:
         extras = [told(each, name) for name in ("probe_bytes", "duplicated_bytes")]
         extra = ["-" if number is None else f"{number / 1e6:.2f}" for number in extras]
         rows.append([each["setup"], outcome(each)[:60], shares, *extra])
-    return "\n".join(table(["places", "seconds", "MB from each", "MB of probes", "MB twice"], rows))
+    return "\n".join(table(["replicas", "seconds", "MB from each", "MB of probes", "MB twice"], rows))
 
 
 def recording_table(records: list[Record]) -> str:
@@ -267,20 +267,20 @@ def recording_table(records: list[Record]) -> str:
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All tables, by name."""
+    """All tables, by title."""
     found: dict[str, str] = {}
     marks = {True: "yes", False: "no", None: "-"}
     if asked := checks(records):
         rows = [[what, measured, required, marks[holds]] for what, measured, required, holds in asked]
-        found["required"] = "\n".join(table(["asked for", "measured", "required", "holds"], rows))
+        found["Required"] = "\n".join(table(["criterion", "measured", "required", "holds"], rows))
     parts = {
-        "pairs": pairs_table,
-        "faults": faults_table,
-        "lapses": lapses_table,
-        "lazy": lazy_table,
-        "recording": recording_table,
+        "pairs": ("Two replicas", pairs_table),
+        "faults": ("Replicas that fail", faults_table),
+        "lapses": ("A replica that recovers", lapses_table),
+        "lazy": ("Lazy download", lazy_table),
+        "recording": ("Recording", recording_table),
     }
-    found |= {name: make(records) for name, make in parts.items() if chosen(records, name)}
+    found |= {title: make(records) for name, (title, make) in parts.items() if chosen(records, name)}
     if any("error" in run for each in chosen(records, "faults") for run in each["runs"]):
-        found["answers"] = answers_table(records)
+        found["Error messages"] = answers_table(records)
     return found

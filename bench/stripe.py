@@ -32,6 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import results
 import stripe_report
 from machine import touch_memory
 from remote_servers import Far, Server, serve
@@ -239,7 +240,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--stores", default="radosgw,versitygw", help="object stores")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each reader")
     parser.add_argument("--json", type=Path, help="write all runs to this file")
-    parser.add_argument("--markdown", type=Path, help="write tables to files whose names begin like this one")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args()
     options.data = options.data.resolve()
     options.build = options.data / "build"
@@ -265,8 +266,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"cpus": os.cpu_count(), "records": records}, indent=1) + "\n")
     if options.markdown:
-        for part, text in tables.items():
-            options.markdown.with_name(f"{options.markdown.stem}_{part}.md").write_text(text + "\n")
+        results.save(options.markdown, tables)
 
 
 if __name__ == "__main__":

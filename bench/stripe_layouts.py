@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import results
 from report import table
 from stripe_report import allocated
 
@@ -100,7 +101,7 @@ def main() -> None:
     )
     default = os.environ.get("SAPWOOD_BENCH_DATA")
     parser.add_argument("--data", type=Path, default=default, required=not default, help="folder of inputs")
-    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--json", type=Path, help="write all sizes to this file")
     options = parser.parse_args()
     records = [
@@ -118,8 +119,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps({"layouts": records, "statistics": spendings}) + "\n")
     if options.markdown:
-        options.markdown.write_text(text + "\n")
-        options.markdown.with_name("stripe_statistics.md").write_text(cost + "\n")
+        results.save(options.markdown, {"Objects and bytes": text, "Cost of statistics": cost})
 
 
 if __name__ == "__main__":

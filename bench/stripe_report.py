@@ -47,7 +47,7 @@ def reading(records: list[Record]) -> str:
         size, seconds = best["bytes"], best["seconds"]
         rate = f"{size / seconds / 1e6:.0f}"
         rows.append(
-            [f"{best['store']}: objects, thrown away", f"{seconds:.2f}", f"{best['cpu']:.2f}", "", rate]
+            [f"{best['store']}: objects, discarded", f"{seconds:.2f}", f"{best['cpu']:.2f}", "", rate]
         )
         for record in of_part(records, "reading"):
             if record["store"] == best["store"]:
@@ -61,7 +61,7 @@ def reading(records: list[Record]) -> str:
                     inflating,
                 ]
                 rows.append([*row, f"{size / took / 1e6:.0f}"])
-    return "\n".join(table(["", "wall s", "CPU s", "of it decompression", "MB/s"], rows))
+    return "\n".join(table(["", "wall s", "CPU s", "of which decompression", "MB/s"], rows))
 
 
 def far(records: list[Record]) -> str:
@@ -70,7 +70,7 @@ def far(records: list[Record]) -> str:
     for record in of_part(records, "far"):
         told = [f"{value(record, 'seconds'):.2f}", f"{value(record, 'turnarounds'):.0f}"]
         rows.append([f"{over(record)}: {record['reader']}", *told])
-    return "\n".join(table(["", "wall s", "turnarounds"], rows))
+    return "\n".join(table(["", "wall s", "round trips"], rows))
 
 
 def over(record: Record) -> str:
@@ -84,7 +84,7 @@ def requests(records: list[Record]) -> str:
     for record in of_part(records, "requests"):
         told = [f"{value(record, name):.0f}" for name in ("requests", "turnarounds", "fetched_bytes")]
         rows.append([f"{record['store']}: {ASKED[record['mode']]}", *told])
-    return "\n".join(table(["", "requests", "turnarounds", "bytes"], rows))
+    return "\n".join(table(["", "requests", "round trips", "bytes"], rows))
 
 
 def sizes(records: list[Record]) -> str:
@@ -128,7 +128,7 @@ def changes(records: list[Record]) -> str:
         rows.append([f"{record['store']}: {record['what']} replaced", *told])
     for record in of_part(records, "anew"):
         told = [f"{record['bytes']:,}", "1", f"{record['seconds']:.2f}", f"{record['cpu']:.2f}"]
-        rows.append(["the file written anew (sapwood repack, baskets copied)", *told])
+        rows.append(["the whole file rewritten (sapwood repack, baskets copied)", *told])
     return "\n".join(table(["", "bytes written", "objects", "wall s", "CPU s"], rows))
 
 
@@ -139,7 +139,7 @@ def writers(records: list[Record]) -> str:
         rate = f"{record['entries'] / record['seconds']:,.0f}"
         lost = "yes" if record["lost"] else "nothing"
         rows.append([f"{record['store']}: {record['manner']}", f"{record['seconds']:.2f}", rate, lost])
-    return "\n".join(table(["8 writers append", "wall s", "events/s", "lost, or a version missing"], rows))
+    return "\n".join(table(["8 writers append", "wall s", "events/s", "lost data or missing versions"], rows))
 
 
 def checks(records: list[Record]) -> str:
@@ -177,26 +177,26 @@ def checks(records: list[Record]) -> str:
         if mode == "batch":
             # The list of its stripes is one more, the first time.
             stripes = count - counts[name, "open"] - 1
-            check(f"{name}: requests for one column of a batch, besides its list", stripes, "1", stripes == 1)
+            check(f"{name}: requests for one column of a batch, without its list", stripes, "1", stripes == 1)
     for record in of_part(records, "changes"):
         beside = [key for key in record["new"] if key.split("/")[0] in ("snap", "log")]
-        what = f"{record['store']}: objects of a commit besides stripes and their list"
+        what = f"{record['store']}: objects of a commit other than stripes and their list"
         check(what, len(beside), "2", len(beside) == 2)
         # The hint is what is overwritten by every change.
         changed = [key for key in record["changed"] if key != "hint"]
-        check(f"{record['store']}: objects that replacing rewrote", len(changed), "0", not changed)
-    return "\n".join(table(["", "measured", "asked for", "holds"], rows))
+        check(f"{record['store']}: existing objects rewritten", len(changed), "0", not changed)
+    return "\n".join(table(["", "measured", "required", "holds"], rows))
 
 
 def tables(records: list[Record]) -> dict[str, str]:
-    """All of them, by name."""
+    """All of them, by title."""
     made = {
-        "checks": checks,
-        "reading": reading,
-        "far": far,
-        "requests": requests,
-        "sizes": sizes,
-        "changes": changes,
-        "writers": writers,
+        "Required": checks,
+        "Reading everything at low latency": reading,
+        "Reading over a slower link": far,
+        "Requests": requests,
+        "Objects and bytes": sizes,
+        "Replacing a product": changes,
+        "Eight writers": writers,
     }
-    return {name: make(records) for name, make in made.items()}
+    return {title: make(records) for title, make in made.items()}

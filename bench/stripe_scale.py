@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import results
 from report import table
 
 import sapwood
@@ -98,7 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     records = []
@@ -111,7 +112,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(records) + "\n")
     if options.markdown:
-        options.markdown.write_text(text + "\n")
+        results.save(options.markdown, {"Opening a large dataset": text})
 
 
 if __name__ == "__main__":

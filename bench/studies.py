@@ -1,10 +1,10 @@
 """Sweeps of layouts, and whether what two studies found holds today: CMS 2015 on a MiniAOD-like file, ATLAS
 2018 on an xAOD-like one; and the usual sweeps of `sapwood tune` on a NanoAOD-like one.
 
-    python bench/studies.py [--only nano,cms2015,atlas2018] [--plots docs/images] [--markdown studies.md]
+    python bench/studies.py [--only nano,cms2015,atlas2018] [--plots FOLDER] [--markdown FILE] [--json FILE]
 
-The reports go beside the file of `--markdown`, and so do the tables for the documents. A run that is stopped
-goes on where it was. `make bench-studies STUDIES=cms2015` measures one, and puts its tables in their place.
+The reports are written next to the file of `--json`. An interrupted run resumes where it stopped.
+`make bench-studies STUDIES=cms2015` measures one study, and replaces only its tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import results
 
 from sapwood import tune
 from sapwood.layout import human_bytes
@@ -27,6 +28,7 @@ from sapwood.tune.figures import charts
 from sapwood.tune.points import ALL
 
 MINUTES_AT_MOST = 15
+SHORT_RUN = "The sample is small, or the run is incomplete: sizes are exact, CPU seconds are uncertain."
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ RUNS = {
     "cms2015": Run("edm_zlib5", "Events", "cms2015", (("split", "edm_split"),)),
     "atlas2018": Run("xaod_study", "CollectionTree", "atlas2018"),
 }
+TITLES = {"nano": "NanoAOD-like", "cms2015": "CMS 2015", "atlas2018": "ATLAS 2018"}
 FIGURES = {
     "nano": {
         "Size and time to read all": "layout-compression",
@@ -90,26 +93,17 @@ def measured(name: str, run: Run, options: argparse.Namespace) -> tune.Tuning:
     return found
 
 
-def tables(name: str, found: tune.Tuning) -> Iterator[tuple[str, str]]:
-    """The tables for the documents, by the names of their places."""
+def tables(name: str, found: tune.Tuning, sample_was_chosen: bool) -> Iterator[tuple[str, str]]:
+    """The tables of a run, by title."""
+    yield f"{TITLES[name]}: sample", subject(found, sample_was_chosen)
     if found.findings:
-        yield f"{name}_findings", "\n".join(findings(found))
+        yield f"{TITLES[name]}: findings", "\n".join(findings(found))
     if found.recommendations:
-        yield f"{name}_goals", "\n".join(goals(found))
-    yield f"{name}_layouts", "\n".join(layouts(found))
-    yield f"{name}_subject", subject(found)
+        yield f"{TITLES[name]}: recommendations", "\n".join(goals(found))
+    yield f"{TITLES[name]}: layouts", "\n".join(layouts(found))
 
 
-def note(told: dict[str, dict[str, Any]]) -> str:
-    """What is to be known of the tables, if they are not of whole runs."""
-    short = [name for name, run in told.items() if not run["complete"] or run["sample_was_chosen"]]
-    if not short:
-        return ""
-    why = "of smaller samples, or not all that was planned was measured"
-    return f"!!! note\n    {', '.join(short)}: {why}. Sizes are exact; seconds of processors are uncertain."
-
-
-def subject(found: tune.Tuning) -> str:
+def subject(found: tune.Tuning, sample_was_chosen: bool) -> str:
     """On what and where it was measured."""
     told, machine = found.subject, found.machine
     size = human_bytes(told["uncompressed_bytes"])
@@ -117,10 +111,11 @@ def subject(found: tune.Tuning) -> str:
     threads = "1 thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
     repeats = sorted({len(one.writes) for one in found.points if one.is_whole})
     often = " or ".join("once" if number == 1 else f"{number} times" for number in repeats)
-    left_out = "" if found.is_whole else " (what the time did not suffice for is left out)"
+    short = sample_was_chosen or not found.is_whole
+    caution = f" {SHORT_RUN}" if short else ""
     return (
-        f"Measured on {parts}, each {often}{left_out}, in {machine['minutes']} minutes, {found.date}; "
-        f"{threads}, {machine['processor']}, {machine['cores']} cores."
+        f"Measured on {parts}, each {often}, in {machine['minutes']} minutes, {found.date}; "
+        f"{threads}, {machine['processor']}, {machine['cores']} cores.{caution}"
     )
 
 
@@ -137,7 +132,7 @@ def goals(found: tune.Tuning) -> Iterator[str]:
 
 
 def layouts(found: tune.Tuning) -> Iterator[str]:
-    clock = "processor s" if found.clock == "cpu_seconds" else "s"
+    clock = "CPU s" if found.clock == "cpu_seconds" else "s"
     yield f"| layout | size | write, {clock} | read all, {clock} | writer, MB | reader, MB |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for one in found.points:
@@ -173,27 +168,24 @@ def arguments() -> argparse.Namespace:
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(RUNS):
         parser.error(f"unknown runs: {', '.join(sorted(unknown))}")
-    options.out = options.markdown.parent if options.markdown else Path("build/bench")
+    options.out = options.json.parent if options.json else Path("build/bench")
     options.out.mkdir(parents=True, exist_ok=True)
     return options
 
 
 def main() -> None:
     options = arguments()
-    texts = []
+    texts: dict[str, str] = {}
     # What was measured before of the other runs stays.
     told = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     for name in options.only:
         found = measured(name, RUNS[name], options)
         told[name] = {**found.to_dict(), "sample_was_chosen": options.sample is not None}
-        for place, text in tables(name, found):
-            (options.out / f"{place}.md").write_text(text + "\n", encoding="utf-8")
-            texts.append(f"## {place}\n\n{text}\n")
+        texts |= dict(tables(name, found, options.sample is not None))
         if options.plots:
             plot(name, found, options.plots)
-    (options.out / "studies_note.md").write_text(note(told) + "\n", encoding="utf-8")
     if options.markdown:
-        options.markdown.write_text("\n".join(texts), encoding="utf-8")
+        results.save(options.markdown, texts)
     if options.json:
         options.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 

@@ -21,6 +21,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import results
 import uproot
 from machine import touch_memory
 from report import table
@@ -162,7 +163,7 @@ def markdown(runs: dict[tuple[str, int], list[dict[str, float]]], cluster_bytes:
         cells = [f"{cpu:.2f}", f"{wall:.2f}", f"{memory / 1e6:.0f}", f"{size / 1e6:.1f}", str(len(found))]
         rows.append([name, *cells])
     parts = [
-        table(["asked for", "measured", "required", "holds"], checks),
+        table(["criterion", "measured", "required", "holds"], checks),
         table(["writer", "CPU s", "wall s", "memory MB", "file MB", "runs"], rows),
     ]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
@@ -239,7 +240,7 @@ def main() -> None:
         text = markdown(runs, runs["sapwood", 1][0]["size"] / clusters) + "\n" + encoders(folder, build)
         print(text)
         if options.markdown:
-            options.markdown.write_text(text)
+            results.save(options.markdown, {"Writing": text})
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ SHOWN_TYPES = 3
 COLUMNS = {
     "equal": {"equal", "equal-values", "almost"},
     "equal to ROOT": {"root-equal", "explained"},
-    "read, no truth": {"ref-raises"},
-    "nobody reads": {"both-raise"},
+    "unverified": {"ref-raises"},
+    "unreadable": {"both-raise"},
     "refused": {"cand-raises", "cand-missing"},
     "wrong": {"differs", "root-differs", "cand-crash"},
 }
@@ -81,7 +81,7 @@ def causes(verdicts: list[Verdict]) -> str:
         names = ", ".join(kinds[:SHOWN_TYPES]) + more
         said = error.replace("|", "\\|")
         rows.append([said, str(len(members)), str(by_uproot), str(known), names])
-    return table(["what is said", "branches", "uproot reads", "ROOT's values known", "families"], rows)
+    return table(["error", "branches", "uproot reads", "ROOT's values known", "families"], rows)
 
 
 def asked(verdicts: list[Verdict]) -> list[list[str]]:
@@ -100,7 +100,7 @@ def asked(verdicts: list[Verdict]) -> list[list[str]]:
         row("branches with wrong values", str(wrong), "0", wrong == 0),
         row("branches that uproot reads, refused", str(refused), "0", refused == 0),
         row(
-            "branches that only ROOT reads rightly, and whose values are known: equal",
+            "branches that only ROOT reads correctly, with known values: equal",
             share,
             f"at least {REQUIRED_OF_ROOT_ONLY} %",
             percent >= REQUIRED_OF_ROOT_ONLY,
@@ -136,7 +136,7 @@ def main() -> None:
     parts = {
         "conformance": header(verdicts)
         + "\n"
-        + table(["asked for", "found", "required", "holds"], asked(trees)),
+        + table(["criterion", "found", "required", "holds"], asked(trees)),
         "families": families(trees),
         "causes": causes(trees),
         "ntuples": families(ntuples),
