@@ -2,11 +2,9 @@
 
 use super::report::{Finding, Findings, Place, TreeReport};
 use super::structure::check_branches;
-use crate::file::{RNTUPLES, is_tree};
-use crate::{File, Tree};
-use sapwood_core::Interrupt;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step};
-use sapwood_fetch::wait;
+use sapwood_core::{ByteRange, Call, Error, ErrorKind, Result, Segments, Step};
+use sapwood_root::{File, Tree};
+use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
@@ -102,25 +100,24 @@ pub(super) struct Structure<'f> {
     file: &'f File,
     tfile: TFile,
     known: Segments,
-    deadline: Deadline,
 }
 
 impl<'f> Structure<'f> {
-    pub(super) fn new(file: &'f File, deadline: Deadline, interrupt: Interrupt<'_>) -> Result<Structure<'f>> {
-        let found = file.0.keys.get(&file.0.fetcher, deadline, interrupt)?;
+    pub(super) fn new(file: &'f File, call: &mut Call<'_>) -> Result<Structure<'f>> {
+        let found = file.root().tfile(call)?;
         let (tfile, known) = &*found;
-        Ok(Structure { file, tfile: tfile.clone(), known: known.clone(), deadline })
+        Ok(Structure { file, tfile: tfile.clone(), known: known.clone() })
     }
 
     fn parse<T>(
         &mut self,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
         mut step: impl FnMut(&TFile, &Segments) -> Result<Step<T>>,
     ) -> Result<T> {
         let tfile = &self.tfile;
-        let fetcher = &self.file.0.fetcher;
-        let parse = fetcher.satisfy(&mut self.known, self.deadline, |known| step(tfile, known));
-        wait(&pool::runtime()?, parse, self.deadline, interrupt)
+        let fetcher = &self.file.fetcher();
+        let parse = fetcher.satisfy(&mut self.known, call.deadline(), |known| step(tfile, known));
+        pool::wait(parse, call)
     }
 
     /// Makes the index. What is broken becomes a finding; errors are those of the source.
@@ -128,22 +125,22 @@ impl<'f> Structure<'f> {
         mut self,
         trees: Option<&[String]>,
         findings: &mut Findings,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<Index> {
         let mut index = Index { is_complete: true, ..Index::default() };
-        let survey = damage(self.parse(&mut *interrupt, TFile::survey))?.unwrap_or_else(|error| {
+        let survey = damage(self.parse(call, TFile::survey))?.unwrap_or_else(|error| {
             findings.add(Finding::damage(None, Place::of("/"), &error));
             index.is_complete = false;
             Survey::default()
         });
-        let streamers = damage(self.parse(&mut *interrupt, TFile::streamers))?;
+        let streamers = damage(self.parse(call, TFile::streamers))?;
         let streamers = streamers.unwrap_or_else(|error| {
             let range = self.of_header("the streamer information");
             findings.add(Finding::damage(range, Place::of("StreamerInfo"), &error));
             StreamerInfos::default()
         });
         if trees.is_none() {
-            self.bookkeeping(&mut index, &survey, findings, &mut *interrupt)?;
+            self.bookkeeping(&mut index, &survey, findings, call)?;
         }
         index.compiler = Some(Compiler::with_identities(streamers.clone()));
         let mut elsewhere: Vec<(String, Vec<Item>)> = Vec::new();
@@ -176,7 +173,7 @@ impl<'f> Structure<'f> {
                     continue;
                 };
                 left = rest;
-                match self.tree(&entry, &streamers, &mut *interrupt)? {
+                match self.tree(&entry, &streamers, call)? {
                     Ok(tree) => {
                         let number = u32::try_from(index.trees.len()).unwrap_or(u32::MAX);
                         baskets(&tree, number, &mut index.items, &mut elsewhere);
@@ -205,7 +202,7 @@ impl<'f> Structure<'f> {
         }
         index.elsewhere = elsewhere;
         index.known =
-            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.0.known.clone() };
+            if self.known.byte_count() <= MOST_HELD { self.known } else { self.file.root().known().clone() };
         Ok(index)
     }
 
@@ -215,7 +212,7 @@ impl<'f> Structure<'f> {
         index: &mut Index,
         survey: &Survey,
         findings: &mut Findings,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<()> {
         let header = self.tfile.header.clone();
         if header.end > self.tfile.size {
@@ -235,7 +232,7 @@ impl<'f> Structure<'f> {
             index.items.push(Item { offset: range.start, len: range.len, what });
             index.key_lists.push(path.clone());
         }
-        let free = damage(self.parse(interrupt, TFile::free_segments))?;
+        let free = damage(self.parse(call, TFile::free_segments))?;
         index.free = free.unwrap_or_else(|error| {
             let range = self.of_header("the list of free segments");
             findings.add(Finding::damage(range, Place::of("the list of free segments"), &error));
@@ -267,10 +264,10 @@ impl<'f> Structure<'f> {
         &mut self,
         entry: &Entry,
         streamers: &StreamerInfos,
-        interrupt: Interrupt<'_>,
+        call: &mut Call<'_>,
     ) -> Result<Result<CheckedTree>> {
         let key: &Key = &entry.key;
-        let record = match damage(self.parse(interrupt, |tfile, known| tfile.record(known, key)))? {
+        let record = match damage(self.parse(call, |tfile, known| tfile.record(known, key)))? {
             Ok(record) => record,
             Err(error) => return Ok(Err(error)),
         };
@@ -296,7 +293,7 @@ impl<'f> Structure<'f> {
             baskets: baskets as u64,
             ..TreeReport::default()
         };
-        let tree = Tree::parsed(self.file.clone(), &entry.path, record.offset, meta, streamers);
+        let tree = Tree::of_record(self.file.clone(), &entry.path, record.offset, meta, streamers);
         Ok(CheckedTree { tree, report, hidden })
     }
 }

@@ -1,0 +1,71 @@
+//! The baskets of the tree of a dataset: in the stripes of its products, found when they are asked for first.
+
+use super::schema::Origin;
+use super::view::View;
+use sapwood_core::{Call, Result};
+use sapwood_fetch::Fetcher;
+use sapwood_table::pool::wait;
+use sapwood_table::{EntryStatistics, FileIndex};
+use sapwood_ttree::{BasketRef, BasketStorage, Tree};
+use std::sync::{Arc, OnceLock};
+
+/// Where the baskets of a version of a dataset are.
+#[derive(Debug)]
+pub struct StripeBaskets {
+    view: Arc<View>,
+    fetcher: Fetcher,
+    /// Where each branch comes from.
+    origins: Vec<Origin>,
+    /// The baskets of each branch, once they are found.
+    baskets: Vec<OnceLock<Vec<BasketRef>>>,
+}
+
+impl StripeBaskets {
+    pub fn new(view: Arc<View>, fetcher: Fetcher, origins: Vec<Origin>) -> StripeBaskets {
+        let baskets = origins.iter().map(|_| OnceLock::new()).collect();
+        StripeBaskets { view, fetcher, origins, baskets }
+    }
+}
+
+impl BasketStorage for StripeBaskets {
+    fn url(&self) -> &str {
+        self.view.url()
+    }
+
+    fn locate(&self, _: &Tree, branches: &[usize], call: &mut Call<'_>) -> Result<()> {
+        let all =
+            branches.iter().filter_map(|branch| self.baskets.get(*branch).zip(self.origins.get(*branch)));
+        let unknown: Vec<_> = all.filter(|(baskets, _)| baskets.get().is_none()).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let origins: Vec<Origin> = unknown.iter().map(|(_, origin)| **origin).collect();
+        let find = self.view.find_stripes_of(&origins, call.deadline());
+        wait(find, call).map_err(|error| self.fetcher.counters().explain(error))?;
+        for (baskets, origin) in unknown {
+            baskets.get_or_init(|| self.view.baskets(*origin));
+        }
+        Ok(())
+    }
+
+    fn baskets<'a>(&'a self, _: &'a Tree, branch: usize) -> &'a [BasketRef] {
+        self.baskets.get(branch).and_then(OnceLock::get).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn file(&self, _: &Tree, _: usize) -> Result<FileIndex> {
+        Ok(0)
+    }
+
+    fn fetcher(&self, _: FileIndex) -> Fetcher {
+        self.fetcher.clone()
+    }
+
+    fn group(&self, branch: usize) -> Option<&str> {
+        self.view.product(*self.origins.get(branch)?)
+    }
+
+    fn statistics(&self, tree: &Tree, branch: usize, call: &mut Call<'_>) -> Result<Vec<EntryStatistics>> {
+        self.locate(tree, &[branch], call)?;
+        Ok(self.origins.get(branch).map(|origin| self.view.statistics(*origin)).unwrap_or_default())
+    }
+}
