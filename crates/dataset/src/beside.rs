@@ -13,7 +13,6 @@ use sapwood_root::is_tree;
 use sapwood_root::{File, KeyEntry};
 use sapwood_source::{MemorySource, Store};
 use sapwood_stripe::{ObjectRef, Snapshot, keys};
-use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
 use sapwood_tfile::write::{FileWriter, Origin};
 use std::collections::{HashMap, HashSet};

@@ -22,8 +22,8 @@ use sapwood_source::OpenOptions;
 use sapwood_stripe::{
     Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, plan,
 };
+use sapwood_table::pool::computing;
 use sapwood_table::pool::wait;
-use sapwood_table::pool::{computing, runtime};
 use std::collections::BTreeSet;
 
 /// Compressed bytes of the entries that become one segment: so much is lost at most if that fails.
@@ -317,7 +317,7 @@ fn joined(
     uploads: &mut Uploads,
     call: &mut Call<'_>,
 ) -> Result<(Option<ObjectRef>, Option<ObjectRef>)> {
-    let (deadline, snapshot) = (call.deadline(), part.snapshot());
+    let (_deadline, snapshot) = (call.deadline(), part.snapshot());
     let beside = match run.beside {
         0 => None,
         _ => {

@@ -6,7 +6,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::Call;
-use sapwood_core::{ByteRange, Deadline, Error, Result};
+use sapwood_core::{ByteRange, Error, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead};
 use sapwood_rewrite::repack::baskets::{Readers, Times, entries};
 use sapwood_rewrite::repack::input::InputTree;
@@ -23,7 +23,7 @@ const AHEAD: u64 = 32 << 20;
 
 /// Which entries of a tree become those of a segment.
 #[derive(Debug, Clone)]
-pub enum Order {
+pub(crate) enum Order {
     /// All that follow an entry.
     From(u64),
     /// For each, which one.
@@ -85,7 +85,7 @@ pub struct Batch {
 
 /// Cuts some branches of a tree.
 #[derive(Debug)]
-pub struct Cutting<'a> {
+pub(crate) struct Cutting<'a> {
     input: &'a InputTree,
     plan: Arc<Plan>,
     files: Vec<String>,
@@ -100,7 +100,7 @@ impl<'a> Cutting<'a> {
     ///
     /// # Errors
     /// `Unsupported` for a branch that has fewer entries than the tree.
-    pub fn new(
+    pub(crate) fn new(
         input: &'a InputTree,
         branches: &[(usize, u64)],
         order: Order,
@@ -134,13 +134,13 @@ impl<'a> Cutting<'a> {
     }
 
     /// Nothing is to be known of the values.
-    pub fn pass_over_values(&mut self) {
+    pub(crate) fn pass_over_values(&mut self) {
         let slots = Arc::get_mut(&mut self.plan).map_or(&mut [][..], |plan| &mut plan.slots);
         slots.iter_mut().for_each(|slot| slot.form.values = None);
     }
 
     /// Hands over batch after batch.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         call: &mut Call<'_>,
         each: &mut dyn FnMut(Batch, &mut Call<'_>) -> Result<()>,

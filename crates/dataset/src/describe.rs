@@ -3,7 +3,6 @@
 use sapwood_core::{Call, Result};
 use sapwood_source::{OpenOptions, open_store};
 use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
-use sapwood_table::pool;
 use sapwood_table::pool::wait;
 use std::sync::Arc;
 

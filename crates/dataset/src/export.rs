@@ -2,9 +2,8 @@
 
 use super::beside;
 use super::open::file_of_dataset;
-use sapwood_core::{Call, Deadline, Result};
+use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::{Input, RepackReport, repack};
-use sapwood_root::File;
 use sapwood_source::OpenOptions;
 use sapwood_source::sink::Sink;
 use sapwood_stripe::Dataset;

@@ -4,7 +4,7 @@ use super::schema::Origin;
 use super::template::{Schema, Template};
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::RepackReport;
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_rewrite::repack::writing::Output;

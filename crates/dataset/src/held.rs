@@ -25,7 +25,7 @@ pub struct Held {
 }
 
 /// Does some writing under a lease, which ends with it; unless nobody can say whether a commit was made.
-pub fn while_held<T>(
+pub(crate) fn while_held<T>(
     dataset: &Dataset,
     call: &mut Call<'_>,
     work: impl FnOnce(&Held, &mut Call<'_>) -> Result<T>,

@@ -54,7 +54,7 @@ impl Events {
 ///
 /// # Errors
 /// Those of reading.
-pub fn events(tree: &Tree, options: &ReadOptions, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
+pub(crate) fn events(tree: &Tree, options: &ReadOptions, call: &mut Call<'_>) -> Result<Option<EventIndex>> {
     let Some(queries) = queries(tree) else { return Ok(None) };
     let (mut events, mut from) = (Events::default(), 0);
     while from < tree.entries() {

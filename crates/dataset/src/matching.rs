@@ -4,10 +4,9 @@ use super::cutting::Order;
 use super::identity;
 use super::writing::{AddOptions, WriteOptions};
 use bytes::Bytes;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_stripe::{Dataset, EventIndex, ObjectRef, Snapshot, keys};
-use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
 
 /// For each segment, which entries of the tree are its events.

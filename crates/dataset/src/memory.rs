@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a file, which can be had when it is complete.
 #[derive(Debug, Clone)]
-pub struct MemorySink {
+pub(crate) struct MemorySink {
     file: Arc<Mutex<Vec<u8>>>,
     /// Largest size in bytes.
     limit: usize,
@@ -15,12 +15,12 @@ pub struct MemorySink {
 
 impl MemorySink {
     /// One for files of at most so many bytes.
-    pub fn new(limit: usize) -> MemorySink {
+    pub(crate) fn new(limit: usize) -> MemorySink {
         MemorySink { file: Arc::default(), limit }
     }
 
     /// The file.
-    pub fn take(&self) -> Bytes {
+    pub(crate) fn take(&self) -> Bytes {
         std::mem::take(&mut *self.file.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Branches that are read, added and replaced together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grouped {
+pub(crate) struct Grouped {
     /// What the names of its branches begin with.
     pub name: String,
     /// Places of the branches in the tree, depth first.
@@ -29,7 +29,7 @@ struct Member<'a> {
 ///
 /// # Errors
 /// `Unsupported` for trees with a table of references, which serves all branches together.
-pub fn products(input: &InputTree) -> Result<Vec<Grouped>> {
+pub(crate) fn products(input: &InputTree) -> Result<Vec<Grouped>> {
     let described = input.meta.branches.len();
     let branches = &input.outline.branches;
     if branches.iter().skip(described).any(|branch| !branch.baskets.is_empty()) {

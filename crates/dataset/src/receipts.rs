@@ -5,7 +5,6 @@ use super::writing::{WriteOptions, Written, appended};
 use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::Input;
 use sapwood_stripe::{Change, Dataset, Id, RECEIPTS_LAST, Receipt};
-use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
 
 /// Stores the entries of some files as [`append`](super::append) does, but does not commit them: [`commit`] does, of many

@@ -2,7 +2,7 @@
 //! one number, their entries cannot have together, unless it is the same.
 
 use super::beside::joining;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::Input;
 use sapwood_rewrite::repack::inputs::Inputs;
 use sapwood_rewrite::repack::survey::Survey;

@@ -21,7 +21,7 @@ pub struct Part {
 }
 
 /// What is written, and how.
-pub struct Writing<'a> {
+pub(crate) struct Writing<'a> {
     pub input: &'a InputTree,
     pub parts: &'a [Part],
     pub layout: &'a Layout,
@@ -35,7 +35,7 @@ pub struct Writing<'a> {
 }
 
 /// Bytes of each branch of each product per entry, as they are stored in the tree.
-pub fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
+pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
     let entries = input.meta.entries.max(1) as f64;
     let bytes = |&branch: &usize| -> u64 {
         let baskets = input.outline.branches.get(branch).map_or(&[][..], |branch| &branch.baskets);
@@ -50,7 +50,7 @@ pub fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
 
 impl Writing<'_> {
     /// Writes the stripes and their lists; where the list of each product is.
-    pub fn run(&self, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<Vec<StripeListRef>> {
+    pub(crate) fn run(&self, uploads: &mut Uploads, call: &mut Call<'_>) -> Result<Vec<StripeListRef>> {
         let branches = self.parts.iter().flat_map(|part| part.branches.iter().copied());
         let slots: Vec<(usize, u64)> = branches.zip(stripes(self.layout, self.parts)).collect();
         let mut cutting = Cutting::new(

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Where the baskets of a version of a dataset are.
 #[derive(Debug)]
-pub struct StripeBaskets {
+pub(crate) struct StripeBaskets {
     view: Arc<View>,
     fetcher: Fetcher,
     /// Where each branch comes from.
@@ -21,7 +21,7 @@ pub struct StripeBaskets {
 }
 
 impl StripeBaskets {
-    pub fn new(view: Arc<View>, fetcher: Fetcher, origins: Vec<Origin>) -> StripeBaskets {
+    pub(crate) fn new(view: Arc<View>, fetcher: Fetcher, origins: Vec<Origin>) -> StripeBaskets {
         let baskets = origins.iter().map(|_| OnceLock::new()).collect();
         StripeBaskets { view, fetcher, origins, baskets }
     }

@@ -3,7 +3,7 @@
 use super::memory::MemorySink;
 use super::products::{self, Grouped};
 use bytes::Bytes;
-use sapwood_core::{Call, Deadline, Error, Result};
+use sapwood_core::{Call, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_rewrite::repack::survey::wanted;
 use sapwood_rewrite::repack::{Choice, Input, RepackOptions, repack};
@@ -211,7 +211,12 @@ fn schema(file: &File, path: &str, branches: Option<Vec<String>>, call: &mut Cal
 }
 
 /// A file with all but the entries of the tree: its objects, its other trees.
-pub fn auxiliary(file: &File, path: &str, threads: Option<usize>, call: &mut Call<'_>) -> Result<Bytes> {
+pub(crate) fn auxiliary(
+    file: &File,
+    path: &str,
+    threads: Option<usize>,
+    call: &mut Call<'_>,
+) -> Result<Bytes> {
     let sink = MemorySink::new(LARGEST);
     let choice = Choice { tree: path.to_owned(), branches: None, entries: Some(vec![Vec::new()]) };
     let options = RepackOptions { choices: vec![choice], threads, ..RepackOptions::default() };

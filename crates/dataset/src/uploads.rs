@@ -114,20 +114,17 @@ mod tests {
     fn all_objects_arrive_or_it_is_told() {
         let store = Arc::new(MemoryStore::new("memory:uploads"));
         let mut uploads = Uploads::new(store.clone(), Deadline::default()).unwrap();
+        let mut never = || false;
+        let mut call = Call::new(Deadline::default(), &mut never);
         for index in 0..100_u8 {
-            uploads.put(format!("d/{index}"), vec![index; 10].into(), &mut || false).unwrap();
+            uploads.put(format!("d/{index}"), vec![index; 10].into(), &mut call).unwrap();
         }
-        uploads.finish(&mut || false).unwrap();
+        uploads.finish(&mut call).unwrap();
         assert_eq!((uploads.objects, uploads.sent), (100, 1000));
         let range = Some(ByteRange { start: 0, len: 10 });
-        let read = wait(
-            &runtime().unwrap(),
-            store.get("d/99", range, Deadline::default()),
-            Deadline::default(),
-            &mut || false,
-        );
+        let read = wait(store.get("d/99", range, Deadline::default()), &mut call);
         assert_eq!(read.unwrap(), vec![99; 10]);
-        uploads.put("../no key".to_owned(), Bytes::new(), &mut || false).unwrap();
-        assert!(uploads.finish(&mut || false).is_err());
+        uploads.put("../no key".to_owned(), Bytes::new(), &mut call).unwrap();
+        assert!(uploads.finish(&mut call).is_err());
     }
 }

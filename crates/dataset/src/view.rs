@@ -15,7 +15,6 @@ use sapwood_source::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
 use sapwood_table::EntryStatistics;
-use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};
 use sapwood_ttree::BasketRef;
