@@ -52,7 +52,7 @@ impl BasketForm {
     /// That of a branch of a tree, for baskets that are made at a time.
     pub(crate) fn of(tree: &InputTree, branch: usize, made: Datime) -> Result<BasketForm> {
         let missing = || Error::corrupt("a branch is missing");
-        let outline = tree.outline.branches.get(branch).ok_or_else(missing)?;
+        let outline = tree.branch(branch).ok_or_else(missing)?;
         let key = NewKey::new("TBasket", &outline.name, &tree.meta.name, true);
         Ok(BasketForm {
             key: NewKey { datime: Some(made), ..key },

@@ -6,9 +6,7 @@ use crate::{File, Interrupt};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{
-    Branch, BranchKind, BranchOutline, Layout, Meaning, References, Tree, TreeOutline, interpret,
-};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -63,7 +61,7 @@ impl InputTree {
             payload: record.payload.clone(),
             origins: Vec::new(),
         };
-        InputTree::parse(file, path, described, &streamers)
+        InputTree::parse(file, described, &streamers)
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
@@ -72,8 +70,7 @@ impl InputTree {
         let dataset = file.0.dataset.as_ref().ok_or_else(|| Error::usage("the file is no dataset"))?;
         let (record, cluster_starts) = dataset.record(deadline, interrupt)?;
         let streamers = file.streamers(deadline, interrupt)?;
-        let mut tree = InputTree::parse(file, &dataset.snapshot.tree, record, &streamers)
-            .map_err(|error| error.url(file.url()))?;
+        let mut tree = InputTree::parse(file, record, &streamers).map_err(|error| error.url(file.url()))?;
         if tree.origins.len() != tree.meta.branches.len() {
             return Err(Error::corrupt("the products have other branches than their schemas").url(file.url()));
         }
@@ -81,15 +78,10 @@ impl InputTree {
         Ok(tree)
     }
 
-    fn parse(file: &File, path: &str, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
+    fn parse(file: &File, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
         let TreeRecord { name, title, class_name, key_len, payload, origins } = record;
         let size = file.0.fetcher.source().identity().size;
-        let outline = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
-        let meta = Tree::parse(&class_name, &payload, key_len, size, streamers)?;
-        let same = meta.branches.iter().zip(&outline.branches).all(|(a, b)| a.name == b.name);
-        if !same || meta.branches.len() > outline.branches.len() {
-            return Err(Error::corrupt(format!("the branches of '{path}' contradict each other")));
-        }
+        let (meta, outline) = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
         Ok(InputTree {
             file: file.clone(),
             elsewhere: HashMap::new(),
@@ -113,16 +105,13 @@ impl InputTree {
         let Some(dataset) = self.file.0.dataset.as_ref().filter(|_| !self.origins.is_empty()) else {
             return self.open_elsewhere(branches, deadline, interrupt);
         };
-        let unknown = |branch: &usize| {
-            self.outline.branches.get(*branch).is_some_and(|outline| outline.baskets.is_empty())
-        };
+        let unknown = |branch: &usize| self.branch(*branch).is_some_and(|branch| branch.baskets.is_empty());
         let (places, origins): (Vec<usize>, Vec<Origin>) =
             branches.filter(unknown).filter_map(|branch| Some((branch, *self.origins.get(branch)?))).unzip();
         let found = dataset.baskets_of(&origins, deadline, interrupt)?;
-        let outline = Arc::make_mut(&mut self.outline);
         for (place, baskets) in places.into_iter().zip(found) {
-            if let Some(branch) = outline.branches.get_mut(place) {
-                branch.baskets = baskets;
+            if let Some(branch) = self.meta.branches.get_mut(place) {
+                branch.baskets = baskets.into();
             }
         }
         Ok(())
@@ -133,9 +122,19 @@ impl InputTree {
         self.absent = Some(HashSet::new());
     }
 
+    /// All branches, those of references last.
+    pub(crate) fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
+        self.meta.stored_branches()
+    }
+
+    /// A branch, by its index in [`branches`](InputTree::branches).
+    pub(crate) fn branch(&self, branch: usize) -> Option<&Branch> {
+        self.meta.stored_branch(branch)
+    }
+
     /// True if the baskets of a branch lie in a file that is not there.
     pub(crate) fn is_absent(&self, branch: usize) -> bool {
-        let name = self.outline.branches.get(branch).and_then(name_of_file);
+        let name = self.branch(branch).and_then(name_of_file);
         name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
     }
 
@@ -146,8 +145,8 @@ impl InputTree {
         interrupt: Interrupt<'_>,
     ) -> Result<()> {
         for branch in branches {
-            let Some(outline) = self.outline.branches.get(branch) else { continue };
-            let Some(name) = name_of_file(outline) else { continue };
+            let Some(described) = self.meta.stored_branch(branch) else { continue };
+            let Some(name) = name_of_file(described) else { continue };
             if self.elsewhere.contains_key(name) || self.is_absent(branch) {
                 continue;
             }
@@ -160,7 +159,7 @@ impl InputTree {
                 }
                 (Err(error), _) => {
                     let hint = format!("its baskets lie there; {} names it", self.file.url());
-                    return Err(error.branch(&outline.name).hint(hint));
+                    return Err(error.branch(&described.name).hint(hint));
                 }
             }
         }
@@ -179,16 +178,13 @@ impl InputTree {
 
     /// The path of a branch.
     pub(crate) fn path(&self, branch: usize) -> &str {
-        let described = self.meta.branches.get(branch).map(|branch| branch.path.as_str());
-        described
-            .or_else(|| self.outline.branches.get(branch).map(|branch| branch.name.as_str()))
-            .unwrap_or("")
+        self.branch(branch).map_or("", |branch| &branch.path)
     }
 
     /// First entry of a branch, and its end.
     pub(crate) fn extent(&self, branch: usize) -> (u64, u64) {
         let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
-        let entries = self.outline.branches.get(branch).map_or(0, |branch| branch.entries);
+        let entries = self.branch(branch).map_or(0, |branch| branch.entries);
         (first, first.saturating_add(entries).min(self.meta.entries))
     }
 
@@ -222,7 +218,7 @@ impl InputTree {
 
 /// The name of the other file in which the baskets of a branch lie. Those in the tree's record are here, whatever the
 /// branch says.
-fn name_of_file(branch: &BranchOutline) -> Option<&str> {
+fn name_of_file(branch: &Branch) -> Option<&str> {
     let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
     (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }

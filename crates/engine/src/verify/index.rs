@@ -8,7 +8,7 @@ use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step
 use sapwood_fetch::wait;
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
-use sapwood_ttree::{BasketRef, TreeOutline};
+use sapwood_ttree::BasketRef;
 use std::collections::HashSet;
 
 /// Most bytes of what was read to make the index that are held, so that they are not read again.
@@ -280,12 +280,9 @@ impl<'f> Structure<'f> {
         // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
         let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
-        let outline = TreeOutline::parse(class, payload, len, size, streamers).ok();
-        let listed = meta.branches.len();
-        let hidden = outline.into_iter().flat_map(|outline| outline.branches.into_iter().skip(listed));
-        let hidden: Vec<_> = hidden.map(|branch| (branch.name, branch.baskets)).collect();
-        let baskets = meta.branches.iter().map(|branch| branch.baskets.len());
-        let baskets: usize = baskets.chain(hidden.iter().map(|(_, baskets)| baskets.len())).sum();
+        let hidden = meta.hidden.iter().map(|branch| (branch.name.clone(), branch.baskets.to_vec()));
+        let hidden: Vec<_> = hidden.collect();
+        let baskets: usize = meta.stored_branches().map(|branch| branch.baskets.len()).sum();
         let report = TreeReport {
             path: entry.path.clone(),
             cycle: entry.key.cycle,

@@ -55,7 +55,7 @@ impl TreeBuilder {
             return Err(foreign(tree, branch));
         }
         let streamers = StreamerInfos::default();
-        let outline = TreeOutline::parse(&tree.class_name, payload, key_len, file_size, &streamers)?;
+        let (_, outline) = TreeOutline::parse(&tree.class_name, payload, key_len, file_size, &streamers)?;
         if outline.branches.len() != tree.branches.len() {
             return Err(Error::unsupported("entries cannot be added to a tree with references"));
         }

@@ -1,7 +1,8 @@
 //! Walking over objects of any class, as the file describes it (root-io-spec StreamerDriven).
 
+use super::containers::{list, pointer_array};
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{ElementKind, Marker, Slot, StreamerElement, StreamerInfo, StreamerInfos, Target};
+use sapwood_tfile::{ElementKind, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker};
 use std::collections::HashMap;
 
 /// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
@@ -10,37 +11,44 @@ const IS_REFERENCED: u32 = 0x10;
 /// Classes that hold no pointers, and whose byte count is sound.
 const WITHOUT_POINTERS: [&str; 4] = ["TTreeIndex", "TRefArray", "TExMap", "TDatime"];
 
+/// Objects nested deeper than this are not real.
+const MAX_DEPTH: usize = 200;
+
 /// Walks over objects whose classes the file describes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Described<'a> {
-    /// The descriptions.
-    pub(super) streamers: &'a StreamerInfos,
+    streamers: &'a StreamerInfos,
+    depth: usize,
 }
 
-impl Described<'_> {
+impl<'s> Described<'s> {
+    /// With these descriptions.
+    pub(super) fn new(streamers: &'s StreamerInfos) -> Self {
+        Described { streamers, depth: 0 }
+    }
+
     /// Walks over a pointer and the object behind it.
-    pub(super) fn pointer(self, marker: &mut Marker<'_>) -> Result<Slot> {
-        let (slot, class) = marker.slot()?;
-        if let Target::Object { .. } = slot.target {
-            self.object(marker, class)?;
-            return marker.leave(&slot, class);
-        }
-        Ok(slot)
+    fn pointer(self, walker: &mut Walker<'_>) -> Result<Pointer> {
+        walker.pointer(|walker, _, class| self.object(walker, class))
     }
 
     /// Walks over an object of a class, from its version header on.
-    pub(super) fn object(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
-        marker.try_walk(|marker| self.walk(marker, class))
+    pub(super) fn object(self, walker: &mut Walker<'_>, class: &str) -> Result<()> {
+        let inside = Described { depth: self.depth + 1, ..self };
+        if inside.depth > MAX_DEPTH {
+            return Err(walker.cursor.corrupt("objects are nested too deep"));
+        }
+        walker.walk_or_pass(|walker| inside.walk(walker, class))
     }
 
-    fn walk(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
-        if self.known(marker, class)? {
+    fn walk(self, walker: &mut Walker<'_>, class: &str) -> Result<()> {
+        if self.known(walker, class)? {
             return Ok(());
         }
-        let at = marker.position();
-        let header = marker.open()?;
+        let at = walker.position();
+        let header = walker.open()?;
         let checksum = if header.version <= 0 && self.streamers.has_checksum_after_version(class) {
-            Some(marker.cursor.u32()?)
+            Some(walker.cursor.u32()?)
         } else {
             None
         };
@@ -49,14 +57,14 @@ impl Described<'_> {
         if header.member_wise {
             return Err(undescribed(class, at));
         }
-        self.members(marker, info, None)?;
-        marker.close(&header, class)
+        self.members(walker, info, None)?;
+        walker.close(&header, class)
     }
 
     /// Walks over the members of an object, except a base class that was walked over.
     pub(super) fn members(
         self,
-        marker: &mut Marker<'_>,
+        walker: &mut Walker<'_>,
         info: &StreamerInfo,
         but: Option<&str>,
     ) -> Result<()> {
@@ -64,14 +72,14 @@ impl Described<'_> {
         for element in
             info.elements.iter().filter(|element| !(element.is_base() && Some(element.name.as_str()) == but))
         {
-            self.member(marker, element, info, &mut counts)?;
+            self.member(walker, element, info, &mut counts)?;
         }
         Ok(())
     }
 
     fn member<'e>(
         self,
-        marker: &mut Marker<'_>,
+        walker: &mut Walker<'_>,
         element: &'e StreamerElement,
         info: &StreamerInfo,
         counts: &mut HashMap<&'e str, usize>,
@@ -81,86 +89,81 @@ impl Described<'_> {
         match code {
             // What a class writes for its base TObject, some leave out.
             0 | 66 if element.name == "TObject" && info.without_tobject => Ok(()),
-            0 | 66 | 67 => self.object(marker, &element.name),
+            0 | 66 | 67 => self.object(walker, &element.name),
             // Any of them may count a member.
             3 | 6 | 13 => {
-                let value = marker.cursor.i32()?;
+                let value = walker.cursor.i32()?;
                 counts.insert(&element.name, usize::try_from(value).unwrap_or(0));
                 Ok(())
             }
             7 => {
-                let len = marker.cursor.count(1)?;
-                marker.cursor.skip(len)
+                let len = walker.cursor.count(1)?;
+                walker.cursor.skip(len)
             }
             15 => {
-                if marker.cursor.u32()? & IS_REFERENCED != 0 {
-                    marker.cursor.skip(2)?;
+                if walker.cursor.u32()? & IS_REFERENCED != 0 {
+                    walker.cursor.skip(2)?;
                 }
                 Ok(())
             }
-            1..=19 => marker.cursor.skip(size(element, code)?),
-            21..=39 => marker.cursor.skip(size(element, code - 20)?.saturating_mul(items)),
+            1..=19 => walker.cursor.skip(size(element, code)?),
+            21..=39 => walker.cursor.skip(size(element, code - 20)?.saturating_mul(items)),
             41..=59 => {
                 let ElementKind::BasicPointer(count) = &element.kind else {
-                    return Err(undescribed(&info.name, marker.position()));
+                    return Err(undescribed(&info.name, walker.position()));
                 };
                 let count = counts.get(count.name.as_str()).copied().unwrap_or(0);
                 let size = size(element, code - 40)?.saturating_mul(count);
                 for _ in 0..items {
-                    if marker.cursor.u8()? != 0 {
-                        marker.cursor.skip(size)?;
+                    if walker.cursor.u8()? != 0 {
+                        walker.cursor.skip(size)?;
                     }
                 }
                 Ok(())
             }
-            61 | 62 | 63 | 68 | 81 | 82 | 83 | 88 => self.each(marker, items, |marker| {
-                self.object(marker, element.type_name.trim_end_matches('*').trim())
+            61 | 62 | 63 | 68 | 81 | 82 | 83 | 88 => self.each(walker, items, |walker| {
+                self.object(walker, element.type_name.trim_end_matches('*').trim())
             }),
-            64 | 69 | 84 | 89 => self.each(marker, items, |marker| self.pointer(marker).map(drop)),
-            65 | 85 => self.each(marker, items, |marker| marker.cursor.tstring_bytes().map(drop)),
-            300 | 320 | 365 | 385 | 71 | 91 if is_plain(&element.type_name) => marker.pass(),
-            _ => Err(undescribed(&format!("{}::{}", info.name, element.name), marker.position())),
+            64 | 69 | 84 | 89 => self.each(walker, items, |walker| self.pointer(walker).map(drop)),
+            65 | 85 => self.each(walker, items, |walker| walker.cursor.tstring_bytes().map(drop)),
+            300 | 320 | 365 | 385 | 71 | 91 if is_plain(&element.type_name) => walker.cursor.skip_object(),
+            _ => Err(undescribed(&format!("{}::{}", info.name, element.name), walker.position())),
         }
     }
 
     fn each<'m>(
         self,
-        marker: &mut Marker<'m>,
+        walker: &mut Walker<'m>,
         count: usize,
-        mut item: impl FnMut(&mut Marker<'m>) -> Result<()>,
+        mut item: impl FnMut(&mut Walker<'m>) -> Result<()>,
     ) -> Result<()> {
-        (0..count).try_for_each(|_| item(marker))
+        (0..count).try_for_each(|_| item(walker))
     }
 
     /// Walks over an object of a class that no description tells (HandWrittenStreamers §2); false if it is not one.
-    fn known(self, marker: &mut Marker<'_>, class: &str) -> Result<bool> {
+    fn known(self, walker: &mut Walker<'_>, class: &str) -> Result<bool> {
         match class {
-            "TObject" => marker.cursor.tobject().map(drop)?,
-            "TNamed" => marker.cursor.tnamed().map(drop)?,
+            "TObject" => walker.cursor.tobject().map(drop)?,
+            "TNamed" => walker.cursor.tnamed().map(drop)?,
             "TObjString" => {
-                let header = marker.open()?;
-                marker.cursor.tobject()?;
-                marker.cursor.tstring_bytes()?;
-                marker.close(&header, class)?;
+                let header = walker.open()?;
+                walker.cursor.tobject()?;
+                walker.cursor.tstring_bytes()?;
+                walker.close(&header, class)?;
             }
-            "TString" => marker.cursor.tstring_bytes().map(drop)?,
-            "TRef" => reference(marker)?,
-            "TList" | "THashList" | "TSortedList" => self.list(marker, class)?,
-            "TObjArray" => {
-                super::array(marker, |marker, slot, class| match slot.target {
-                    Target::Object { .. } => self.object(marker, class),
-                    _ => Ok(()),
-                })?;
-            }
-            "TClonesArray" => self.clones(marker)?,
+            "TString" => walker.cursor.tstring_bytes().map(drop)?,
+            "TRef" => reference(walker)?,
+            "TList" | "THashList" | "TSortedList" => list(walker, class, |walker| self.pointer(walker))?,
+            "TObjArray" => pointer_array(walker, |walker| self.pointer(walker)).map(drop)?,
+            "TClonesArray" => self.clones(walker)?,
             "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
-                let header = marker.open()?;
-                marker.cursor.tobject()?;
-                marker.cursor.tstring_bytes()?;
+                let header = walker.open()?;
+                walker.cursor.tobject()?;
+                walker.cursor.tstring_bytes()?;
                 let times = if class == "TMap" { 2 } else { 1 };
-                let count = marker.cursor.count(4 * times)?;
-                self.each(marker, count * times, |marker| self.pointer(marker).map(drop))?;
-                marker.close(&header, class)?;
+                let count = walker.cursor.count(4 * times)?;
+                self.each(walker, count * times, |walker| self.pointer(walker).map(drop))?;
+                walker.close(&header, class)?;
             }
             _ if class.starts_with("TArray") => {
                 let size = match class {
@@ -169,58 +172,35 @@ impl Described<'_> {
                     "TArrayI" | "TArrayF" => 4,
                     _ => 8,
                 };
-                let count = marker.cursor.count(size)?;
-                marker.cursor.skip(count.saturating_mul(size))?;
+                let count = walker.cursor.count(size)?;
+                walker.cursor.skip(count.saturating_mul(size))?;
             }
-            _ if WITHOUT_POINTERS.contains(&class) => marker.pass()?,
+            _ if WITHOUT_POINTERS.contains(&class) => walker.cursor.skip_object()?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     /// A `TClonesArray` (Collections §12).
-    fn clones(self, marker: &mut Marker<'_>) -> Result<()> {
-        let header = marker.open()?;
-        let bits = if header.version > 2 { marker.cursor.tobject()?.bits } else { 0 };
+    fn clones(self, walker: &mut Walker<'_>) -> Result<()> {
+        let header = walker.open()?;
+        let bits = if header.version > 2 { walker.cursor.tobject()?.bits } else { 0 };
         if header.version > 1 {
-            marker.cursor.tstring_bytes()?;
+            walker.cursor.tstring_bytes()?;
         }
-        let class = marker.cursor.tstring()?;
+        let class = walker.cursor.tstring()?;
         let class = class.rsplit_once(';').map_or(&*class, |(class, _)| class);
-        let count = marker.cursor.count(1)?;
-        marker.cursor.skip(4)?; // fLowerBound
+        let count = walker.cursor.count(1)?;
+        walker.cursor.skip(4)?; // fLowerBound
         if count > 0 && is_transposed(header.version, bits) {
-            return Err(undescribed(class, marker.position()));
+            return Err(undescribed(class, walker.position()));
         }
         for _ in 0..count {
-            if marker.cursor.u8()? != 0 {
-                self.object(marker, class)?;
+            if walker.cursor.u8()? != 0 {
+                self.object(walker, class)?;
             }
         }
-        marker.close(&header, "TClonesArray")
-    }
-
-    /// A `TList`: pointers, each with an option (StreamerInfo §4).
-    pub(super) fn list(self, marker: &mut Marker<'_>, class: &str) -> Result<()> {
-        let header = marker.open()?;
-        if header.version > 3 {
-            marker.cursor.tobject()?;
-        }
-        if header.version > 1 {
-            marker.cursor.tstring_bytes()?;
-        }
-        for _ in 0..marker.cursor.count(4)? {
-            self.pointer(marker)?;
-            if header.version <= 3 {
-                continue;
-            }
-            let len = match marker.cursor.u8()? {
-                255 if header.version > 4 => marker.cursor.count(1)?,
-                len => usize::from(len),
-            };
-            marker.cursor.skip(len)?;
-        }
-        marker.close(&header, class)
+        walker.close(&header, "TClonesArray")
     }
 }
 
@@ -230,14 +210,14 @@ fn is_transposed(version: i16, bits: u32) -> bool {
 }
 
 /// A `TRef` (root-io-spec References §3).
-fn reference(marker: &mut Marker<'_>) -> Result<()> {
+fn reference(walker: &mut Walker<'_>) -> Result<()> {
     /// `TRef::kHasUUID`: a string stands where otherwise the process is.
     const HAS_UUID: u32 = 1 << 5;
-    marker.cursor.skip(2 + 4)?;
-    if marker.cursor.u32()? & HAS_UUID != 0 {
-        marker.cursor.tstring_bytes().map(drop)
+    walker.cursor.skip(2 + 4)?;
+    if walker.cursor.u32()? & HAS_UUID != 0 {
+        walker.cursor.tstring_bytes().map(drop)
     } else {
-        marker.cursor.skip(2)
+        walker.cursor.skip(2)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the parsing of one tree's record has met so far.
 
-use super::leaf::LeafRecord;
-use super::{Baskets, Branch, BranchKind};
+use super::positions::{BranchOutline, Maximum};
+use crate::meta::{Baskets, Branch, BranchKind, Leaf};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use sapwood_tfile::StreamerInfos;
@@ -22,10 +22,10 @@ pub(super) struct Parser<'a> {
     pub(super) streamers: &'a StreamerInfos,
     /// All branches met.
     pub(super) nodes: Vec<Node>,
-    /// What references name a branch, and its place in `nodes`.
-    pub(super) node_of: HashMap<u64, usize>,
-    /// What references name a leaf, and the leaf.
-    pub(super) leaves: HashMap<u64, LeafRecord>,
+    /// By the position that references to a branch name: its index in `nodes`.
+    pub(super) node_of: HashMap<usize, usize>,
+    /// By the position that references to a leaf name: the leaf.
+    pub(super) leaves: HashMap<usize, LeafRecord>,
 }
 
 /// A branch whose relatives are known by reference.
@@ -33,12 +33,24 @@ pub(super) struct Parser<'a> {
 pub(super) struct Node {
     /// The branch; its leaves, indices and path are still to be filled in.
     pub(super) branch: Branch,
-    /// Places of the sub-branches in [`Parser::nodes`].
+    /// Indices of the sub-branches in [`Parser::nodes`].
     pub(super) children: Vec<usize>,
-    /// What references name the leaves.
-    pub(super) leaves: Vec<u64>,
-    /// What references name `fBranchCount` and `fBranchCount2`.
-    pub(super) counts: [Option<u64>; 2],
+    /// Positions of the leaves.
+    pub(super) leaves: Vec<usize>,
+    /// Positions of `fBranchCount` and `fBranchCount2`.
+    pub(super) counts: [Option<usize>; 2],
+    /// Where the members stand, if the walk notes it.
+    pub(super) outline: Option<Box<BranchOutline>>,
+}
+
+/// A leaf whose count leaf is known by reference.
+#[derive(Debug, Clone)]
+pub(super) struct LeafRecord {
+    pub(super) leaf: Leaf,
+    /// Position of the count leaf.
+    pub(super) count: Option<usize>,
+    /// Its `fMaximum`, if it has one that says how many items an entry can have.
+    pub(super) maximum: Option<Maximum>,
 }
 
 impl<'a> Parser<'a> {
@@ -55,7 +67,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds a branch of which only the class is known.
-    pub(super) fn add_node(&mut self, id: u64, class_name: &str) -> Result<usize> {
+    pub(super) fn add_node(&mut self, at: usize, class_name: &str) -> Result<usize> {
         if self.nodes.len() > self.payload.len() / SMALLEST_BRANCH {
             return Err(Error::corrupt("the record announces more branches than it can hold"));
         }
@@ -88,9 +100,15 @@ impl<'a> Parser<'a> {
             children: Vec::new(),
             leaves: Vec::new(),
             counts: [None; 2],
+            outline: None,
         });
         let node = self.nodes.len() - 1;
-        self.node_of.insert(id, node);
+        self.node_of.insert(at, node);
         Ok(node)
+    }
+
+    /// A branch that was met.
+    pub(super) fn node(&mut self, node: usize) -> Result<&mut Node> {
+        self.nodes.get_mut(node).ok_or_else(|| Error::corrupt("a branch is missing"))
     }
 }
