@@ -30,8 +30,10 @@ impl<'a> Parser<'a> {
     /// A branch that cannot be read is kept as broken if its byte count says where it ends, so that it does not spoil
     /// the others. In an outline, it is an error: what it consists of must be known.
     pub(super) fn branch_pointer(&mut self, walker: &mut Walker<'a>) -> Result<(Pointer, Option<usize>)> {
+        let mut met = None;
         let pointer = walker.pointer(|walker, pointer, class_name| {
             let node = self.add_node(pointer.at, class_name)?;
+            met = Some(node);
             match self.branch(node, class_name, walker) {
                 Err(error) if pointer.framed && !walker.is_outlining() => {
                     self.node(node)?.branch.broken = Some(error.to_string());
@@ -43,8 +45,7 @@ impl<'a> Parser<'a> {
             }
             Ok(())
         })?;
-        let node = pointer.object_at().and_then(|at| self.node_of.get(&at).copied());
-        Ok((pointer, node))
+        Ok((pointer, met.or_else(|| self.node_at(&pointer))))
     }
 
     fn branch(&mut self, node: usize, class_name: &str, walker: &mut Walker<'a>) -> Result<()> {
@@ -108,8 +109,8 @@ impl<'a> Parser<'a> {
         }
         let counts = [has("fBranchCount", 2), has("fBranchCount2", 7)];
         for (which, _) in counts.into_iter().enumerate().filter(|(_, there)| *there) {
-            let (pointer, _) = self.branch_pointer(walker)?;
-            self.node(node)?.counts[which] = pointer.object_at();
+            let (_, count) = self.branch_pointer(walker)?;
+            self.node(node)?.counts[which] = count;
         }
         Ok(element)
     }
@@ -268,8 +269,8 @@ impl<'a> Parser<'a> {
         self.node(node)?.children.extend(children);
         let mut leaves = Vec::new();
         at.leaves = pointer_array(walker, |walker| {
-            let pointer = self.leaf_pointer(walker)?;
-            leaves.extend(pointer.object_at());
+            let (pointer, leaf) = self.leaf_pointer(walker)?;
+            leaves.extend(leaf);
             Ok(pointer)
         })?;
         self.node(node)?.leaves = leaves;

@@ -7,13 +7,19 @@ use sapwood_core::Result;
 use sapwood_tfile::{Cursor, Pointer, Walker};
 
 impl Parser<'_> {
-    /// Reads a pointer to a leaf, and the leaf if it follows.
-    pub(super) fn leaf_pointer(&mut self, walker: &mut Walker<'_>) -> Result<Pointer> {
-        walker.pointer(|walker, pointer, class_name| {
+    /// Reads a pointer to a leaf, and the leaf if it follows: its index in [`Parser::leaves`], if it is not null.
+    pub(super) fn leaf_pointer(&mut self, walker: &mut Walker<'_>) -> Result<(Pointer, Option<usize>)> {
+        let mut met = None;
+        let pointer = walker.pointer(|walker, pointer, class_name| {
+            let index = self.add_leaf(pointer.at);
+            met = Some(index);
             let record = self.leaf(class_name, walker)?;
-            self.leaves.insert(pointer.at, record);
+            if let Some(leaf) = self.leaves.get_mut(index) {
+                *leaf = Some(record);
+            }
             Ok(())
-        })
+        })?;
+        Ok((pointer, met.or_else(|| self.leaf_at(&pointer))))
     }
 
     fn leaf(&mut self, class_name: &str, walker: &mut Walker<'_>) -> Result<LeafRecord> {
@@ -26,7 +32,7 @@ impl Parser<'_> {
         cursor.i32()?; // fOffset: a place in memory
         cursor.bool()?; // fIsRange
         let unsigned = cursor.bool()?;
-        let count = self.leaf_pointer(walker)?.object_at();
+        let (_, count) = self.leaf_pointer(walker)?;
         walker.close(&header, "TLeaf")?;
         let cursor = &mut walker.cursor;
         let minimum_at = cursor.position();

@@ -4,9 +4,10 @@ use super::positions::{BranchOutline, Maximum};
 use crate::meta::{Baskets, Branch, BranchKind, Leaf};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
-use sapwood_tfile::StreamerInfos;
-use std::collections::HashMap;
+use sapwood_tfile::{Pointer, StreamerInfos};
 
+/// The index of a leaf that the record does not hold.
+const MISSING: usize = usize::MAX;
 /// No branch has fewer bytes than this.
 const SMALLEST_BRANCH: usize = 64;
 
@@ -22,10 +23,11 @@ pub(super) struct Parser<'a> {
     pub(super) streamers: &'a StreamerInfos,
     /// All branches met.
     pub(super) nodes: Vec<Node>,
-    /// By the position that references to a branch name: its index in `nodes`.
-    pub(super) node_of: HashMap<usize, usize>,
-    /// By the position that references to a leaf name: the leaf.
-    pub(super) leaves: HashMap<usize, LeafRecord>,
+    /// All leaves met; none where a leaf cannot be read.
+    pub(super) leaves: Vec<Option<LeafRecord>>,
+    /// The positions that references to branches and leaves name: they rise, as a walk never goes back.
+    nodes_at: Vec<usize>,
+    leaves_at: Vec<usize>,
 }
 
 /// A branch whose relatives are known by reference.
@@ -35,19 +37,19 @@ pub(super) struct Node {
     pub(super) branch: Branch,
     /// Indices of the sub-branches in [`Parser::nodes`].
     pub(super) children: Vec<usize>,
-    /// Positions of the leaves.
+    /// Indices of the leaves in [`Parser::leaves`]; [`MISSING`] for one that is not there.
     pub(super) leaves: Vec<usize>,
-    /// Positions of `fBranchCount` and `fBranchCount2`.
+    /// Indices of `fBranchCount` and `fBranchCount2` in [`Parser::nodes`].
     pub(super) counts: [Option<usize>; 2],
     /// Where the members stand, if the walk notes it.
     pub(super) outline: Option<Box<BranchOutline>>,
 }
 
 /// A leaf whose count leaf is known by reference.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct LeafRecord {
     pub(super) leaf: Leaf,
-    /// Position of the count leaf.
+    /// Index of the count leaf in [`Parser::leaves`]; [`MISSING`] if it is not there.
     pub(super) count: Option<usize>,
     /// Its `fMaximum`, if it has one that says how many items an entry can have.
     pub(super) maximum: Option<Maximum>,
@@ -61,8 +63,9 @@ impl<'a> Parser<'a> {
             file_size,
             streamers,
             nodes: Vec::new(),
-            node_of: HashMap::new(),
-            leaves: HashMap::new(),
+            leaves: Vec::new(),
+            nodes_at: Vec::new(),
+            leaves_at: Vec::new(),
         }
     }
 
@@ -102,9 +105,25 @@ impl<'a> Parser<'a> {
             counts: [None; 2],
             outline: None,
         });
-        let node = self.nodes.len() - 1;
-        self.node_of.insert(at, node);
-        Ok(node)
+        self.nodes_at.push(at);
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// The index of the branch that a pointer points at, if it was met.
+    pub(super) fn node_at(&self, pointer: &Pointer) -> Option<usize> {
+        self.nodes_at.binary_search(&pointer.object_at()?).ok()
+    }
+
+    /// Adds a leaf that is still to be read: its index.
+    pub(super) fn add_leaf(&mut self, at: usize) -> usize {
+        self.leaves_at.push(at);
+        self.leaves.push(None);
+        self.leaves.len() - 1
+    }
+
+    /// The index of the leaf that a pointer points at, if that is not null; [`MISSING`] if it was not met.
+    pub(super) fn leaf_at(&self, pointer: &Pointer) -> Option<usize> {
+        Some(self.leaves_at.binary_search(&pointer.object_at()?).unwrap_or(MISSING))
     }
 
     /// A branch that was met.

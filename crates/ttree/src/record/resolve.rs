@@ -1,12 +1,9 @@
 //! From references to indices: the order of branches, their paths, the leaves and branches that count.
 
-use super::parser::{Node, Parser};
+use super::parser::{LeafRecord, Node, Parser};
 use super::positions::BranchOutline;
 use crate::meta::{Branch, BranchKind, LeafKind};
 use std::collections::HashMap;
-
-/// For each leaf, by its position: the indices of its branch, and of the leaf in that.
-type LeafIndices = HashMap<usize, (usize, usize)>;
 
 /// What a record's references lead to.
 pub(super) struct Resolved {
@@ -48,18 +45,22 @@ impl Parser<'_> {
         let listed = order.branches.len();
         order.extend(&self.nodes, reference.as_slice());
         let Order { index_of, branches: order } = order;
-        let leaf_indices = self.leaf_indices(&order);
+        let owners = self.leaf_owners(&order);
         let mut nodes: Vec<Option<Node>> = std::mem::take(&mut self.nodes).into_iter().map(Some).collect();
         let mut branches: Vec<Branch> = Vec::with_capacity(order.len());
         let mut outlines = Vec::new();
         for (index, &(node, parent)) in order.iter().enumerate() {
             let Some(mut node) = nodes.get_mut(node).and_then(Option::take) else { continue };
             let outline = node.outline.take().map(|mut outline| {
-                outline.maxima.extend(node.leaves.iter().filter_map(|at| self.leaves.get(at)?.maximum));
+                let leaves = node.leaves.iter().filter_map(|&leaf| self.leaves.get(leaf)?.as_ref());
+                outline.maxima.extend(leaves.filter_map(|leaf| leaf.maximum));
                 *outline
             });
-            let mut branch = self
-                .resolved(node, &leaf_indices, |at| index_of.get(*self.node_of.get(&at)?).copied().flatten());
+            if let BranchKind::Element(element) = &mut node.branch.kind {
+                let counts = node.counts.map(|node| index_of.get(node?).copied().flatten());
+                [element.branch_count, element.branch_count2] = counts;
+            }
+            let mut branch = self.with_leaves(node, &owners, &branches);
             if branch.broken.is_some() && outline.is_none() {
                 branch.baskets = Vec::new().into();
             }
@@ -79,44 +80,45 @@ impl Parser<'_> {
         Resolved { branches, outlines, hidden }
     }
 
-    fn leaf_indices(&self, order: &[(usize, Option<usize>)]) -> LeafIndices {
-        let mut indices = LeafIndices::new();
+    /// For each leaf: the indices of the first branch that has it, and of the leaf in that branch.
+    fn leaf_owners(&self, order: &[(usize, Option<usize>)]) -> Vec<Option<(usize, usize)>> {
+        let mut owners = vec![None; self.leaves.len()];
         for (branch, (node, _)) in order.iter().enumerate() {
             let leaves = self.nodes.get(*node).into_iter().flat_map(|node| &node.leaves);
-            for (index, at) in leaves.filter(|at| self.leaves.contains_key(at)).enumerate() {
-                indices.entry(*at).or_insert((branch, index));
+            let leaves = leaves.filter(|&&leaf| self.leaves.get(leaf).is_some_and(Option::is_some));
+            for (index, &leaf) in leaves.enumerate() {
+                if let Some(unowned @ None) = owners.get_mut(leaf) {
+                    *unowned = Some((branch, index));
+                }
             }
         }
-        indices
+        owners
     }
 
-    /// The branch of a node, with its leaves and counts resolved.
-    fn resolved(
-        &self,
-        node: Node,
-        leaf_indices: &LeafIndices,
-        branch_at: impl Fn(usize) -> Option<usize>,
-    ) -> Branch {
-        let Node { mut branch, leaves, counts, .. } = node;
-        for at in leaves {
-            let Some(record) = self.leaves.get(&at) else {
-                branch.broken.get_or_insert_with(|| "a leaf of the branch is not in the record".to_owned());
+    /// The branch of a node, with its leaves. Those that belong to one of the branches `before`, too, are there.
+    fn with_leaves(&mut self, node: Node, owners: &[Option<(usize, usize)>], before: &[Branch]) -> Branch {
+        let owner = |leaf: usize| owners.get(leaf).copied().flatten();
+        let Node { mut branch, leaves, .. } = node;
+        for index in leaves {
+            let Some(record) = self.leaves.get_mut(index).and_then(Option::take) else {
+                let shared = owner(index).and_then(|(branch, leaf)| before.get(branch)?.leaves.get(leaf));
+                match shared {
+                    Some(leaf) => branch.leaves.push(leaf.clone()),
+                    None => {
+                        let missing = || "a leaf of the branch is not in the record".to_owned();
+                        branch.broken.get_or_insert_with(missing);
+                    }
+                }
                 continue;
             };
-            let mut leaf = record.leaf.clone();
-            leaf.count = record.count.and_then(|count| leaf_indices.get(&count).copied());
+            let LeafRecord { mut leaf, count, .. } = record;
+            leaf.count = count.and_then(owner);
             // What a TLeafElement holds, its branch and that one's count branch say.
-            let needs_count = record.count.is_some() && !matches!(leaf.kind, LeafKind::Element { .. });
-            if needs_count && leaf.count.is_none() {
+            if count.is_some() && leaf.count.is_none() && !matches!(leaf.kind, LeafKind::Element { .. }) {
                 let missing = format!("the leaf that counts '{}' is not in the record", leaf.name);
                 branch.broken.get_or_insert(missing);
             }
             branch.leaves.push(leaf);
-        }
-        if let BranchKind::Element(element) = &mut branch.kind {
-            let [first, second] = counts;
-            element.branch_count = first.and_then(&branch_at);
-            element.branch_count2 = second.and_then(&branch_at);
         }
         branch
     }
@@ -124,10 +126,16 @@ impl Parser<'_> {
 
 /// Appends `#2`, `#3`, … to paths that occurred before.
 fn number_repeated_paths(branches: &mut [Branch]) {
-    let mut seen: HashMap<String, usize> = HashMap::with_capacity(branches.len());
-    for branch in branches {
-        let times = seen.entry(branch.path.clone()).and_modify(|times| *times += 1).or_insert(1);
+    let mut seen: HashMap<&str, usize> = HashMap::with_capacity(branches.len());
+    let mut repeated = Vec::new();
+    for (index, branch) in branches.iter().enumerate() {
+        let times = seen.entry(&branch.path).and_modify(|times| *times += 1).or_insert(1);
         if *times > 1 {
+            repeated.push((index, *times));
+        }
+    }
+    for (index, times) in repeated {
+        if let Some(branch) = branches.get_mut(index) {
             branch.path = format!("{}#{times}", branch.path);
         }
     }
