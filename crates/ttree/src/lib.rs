@@ -19,4 +19,4 @@ pub use edit::{BranchChange, ClusterChange, TreeChange};
 pub use interpret::{Meaning, Outcome, interpret};
 pub use meta::{BasketRef, Baskets, Branch, BranchElement, BranchKind, Friend, Leaf, LeafKind, Tree};
 pub use record::{BranchOutline, Maximum, TreeOutline};
-pub use recut::{Cut, Cutter, Entries, References, serialised};
+pub use recut::{Cutter, Entries, NewBasket, References, serialised};

@@ -28,8 +28,8 @@ pub struct Tree {
     pub friends: Vec<Friend>,
     /// All branches, depth first in file order: a branch stands before its sub-branches.
     pub branches: Vec<Branch>,
-    /// The branch of `fBranchRef`, which finds the objects behind references and is no branch of the tree. Indices
-    /// count on from `branches`.
+    /// The branch of `fBranchRef`, which locates objects behind references and is not listed as a branch of the tree.
+    /// Indices continue those of `branches`.
     pub hidden: Vec<Branch>,
 }
 
@@ -82,10 +82,10 @@ pub struct Branch {
     /// Leaves in file order.
     pub leaves: Vec<Leaf>,
     /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
-    /// in entries.
+    /// in entries. Empty in a broken branch.
     pub baskets: Baskets,
     /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
-    /// be understood is filled in; there are no baskets.
+    /// be understood is filled in.
     pub broken: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use sapwood_codec::Compression;
 use sapwood_core::{Error, Result};
 use sapwood_stripe::Statistics;
 use sapwood_tfile::write::{Datime, NewKey};
-use sapwood_ttree::{Cut, Cutter, Entries, References};
+use sapwood_ttree::{Cutter, Entries, NewBasket, References};
 use std::ops::Range;
 
 /// What the baskets of a branch are like, wherever its entries come from.
@@ -44,7 +44,7 @@ pub(crate) struct StripeCutter {
 /// The entries of a stripe, before compression.
 #[derive(Debug)]
 pub(crate) struct StripeCut {
-    cut: Cut,
+    cut: NewBasket,
     statistics: Option<Statistics>,
 }
 

@@ -1,4 +1,4 @@
-//! Writing a record again, with other bytes in some places.
+//! Writing a record again, with other bytes in some positions.
 
 use super::marks::{Mark, Outline, Pointer, PointerTarget};
 use crate::cursor::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
@@ -9,14 +9,14 @@ use std::ops::Range;
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: usize = 200;
 
-/// What is to be written instead of parts of a record.
+/// Replacements for parts of a record.
 #[derive(Debug, Default, Clone)]
 pub struct Edits {
-    /// From where, and what happens there.
+    /// By the position where each begins.
     parts: BTreeMap<usize, Edit>,
 }
 
-/// What is to be written instead of a range.
+/// The replacement for a range.
 #[derive(Debug, Clone)]
 struct Edit {
     /// Where the range ends.
@@ -27,30 +27,31 @@ struct Edit {
 }
 
 impl Edits {
-    /// Writes `bytes` instead of a range. Of two edits that overlap, the one that begins first holds; of two that begin
-    /// together, the last one.
+    /// Replaces a range with `bytes`. If two edits overlap, the one that begins first wins; if they begin together, the
+    /// later call.
     pub fn replace(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
         self.splice(range, bytes, Vec::new());
     }
 
-    /// Writes `bytes` instead of a range, and behind them other ranges of the record: what stands there is written as it
-    /// would be in its own place, edits included.
+    /// Replaces a range with `bytes`, followed by other ranges of the record, which are written as they would be in their
+    /// own positions, edits included.
     pub fn splice(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>, ranges: Vec<Range<usize>>) {
         self.parts.insert(range.start, Edit { end: range.end, bytes: bytes.into(), ranges });
     }
 
-    /// Leaves a range out.
+    /// Removes a range.
     pub fn remove(&mut self, range: Range<usize>) {
         self.replace(range, Vec::new());
     }
 }
 
 impl Outline {
-    /// Writes the first `len` bytes of the record again, as [`emit`](Outline::emit) does all of it.
+    /// Writes the first `len` bytes of the record again, for a key of `key_len` bytes and with `edits`. Byte counts, tags
+    /// and references are adjusted; a removed object that is still referred to is written where the first reference stands.
     ///
     /// # Errors
-    /// As `emit`.
-    pub fn emit_first(&self, len: usize, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
+    /// `Unsupported` if the result is too long for a record.
+    pub fn emit(&self, len: usize, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
         let mut emitter = Emitter {
             outline: self,
             payload,
@@ -63,15 +64,6 @@ impl Outline {
         };
         emitter.range(0..len)?;
         Ok(emitter.out)
-    }
-
-    /// Writes the record again: for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are put
-    /// right; an object that was left out and is still referred to is written where the first reference stands.
-    ///
-    /// # Errors
-    /// `Unsupported` if the result is too long for a record.
-    pub fn emit(&self, payload: &[u8], key_len: u32, edits: &Edits) -> Result<Vec<u8>> {
-        self.emit_first(payload.len(), payload, key_len, edits)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The arrays of a tree's record, with other contents.
+//! New contents for the arrays of a tree's record.
 
 use super::change::BranchChange;
 use crate::record::{BranchOutline, PointerArray, TableLayout};
@@ -7,7 +7,7 @@ use sapwood_tfile::Edits;
 use std::collections::HashSet;
 
 impl PointerArray {
-    /// Takes those pointers out that point at one of `objects`.
+    /// Removes the pointers to `objects`.
     pub(super) fn without(&self, objects: &HashSet<usize>, edits: &mut Edits) {
         let mut left = 0_i32;
         for pointer in &self.pointers {
@@ -22,7 +22,7 @@ impl PointerArray {
         }
     }
 
-    /// Takes all pointers out, and writes so many that point at nothing.
+    /// Replaces all pointers with `count` null pointers.
     pub(super) fn empty(&self, count: usize, edits: &mut Edits) -> Result<()> {
         let behind = self.count_at + 4;
         let end = self.pointers.last().map_or(behind + 4, |last| last.end);
@@ -33,7 +33,7 @@ impl PointerArray {
         Ok(())
     }
 
-    /// Puts those pointers of several arrays in that point at none of `dropped`.
+    /// Replaces the pointers with those of `all` arrays, without pointers to `dropped` objects.
     pub(super) fn join<'p>(
         &self,
         all: impl Iterator<Item = &'p PointerArray>,
@@ -53,8 +53,7 @@ impl PointerArray {
 
 /// `fBasketBytes`, `fBasketEntry` and `fBasketSeek`, with room for more (root-io-spec TBranch §4, §13).
 pub(super) fn tables(outline: &BranchOutline, change: &BranchChange, room: usize) -> Result<Vec<u8>> {
-    let padded = |values: Vec<u64>| {
-        let mut values = values;
+    let padded = |mut values: Vec<u64>| {
         values.resize(room, 0);
         values
     };

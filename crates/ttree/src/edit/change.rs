@@ -1,19 +1,20 @@
 //! Changes of a tree's record.
 
-/// What a tree's record is to say instead.
+/// New values for the members of a tree.
 #[derive(Debug, Clone, Default)]
 pub struct TreeChange {
     /// `fEntries`.
     pub entries: u64,
-    /// Where clusters end; `None` leaves what the record says.
+    /// Where clusters end; `None` keeps what the record says.
     pub clusters: Option<ClusterChange>,
-    /// By the places of [`TreeOutline::branches`]; `None` leaves the branch out, with what is below it.
+    /// One per branch of [`TreeOutline::branches`](crate::TreeOutline::branches); `None` drops the branch and its
+    /// sub-branches.
     pub branches: Vec<Option<BranchChange>>,
-    /// Leaves out `fTreeIndex`: what it says of entries holds no longer.
+    /// Drops `fTreeIndex`, which no longer fits the entries.
     pub drop_index: bool,
 }
 
-/// What a tree's record is to say of its clusters.
+/// New clusters of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterChange {
     /// `fAutoFlush`: entries of the clusters behind the last of `ranges`; 0 or less if that is not known.
@@ -23,8 +24,8 @@ pub struct ClusterChange {
 }
 
 impl ClusterChange {
-    /// For clusters of so many entries each, one after the other. A range of clusters of one size may end with a
-    /// smaller one (root-io-spec TTree §6.1).
+    /// Consecutive clusters with these numbers of entries. A range of clusters of one size may end with a smaller one
+    /// (root-io-spec TTree §6.1).
     pub fn of_sizes(sizes: impl IntoIterator<Item = u64>) -> ClusterChange {
         let (mut ranges, mut end) = (Vec::new(), 0_u64);
         let mut open: Option<u64> = None;
@@ -47,7 +48,7 @@ impl ClusterChange {
     }
 }
 
-/// What a branch is to say instead.
+/// New values for the members of a branch.
 #[derive(Debug, Clone, Default)]
 pub struct BranchChange {
     /// `fCompress`.
@@ -62,10 +63,10 @@ pub struct BranchChange {
     pub total_bytes: u64,
     /// `fZipBytes`: of all baskets, key and content as stored.
     pub zip_bytes: u64,
-    /// What is to stand for [`BranchOutline::maxima`]; nothing to leave them.
+    /// New values for [`BranchOutline::maxima`](crate::BranchOutline::maxima); empty to keep them.
     pub maxima: Vec<i64>,
     /// First entry, offset and length of each basket's record, in order.
     pub baskets: Vec<(u64, u64, u32)>,
-    /// Nothing of the above: the branch keeps its baskets, in the file that it names or in the record of the tree.
+    /// Ignores all of the above: the branch keeps its baskets, in the file that it names or in the record of the tree.
     pub keeps_baskets: bool,
 }

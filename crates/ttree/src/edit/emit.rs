@@ -16,14 +16,14 @@ impl TreeOutline {
     /// # Errors
     /// Those of [`Outline::emit`](sapwood_tfile::Outline::emit).
     pub fn unchanged(&self, key_len: u32) -> Result<Vec<u8>> {
-        self.outline.emit_first(self.len, &self.payload, key_len, &Edits::default())
+        self.outline.emit(self.len, &self.payload, key_len, &Edits::default())
     }
 
     /// The record with changes, for a key of `key_len` bytes. Baskets inside the record are left out: they are records
     /// of their own now.
     ///
     /// # Errors
-    /// `Unsupported` if the tree is too old for what it is to say; `Corrupt` if the change is not of this tree.
+    /// `Unsupported` if the tree's version cannot store a value; `Corrupt` if the change is not of this tree.
     pub fn emit(&self, key_len: u32, change: &TreeChange) -> Result<Vec<u8>> {
         if change.branches.len() != self.branches.len() {
             return Err(Error::corrupt("a change is not of this tree"));
@@ -62,11 +62,10 @@ impl TreeOutline {
         if let Some(index) = at.index.filter(|_| change.drop_index) {
             edits.replace(index.at..index.end, [0; 4]);
         }
-        self.outline.emit_first(self.len, &self.payload, key_len, &edits)
+        self.outline.emit(self.len, &self.payload, key_len, &edits)
     }
 
-    /// Takes branches out of the arrays that hold them, and their leaves out of the tree's array; puts in what was
-    /// grafted on the tree.
+    /// Removes branches from the arrays that hold them and their leaves from the tree's array, and adds the grafted ones.
     fn drop_branches(&self, change: &TreeChange, edits: &mut Edits) -> Result<()> {
         let dropped = || self.branches.iter().zip(&change.branches).filter(|(_, change)| change.is_none());
         let branches: HashSet<usize> = dropped().map(|(branch, _)| branch.at).collect();

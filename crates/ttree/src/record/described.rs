@@ -1,7 +1,9 @@
 //! Walking over objects of any class, as the file describes it (root-io-spec StreamerDriven).
 
 use super::containers::{list, pointer_array};
+use super::number::skip_array;
 use sapwood_core::{Error, Result};
+use sapwood_streamer::{Number, basic};
 use sapwood_tfile::{ElementKind, Pointer, StreamerElement, StreamerInfo, StreamerInfos, Walker};
 use std::collections::HashMap;
 
@@ -10,6 +12,11 @@ const IS_REFERENCED: u32 = 0x10;
 
 /// Classes that hold no pointers, and whose byte count is sound.
 const WITHOUT_POINTERS: [&str; 4] = ["TTreeIndex", "TRefArray", "TExMap", "TDatime"];
+
+/// What the names of collections of numbers and strings consist of.
+const WORDS_OF_PLAIN_TYPES: &str = "std vector list deque set multiset map multimap unordered_map unordered_set pair \
+    string TString unsigned signed char short int long float double bool \
+    Char_t UChar_t Short_t UShort_t Int_t UInt_t Long_t ULong_t Long64_t ULong64_t Float_t Double_t Bool_t";
 
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: usize = 200;
@@ -61,7 +68,7 @@ impl<'s> Described<'s> {
         walker.close(&header, class)
     }
 
-    /// Walks over the members of an object, except a base class that was walked over.
+    /// Walks over the members of an object, except the base class `but`, which was walked over.
     pub(super) fn members(
         self,
         walker: &mut Walker<'_>,
@@ -87,7 +94,7 @@ impl<'s> Described<'s> {
         let items = usize::try_from(element.array_length.max(1)).unwrap_or(usize::MAX);
         let code = element.type_code;
         match code {
-            // What a class writes for its base TObject, some leave out.
+            // Some classes do not write their base TObject.
             0 | 66 if element.name == "TObject" && info.without_tobject => Ok(()),
             0 | 66 | 67 => self.object(walker, &element.name),
             // Any of them may count a member.
@@ -121,48 +128,37 @@ impl<'s> Described<'s> {
                 }
                 Ok(())
             }
-            61 | 62 | 63 | 68 | 81 | 82 | 83 | 88 => self.each(walker, items, |walker| {
-                self.object(walker, element.type_name.trim_end_matches('*').trim())
-            }),
-            64 | 69 | 84 | 89 => self.each(walker, items, |walker| self.pointer(walker).map(drop)),
-            65 | 85 => self.each(walker, items, |walker| walker.cursor.tstring_bytes().map(drop)),
+            61 | 62 | 63 | 68 | 81 | 82 | 83 | 88 => (0..items)
+                .try_for_each(|_| self.object(walker, element.type_name.trim_end_matches('*').trim())),
+            64 | 69 | 84 | 89 => (0..items).try_for_each(|_| self.pointer(walker).map(drop)),
+            65 | 85 => (0..items).try_for_each(|_| walker.cursor.tstring_bytes().map(drop)),
             300 | 320 | 365 | 385 | 71 | 91 if is_plain(&element.type_name) => walker.cursor.skip_object(),
             _ => Err(undescribed(&format!("{}::{}", info.name, element.name), walker.position())),
         }
     }
 
-    fn each<'m>(
-        self,
-        walker: &mut Walker<'m>,
-        count: usize,
-        mut item: impl FnMut(&mut Walker<'m>) -> Result<()>,
-    ) -> Result<()> {
-        (0..count).try_for_each(|_| item(walker))
-    }
-
-    /// Walks over an object of a class that no description tells (HandWrittenStreamers §2); false if it is not one.
+    /// Walks over an object of a class whose layout no description gives (HandWrittenStreamers §2); false for any other
+    /// class.
     fn known(self, walker: &mut Walker<'_>, class: &str) -> Result<bool> {
         match class {
             "TObject" => walker.cursor.tobject().map(drop)?,
             "TNamed" => walker.cursor.tnamed().map(drop)?,
-            "TObjString" => {
-                let header = walker.open()?;
-                walker.cursor.tobject()?;
-                walker.cursor.tstring_bytes()?;
-                walker.close(&header, class)?;
-            }
             "TString" => walker.cursor.tstring_bytes().map(drop)?,
             "TRef" => reference(walker)?,
             "TList" | "THashList" | "TSortedList" => list(walker, class, |walker| self.pointer(walker))?,
             "TObjArray" => pointer_array(walker, |walker| self.pointer(walker)).map(drop)?,
             "TClonesArray" => self.clones(walker)?,
-            "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
+            "TObjString" | "TCollection" | "TSeqCollection" | "THashTable" | "TOrdCollection" | "TMap" => {
                 let header = walker.open()?;
                 walker.cursor.tobject()?;
                 walker.cursor.tstring_bytes()?;
-                let times = if class == "TMap" { 2 } else { 1 };
-                let count = walker.cursor.count(4 * times)?;
-                self.each(walker, count * times, |walker| self.pointer(walker).map(drop))?;
+                let times = match class {
+                    "TObjString" => 0,
+                    "TMap" => 2,
+                    _ => 1,
+                };
+                let count = if times > 0 { walker.cursor.count(4 * times)? } else { 0 };
+                (0..count * times).try_for_each(|_| self.pointer(walker).map(drop))?;
                 walker.close(&header, class)?;
             }
             _ if class.starts_with("TArray") => {
@@ -172,8 +168,7 @@ impl<'s> Described<'s> {
                     "TArrayI" | "TArrayF" => 4,
                     _ => 8,
                 };
-                let count = walker.cursor.count(size)?;
-                walker.cursor.skip(count.saturating_mul(size))?;
+                skip_array(&mut walker.cursor, size)?;
             }
             _ if WITHOUT_POINTERS.contains(&class) => walker.cursor.skip_object()?,
             _ => return Ok(false),
@@ -211,7 +206,7 @@ fn is_transposed(version: i16, bits: u32) -> bool {
 
 /// A `TRef` (root-io-spec References §3).
 fn reference(walker: &mut Walker<'_>) -> Result<()> {
-    /// `TRef::kHasUUID`: a string stands where otherwise the process is.
+    /// `TRef::kHasUUID`: a string stands in place of the process id.
     const HAS_UUID: u32 = 1 << 5;
     walker.cursor.skip(2 + 4)?;
     if walker.cursor.u32()? & HAS_UUID != 0 {
@@ -223,73 +218,22 @@ fn reference(walker: &mut Walker<'_>) -> Result<()> {
 
 /// Bytes of a number on file, by its type code (root-io-spec ElementTypes §2).
 fn size(element: &StreamerElement, code: i32) -> Result<usize> {
-    Ok(match code {
-        1 | 11 | 18 => 1,
-        2 | 12 => 2,
-        3 | 5 | 6 | 13 => 4,
-        4 | 8 | 14 | 16 | 17 => 8,
-        // Packed (ElementTypes §5): scaled to four bytes, or a short float of three.
-        9 => match element.range {
-            Some(range) if range.factor == 0.0 => 3,
-            _ => 4,
-        },
-        19 => match element.range {
-            Some(range) if range.factor != 0.0 => 4,
-            _ => 3,
-        },
-        _ => {
-            return Err(Error::unsupported(format!(
-                "a number of type code {code}, '{}', is not known",
-                element.name
-            )));
-        }
-    })
+    let number = match code {
+        9 | 19 => Some(Number::packed(element.range, code == 9)),
+        _ => basic(code).map(|(primitive, _)| Number::Plain(primitive)),
+    };
+    let number = number.ok_or_else(|| {
+        Error::unsupported(format!("a number of type code {code}, '{}', is not known", element.name))
+    })?;
+    Ok(number.size_on_file())
 }
 
 /// True for collections of what holds no pointers.
 fn is_plain(type_name: &str) -> bool {
     let words = type_name.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let mut words = words.filter(|word| !word.is_empty() && *word != "std");
+    let mut words = words.filter(|word| !word.is_empty());
     !type_name.trim_end_matches('*').contains('*')
-        && words.all(|word| {
-            matches!(
-                word,
-                "vector"
-                    | "list"
-                    | "deque"
-                    | "set"
-                    | "multiset"
-                    | "map"
-                    | "multimap"
-                    | "pair"
-                    | "string"
-                    | "TString"
-                    | "unsigned"
-                    | "signed"
-                    | "char"
-                    | "short"
-                    | "int"
-                    | "long"
-                    | "float"
-                    | "double"
-                    | "bool"
-                    | "Char_t"
-                    | "UChar_t"
-                    | "Short_t"
-                    | "UShort_t"
-                    | "Int_t"
-                    | "UInt_t"
-                    | "Long_t"
-                    | "ULong_t"
-                    | "Long64_t"
-                    | "ULong64_t"
-                    | "Float_t"
-                    | "Double_t"
-                    | "Bool_t"
-                    | "unordered_map"
-                    | "unordered_set"
-            )
-        })
+        && words.all(|word| WORDS_OF_PLAIN_TYPES.split(' ').any(|plain| plain == word))
 }
 
 fn undescribed(what: &str, at: usize) -> Error {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use sapwood_tfile::{Outline, Pointer};
 use std::ops::Range;
 
-/// A tree's record, and where its members stand in it: so it can be written again with other numbers in the same
-/// places, also with branches that cannot be decoded.
+/// A tree's record, and where its members stand in it, so that it can be written again with other numbers. This works for
+/// branches that cannot be decoded, too.
 #[derive(Debug, Clone)]
 pub struct TreeOutline {
     /// The record, and behind it those of the trees whose branches were grafted on it.
@@ -24,8 +24,8 @@ pub struct TreeOutline {
 /// Where the members of a branch stand.
 #[derive(Debug, Clone, Default)]
 pub struct BranchOutline {
-    /// `fMaximum` of the branch and of its leaves, where they have one: the most items that an entry can have by it, or
-    /// that one of those has that it counts.
+    /// `fMaximum` of the branch and of its leaves, where they have one: the largest number of items in an entry of this
+    /// branch, or of those that it counts.
     pub maxima: Vec<Maximum>,
     /// Where references to the branch point.
     pub(crate) at: usize,
@@ -41,7 +41,7 @@ pub struct BranchOutline {
     pub(crate) children: PointerArray,
     pub(crate) leaves: PointerArray,
     pub(crate) baskets: PointerArray,
-    /// What stands for `fBasketBytes`, `fBasketEntry` and `fBasketSeek`.
+    /// `fBasketBytes`, `fBasketEntry` and `fBasketSeek`.
     pub(crate) tables: Range<usize>,
     pub(crate) table_layout: TableLayout,
     pub(crate) file_name: Range<usize>,
@@ -71,7 +71,7 @@ pub(crate) enum NumberPosition {
     F64(usize),
 }
 
-/// An array of pointers: where their number stands, and they.
+/// An array of pointers: where the number of pointers stands, and the pointers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PointerArray {
     pub(crate) count_at: usize,

@@ -5,7 +5,7 @@ use super::positions::BranchOutline;
 use crate::meta::{Branch, BranchKind, LeafKind};
 use std::collections::HashMap;
 
-/// What a record's references lead to.
+/// The branches of a record, with all references resolved.
 pub(super) struct Resolved {
     /// All branches, depth first, with leaves, paths and indices filled in.
     pub(super) branches: Vec<Branch>,
@@ -95,7 +95,7 @@ impl Parser<'_> {
         owners
     }
 
-    /// The branch of a node, with its leaves. Those that belong to one of the branches `before`, too, are there.
+    /// The branch of a node, with its leaves. Leaves that it shares are copied from the branches `before`.
     fn with_leaves(&mut self, node: Node, owners: &[Option<(usize, usize)>], before: &[Branch]) -> Branch {
         let owner = |leaf: usize| owners.get(leaf).copied().flatten();
         let Node { mut branch, leaves, .. } = node;
@@ -113,7 +113,7 @@ impl Parser<'_> {
             };
             let LeafRecord { mut leaf, count, .. } = record;
             leaf.count = count.and_then(owner);
-            // What a TLeafElement holds, its branch and that one's count branch say.
+            // The branch of a TLeafElement says what it holds and which branch counts it.
             if count.is_some() && leaf.count.is_none() && !matches!(leaf.kind, LeafKind::Element { .. }) {
                 let missing = format!("the leaf that counts '{}' is not in the record", leaf.name);
                 branch.broken.get_or_insert(missing);
