@@ -8,7 +8,7 @@ use sapwood_tfile::Cursor;
 
 /// An array of big-endian integers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Array<'a> {
+pub(super) enum IntegerArray<'a> {
     /// The array is not on file.
     #[default]
     Absent,
@@ -18,22 +18,22 @@ pub(super) enum Array<'a> {
     Long(&'a [u8]),
 }
 
-impl<'a> Array<'a> {
+impl<'a> IntegerArray<'a> {
     /// Reads `count` integers, of eight bytes if `long`.
     pub(super) fn read(cursor: &mut Cursor<'a>, count: usize, long: bool) -> Result<Self> {
         let size = if long { 8 } else { 4 };
         let bytes = cursor.bytes(count.saturating_mul(size))?;
-        Ok(if long { Array::Long(bytes) } else { Array::Int(bytes) })
+        Ok(if long { IntegerArray::Long(bytes) } else { IntegerArray::Int(bytes) })
     }
 
     /// The value at `index`, as far as it is there.
     pub(super) fn get(self, index: usize) -> Option<i64> {
         match self {
-            Array::Absent => None,
-            Array::Int(bytes) => {
+            IntegerArray::Absent => None,
+            IntegerArray::Int(bytes) => {
                 bytes.get(index.checked_mul(4)?..)?.first_chunk().map(|b| i64::from(i32::from_be_bytes(*b)))
             }
-            Array::Long(bytes) => {
+            IntegerArray::Long(bytes) => {
                 bytes.get(index.checked_mul(8)?..)?.first_chunk().map(|b| i64::from_be_bytes(*b))
             }
         }
@@ -48,11 +48,11 @@ pub(super) struct BasketTable<'a> {
     /// `fEntryNumber`: one past the last entry.
     pub(super) entry_number: u64,
     /// `fBasketBytes`.
-    pub(super) bytes: Array<'a>,
+    pub(super) bytes: IntegerArray<'a>,
     /// `fBasketEntry`.
-    pub(super) entry: Array<'a>,
+    pub(super) entry: IntegerArray<'a>,
     /// `fBasketSeek`.
-    pub(super) seek: Array<'a>,
+    pub(super) seek: IntegerArray<'a>,
     /// `fBaskets`: the slots that hold a basket, by rising index.
     pub(super) embedded: Vec<(usize, Bytes)>,
 }

@@ -1,8 +1,8 @@
 //! `TBranch` and the classes derived from it (root-io-spec TBranch, TBranchElement).
 
-use super::basket_table::{Array, BasketTable};
+use super::basket_table::{BasketTable, IntegerArray};
+use super::classes::DescribedClasses;
 use super::containers::pointer_array;
-use super::described::Described;
 use super::number::{io_features, number, skip_attributes};
 use super::parser::Parser;
 use super::positions::{BranchOutline, Maximum, NumberPosition, PointerArray, TableLayout};
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
                 let info = info.ok_or_else(|| {
                     Error::unsupported(format!("branches of class {class_name} are not known"))
                 })?;
-                Described::new(self.streamers).members(walker, info, Some("TBranch"))?;
+                DescribedClasses::new(self.streamers).members(walker, info, Some("TBranch"))?;
             }
             _ => {}
         }
@@ -197,8 +197,8 @@ impl<'a> Parser<'a> {
         let begin = cursor.position();
         // Below version 10 the arrays are there whatever the flag before each says (TBranch §13.1).
         let mut array = |is_long: fn(bool, u8) -> bool| match cursor.u8()? {
-            0 if long => Ok(Array::Absent),
-            flag => Array::read(cursor, max_baskets, is_long(long, flag)),
+            0 if long => Ok(IntegerArray::Absent),
+            flag => IntegerArray::read(cursor, max_baskets, is_long(long, flag)),
         };
         table.bytes = array(|_, _| false)?;
         table.entry = array(|long, _| long)?;
@@ -232,14 +232,14 @@ impl<'a> Parser<'a> {
         let cursor = &mut walker.cursor;
         let begin = cursor.position();
         let entries = cursor.count(4)?;
-        table.entry = Array::read(cursor, entries, false)?;
+        table.entry = IntegerArray::read(cursor, entries, false)?;
         if version > 4 {
             let bytes = cursor.count(4)?;
-            table.bytes = Array::read(cursor, bytes, false)?;
+            table.bytes = IntegerArray::read(cursor, bytes, false)?;
         }
         if version > 1 {
             cursor.i32()?;
-            table.seek = Array::read(cursor, max_baskets, false)?;
+            table.seek = IntegerArray::read(cursor, max_baskets, false)?;
         }
         at.tables = begin..cursor.position();
         at.table_layout = TableLayout::First { bytes: version > 4, seek: version > 1 };

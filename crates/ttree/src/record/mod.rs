@@ -2,9 +2,9 @@
 
 mod basket_table;
 mod branch;
+mod classes;
 mod clusters;
 mod containers;
-mod described;
 mod leaf;
 mod number;
 mod parser;

@@ -6,7 +6,7 @@ use crate::meta::{Branch, BranchKind, LeafKind};
 use std::collections::HashMap;
 
 /// The branches of a record, with all references resolved.
-pub(super) struct Resolved {
+pub(super) struct ResolvedBranches {
     /// All branches, depth first, with leaves, paths and indices filled in.
     pub(super) branches: Vec<Branch>,
     /// Where the members of each stand, if the walk noted it.
@@ -16,14 +16,14 @@ pub(super) struct Resolved {
 }
 
 /// Branches depth first, each once.
-struct Order {
+struct BranchOrder {
     /// By the index of a node: that in `branches`.
     index_of: Vec<Option<usize>>,
     /// The index of each node, and that of its parent in this order.
     branches: Vec<(usize, Option<usize>)>,
 }
 
-impl Order {
+impl BranchOrder {
     fn extend(&mut self, nodes: &[Node], roots: &[usize]) {
         let mut ahead: Vec<(usize, Option<usize>)> = roots.iter().rev().map(|&root| (root, None)).collect();
         while let Some((node, parent)) = ahead.pop() {
@@ -39,12 +39,12 @@ impl Order {
 
 impl Parser<'_> {
     /// The branches below `roots`, then those below the branch of `fBranchRef`.
-    pub(super) fn resolve(mut self, roots: &[usize], reference: Option<usize>) -> Resolved {
-        let mut order = Order { index_of: vec![None; self.nodes.len()], branches: Vec::new() };
+    pub(super) fn resolve(mut self, roots: &[usize], reference: Option<usize>) -> ResolvedBranches {
+        let mut order = BranchOrder { index_of: vec![None; self.nodes.len()], branches: Vec::new() };
         order.extend(&self.nodes, roots);
         let listed = order.branches.len();
         order.extend(&self.nodes, reference.as_slice());
-        let Order { index_of, branches: order } = order;
+        let BranchOrder { index_of, branches: order } = order;
         let owners = self.leaf_owners(&order);
         let mut nodes: Vec<Option<Node>> = std::mem::take(&mut self.nodes).into_iter().map(Some).collect();
         let mut branches: Vec<Branch> = Vec::with_capacity(order.len());
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
         let hidden = branches.split_off(listed.min(branches.len()));
         number_repeated_paths(&mut branches);
-        Resolved { branches, outlines, hidden }
+        ResolvedBranches { branches, outlines, hidden }
     }
 
     /// For each leaf: the indices of the first branch that has it, and of the leaf in that branch.

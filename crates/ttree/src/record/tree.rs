@@ -1,12 +1,12 @@
 //! `TTree` and the classes derived from it (root-io-spec TTree).
 
+use super::classes::DescribedClasses;
 use super::clusters::Clusters;
 use super::containers::{list, pointer_array};
-use super::described::Described;
 use super::number::{io_features, number, skip_array, skip_attributes};
 use super::parser::Parser;
 use super::positions::{NumberPosition, PointerArray, TreeOutline, TreePositions};
-use super::resolve::Resolved;
+use super::resolve::ResolvedBranches;
 use crate::meta::{Friend, Tree};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
@@ -19,7 +19,7 @@ const MAX_LEVELS: usize = 8;
 
 /// What the record says of the tree itself, before references are resolved.
 #[derive(Default)]
-struct Members {
+struct TreeMembers {
     entries: u64,
     total_bytes: u64,
     zip_bytes: u64,
@@ -33,7 +33,7 @@ struct Members {
 }
 
 /// A record, and what must be known to read it.
-struct Record<'a> {
+struct TreePayload<'a> {
     class_name: &'a str,
     payload: &'a Bytes,
     /// Where it begins in the payload.
@@ -62,7 +62,7 @@ impl Tree {
         file_size: u64,
         streamers: &StreamerInfos,
     ) -> Result<Tree> {
-        let record = Record { class_name, payload, start: 0, key_len, file_size, streamers };
+        let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.parse(Walker::new(payload, key_len)).map(|(tree, _)| tree)
     }
 }
@@ -80,7 +80,7 @@ impl TreeOutline {
         file_size: u64,
         streamers: &StreamerInfos,
     ) -> Result<(Tree, TreeOutline)> {
-        let record = Record { class_name, payload, start: 0, key_len, file_size, streamers };
+        let record = TreePayload { class_name, payload, start: 0, key_len, file_size, streamers };
         record.outlined()
     }
 
@@ -92,12 +92,12 @@ impl TreeOutline {
         key_len: u32,
         streamers: &StreamerInfos,
     ) -> Result<TreeOutline> {
-        let record = Record { class_name, payload, start, key_len, file_size: u64::MAX, streamers };
+        let record = TreePayload { class_name, payload, start, key_len, file_size: u64::MAX, streamers };
         record.outlined().map(|(_, outline)| outline)
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> TreePayload<'a> {
     fn outlined(&self) -> Result<(Tree, TreeOutline)> {
         let (tree, outline) = self.parse(Walker::new(self.payload, self.key_len).outlining())?;
         Ok((tree, outline.ok_or_else(|| Error::corrupt("the record has no outline"))?))
@@ -128,7 +128,8 @@ impl<'a> Record<'a> {
         } else {
             None
         };
-        let Resolved { branches, outlines, hidden } = parser.resolve(&members.branches, members.reference);
+        let ResolvedBranches { branches, outlines, hidden } =
+            parser.resolve(&members.branches, members.reference);
         let baskets: usize = branches.iter().map(|branch| branch.baskets.len()).sum();
         let tree = Tree {
             class_name: self.class_name.to_owned(),
@@ -166,7 +167,7 @@ impl<'a> Record<'a> {
                     let info = self.streamers.select(class, header.version, None);
                     let info = info
                         .ok_or_else(|| Error::unsupported(format!("the class {class} is not described")))?;
-                    Described::new(self.streamers).members(walker, info, Some(below))?;
+                    DescribedClasses::new(self.streamers).members(walker, info, Some(below))?;
                 }
             }
             walker.close(header, class)?;
@@ -200,9 +201,9 @@ fn derived_headers<'c>(walker: &mut Walker<'_>, class_name: &'c str) -> Result<V
 }
 
 /// The members of class version 5 and later (root-io-spec TTree §2, §13).
-fn members<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -> Result<Members> {
+fn members<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -> Result<TreeMembers> {
     let long = version > 12;
-    let mut members = Members::default();
+    let mut members = TreeMembers::default();
     let at = &mut members.at;
     let cursor = &mut walker.cursor;
     for len in [6, 4, 8] {
@@ -252,7 +253,7 @@ fn members_after_branches<'a>(
     parser: &mut Parser<'a>,
     walker: &mut Walker<'a>,
     version: i16,
-    members: &mut Members,
+    members: &mut TreeMembers,
 ) -> Result<()> {
     const SINCE: [(&str, i16); 8] = [
         ("fLeaves", 0),
@@ -290,12 +291,12 @@ fn members_after_branches<'a>(
 /// `fLeaves`: references to leaves that the branches hold.
 fn leaves(walker: &mut Walker<'_>) -> Result<PointerArray> {
     pointer_array(walker, |walker| {
-        walker.pointer(|walker, pointer, class| match pointer.framed && !walker.is_outlining() {
-            true => Ok(()),
-            false => {
-                let at = walker.position();
-                Err(Error::unsupported(format!("a {class} of no branch, {at} bytes into the record")))
+        walker.pointer(|walker, pointer, class| {
+            if pointer.framed && !walker.is_outlining() {
+                return Ok(());
             }
+            let at = walker.position();
+            Err(Error::unsupported(format!("a {class} of no branch, {at} bytes into the record")))
         })
     })
 }
@@ -308,7 +309,7 @@ fn object(parser: &Parser<'_>, walker: &mut Walker<'_>) -> Result<Pointer> {
 /// Passes over the object of a pointer. An outline takes note of all that is in it.
 fn pass(parser: &Parser<'_>, walker: &mut Walker<'_>, pointer: &Pointer, class: &str) -> Result<()> {
     if walker.is_outlining() {
-        return Described::new(parser.streamers).object(walker, class);
+        return DescribedClasses::new(parser.streamers).object(walker, class);
     }
     if pointer.framed { Ok(()) } else { Err(walker.cursor.corrupt(format!("a {class} has no byte count"))) }
 }
@@ -379,8 +380,8 @@ fn cluster_array(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
 }
 
 /// The members up to class version 4, before ROOT described its classes in the file.
-fn first_layout<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -> Result<Members> {
-    let mut members = Members::default();
+fn first_layout<'a>(parser: &mut Parser<'a>, walker: &mut Walker<'a>, version: i16) -> Result<TreeMembers> {
+    let mut members = TreeMembers::default();
     let at = &mut members.at;
     let cursor = &mut walker.cursor;
     for len in [6, 4, 8] {

@@ -176,7 +176,7 @@ fn plain_branch(
 ) {
     let Some(branch) = tree.branches.get(place) else { return };
     let (spec, baskets) = (branch.spec, branch.baskets);
-    let names = Names::of(tree, place, &part);
+    let names = LeafNames::of(tree, place, &part);
     let title = match (&spec.title, leaf_class(part)) {
         (Some(title), _) => title.clone(),
         (None, (_, Some(letter))) => format!("{}/{letter}", names.leaf_title),
@@ -225,13 +225,13 @@ fn plain_branch(
 }
 
 /// What a leaf is called; its title is that of a branch of objects, too.
-struct Names {
+struct LeafNames {
     leaf: String,
     leaf_title: String,
 }
 
-impl Names {
-    fn of(tree: &TreeState<'_>, place: usize, part: &SplitBranch<'_>) -> Names {
+impl LeafNames {
+    fn of(tree: &TreeState<'_>, place: usize, part: &SplitBranch<'_>) -> LeafNames {
         let name_of = |place: usize| tree.specs.get(place).map_or("", |spec| spec.name.as_str());
         let name = name_of(place);
         let bare = name.split('[').next().unwrap_or_default();
@@ -245,7 +245,7 @@ impl Names {
             (_, None, Some(_)) => (bare.to_owned(), name.to_owned()),
             (storage, None, None) => (name.to_owned(), with_dimensions(name, storage, name_of)),
         };
-        Names { leaf, leaf_title }
+        LeafNames { leaf, leaf_title }
     }
 }
 
@@ -295,7 +295,7 @@ fn leaf(buffer: &mut Buffer, tree: &TreeState<'_>, place: usize, known: &mut Obj
     let Some(branch) = tree.branches.get(place) else { return buffer.null() };
     let part = split_branch(tree.specs, place);
     let (class, letter) = leaf_class(part);
-    let names = Names::of(tree, place, &part);
+    let names = LeafNames::of(tree, place, &part);
     let (len, len_type, unsigned) = match part.content {
         Storage::Numbers { primitive, dims } | Storage::Counted { primitive, dims, .. } => {
             (dims.iter().product(), primitive.size(), is_unsigned(*primitive))

@@ -23,15 +23,15 @@ const MAX_DEPTH: usize = 200;
 
 /// Walks over objects whose classes the file describes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Described<'a> {
+pub(super) struct DescribedClasses<'a> {
     streamers: &'a StreamerInfos,
     depth: usize,
 }
 
-impl<'s> Described<'s> {
+impl<'s> DescribedClasses<'s> {
     /// With these descriptions.
     pub(super) fn new(streamers: &'s StreamerInfos) -> Self {
-        Described { streamers, depth: 0 }
+        DescribedClasses { streamers, depth: 0 }
     }
 
     /// Walks over a pointer and the object behind it.
@@ -41,7 +41,7 @@ impl<'s> Described<'s> {
 
     /// Walks over an object of a class, from its version header on.
     pub(super) fn object(self, walker: &mut Walker<'_>, class: &str) -> Result<()> {
-        let inside = Described { depth: self.depth + 1, ..self };
+        let inside = DescribedClasses { depth: self.depth + 1, ..self };
         if inside.depth > MAX_DEPTH {
             return Err(walker.cursor.corrupt("objects are nested too deep"));
         }
