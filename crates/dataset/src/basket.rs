@@ -8,7 +8,7 @@ use sapwood_core::{Error, Result};
 use sapwood_rewrite::repack::baskets::{Body, Readers, Times, made};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_tfile::write::{Datime, NewKey};
-use sapwood_ttree::{Cut, Cutter, Entries, References};
+use sapwood_ttree::{Cutter, Entries, NewBasket, References};
 use std::ops::Range;
 
 /// What the baskets of a branch are like, wherever its entries come from.
@@ -44,7 +44,7 @@ pub struct StripeCutter {
 /// The entries of a stripe, before compression.
 #[derive(Debug)]
 pub struct StripeCut {
-    cut: Cut,
+    cut: NewBasket,
     statistics: Option<Statistics>,
 }
 
@@ -52,7 +52,7 @@ impl BasketForm {
     /// That of a branch of a tree, for baskets that are made at a time.
     pub fn of(tree: &InputTree, branch: usize, made: Datime) -> Result<BasketForm> {
         let missing = || Error::corrupt("a branch is missing");
-        let outline = tree.outline.branches.get(branch).ok_or_else(missing)?;
+        let outline = tree.branch(branch).ok_or_else(missing)?;
         let key = NewKey::new("TBasket", &outline.name, &tree.meta.name, true);
         Ok(BasketForm {
             key: NewKey { datime: Some(made), ..key },

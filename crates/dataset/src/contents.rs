@@ -135,11 +135,15 @@ impl FileContents for DatasetContents {
         Ok((record, cluster_starts))
     }
 
-    fn baskets(&self, branches: &[usize], call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
-        let origins = self.origins.get().map(Vec::as_slice).unwrap_or_default();
-        let origins: Option<Vec<Origin>> =
-            branches.iter().map(|branch| origins.get(*branch).copied()).collect();
-        let contradiction = || Error::corrupt("the products have other branches than their schemas");
-        self.view.baskets_of(&origins.ok_or_else(contradiction)?, call)
+    fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
+        let all = self.origins.get().map(Vec::as_slice).unwrap_or_default();
+        let origins: Option<Vec<Origin>> = branches.iter().map(|branch| all.get(*branch).copied()).collect();
+        match origins.filter(|_| all.len() == count) {
+            Some(origins) => self.view.baskets_of(&origins, call),
+            None => {
+                Err(Error::corrupt("the products have other branches than their schemas")
+                    .url(self.view.url()))
+            }
+        }
     }
 }

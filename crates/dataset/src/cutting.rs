@@ -112,7 +112,7 @@ impl<'a> Cutting<'a> {
         let (mut slots, mut files) = (Vec::with_capacity(branches.len()), Vec::new());
         let datime = Origin::now().time;
         for &(branch, stripe) in branches {
-            let Some(outline) = input.outline.branches.get(branch) else {
+            let Some(outline) = input.branch(branch) else {
                 return Err(Error::corrupt("a branch is missing"));
             };
             let (first, end) = input.extent(branch);
@@ -127,7 +127,7 @@ impl<'a> Cutting<'a> {
                 files.len() - 1
             });
             let form = BasketForm::of(input, branch, datime)?;
-            slots.push(Slot { branch, baskets: outline.baskets.clone(), file, stripe, form });
+            slots.push(Slot { branch, baskets: outline.baskets.to_vec(), file, stripe, form });
         }
         let plan = Arc::new(Plan { slots, order, entries, batch: batch.max(1) });
         Ok(Cutting { input, plan, files, compression, pool, times: Times::default() })

@@ -60,11 +60,13 @@ impl Grafted {
             let schema = template.schemas.get(product.schema).ok_or_else(no_schema)?;
             let own: Vec<usize> = product.branches.iter().map(|branch| start + branch).collect();
             for (&place, &branch) in own.iter().zip(&product.branches) {
-                let (Some(slot), Some(known)) = (branches.get_mut(place), outline.branches.get(place)) else {
+                let (Some(slot), Some(known), Some(own)) =
+                    (branches.get_mut(place), outline.branches.get(place), schema.tree.branch(branch))
+                else {
                     return Err(Error::corrupt("a product has a branch that its schema lacks"));
                 };
                 *slot = Some(BranchChange {
-                    basket_size: known.basket_size,
+                    basket_size: i32::try_from(own.basket_size).unwrap_or(i32::MAX),
                     maxima: known.maxima.iter().map(|maximum| maximum.value).collect(),
                     ..BranchChange::default()
                 });

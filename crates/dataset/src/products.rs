@@ -31,15 +31,18 @@ struct Member<'a> {
 /// `Unsupported` for trees with a table of references, which serves all branches together.
 pub(crate) fn products(input: &InputTree) -> Result<Vec<Grouped>> {
     let described = input.meta.branches.len();
-    let branches = &input.outline.branches;
-    if branches.iter().skip(described).any(|branch| !branch.baskets.is_empty()) {
+    if input.branches().skip(described).any(|branch| !branch.baskets.is_empty()) {
         return Err(Error::unsupported("the tree has a table of references, which belongs to no product")
             .url(input.file.url()));
     }
+    let branches = || input.meta.branches.iter().enumerate();
+    let counters =
+        branches().map(|(place, branch)| branch.counters().filter(|&other| other != place).collect());
+    let counters: Vec<Vec<usize>> = counters.collect();
     let mut members: Vec<Member<'_>> = Vec::with_capacity(described);
-    for (place, branch) in branches.iter().take(described).enumerate() {
+    for ((place, branch), needs) in branches().zip(&counters) {
         let top = branch.parent.and_then(|parent| members.get(parent)).map_or(place, |parent| parent.top);
-        members.push(Member { name: &branch.name, top, needs: &branch.needs });
+        members.push(Member { name: &branch.name, top, needs });
     }
     Ok(grouped(&members))
 }

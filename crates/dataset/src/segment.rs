@@ -38,7 +38,7 @@ pub(crate) struct Writing<'a> {
 pub(crate) fn sizes(input: &InputTree, parts: &[Part]) -> Vec<Vec<f64>> {
     let entries = input.meta.entries.max(1) as f64;
     let bytes = |&branch: &usize| -> u64 {
-        let baskets = input.outline.branches.get(branch).map_or(&[][..], |branch| &branch.baskets);
+        let baskets = input.branch(branch).map_or(&[][..], |branch| &branch.baskets);
         baskets
             .iter()
             .map(|basket| basket.embedded.as_ref().map_or(basket.len, |bytes| bytes.len() as u64))

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use sapwood::Deadline;
 use sapwood::write::{
-    BranchSpec, Class, ClusterSize, ColumnView, Compression, Item, Member, Storage, TreeId, Value,
+    BranchSpec, Class, ClusterSize, ColumnView, Compression, Member, Storage, TreeId, Value, VectorItem,
     WriterOptions, create_sink, split,
 };
 use sapwood::{Error, Primitive, Result};
@@ -249,21 +249,21 @@ fn described<'py>(py: Python<'py>, storage: &Storage) -> PyResult<Bound<'py, PyT
     }
 }
 
-fn described_item<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAny>> {
+fn described_item<'py>(py: Python<'py>, item: &VectorItem) -> PyResult<Bound<'py, PyAny>> {
     Ok(match item {
-        Item::Number(primitive) => primitive.numpy_name().into_pyobject(py)?.into_any(),
-        Item::String => ("string",).into_pyobject(py)?.into_any(),
-        Item::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py)?.into_any(),
+        VectorItem::Number(primitive) => primitive.numpy_name().into_pyobject(py)?.into_any(),
+        VectorItem::String => ("string",).into_pyobject(py)?.into_any(),
+        VectorItem::Vector(item) => ("vector", described_item(py, item)?).into_pyobject(py)?.into_any(),
     })
 }
 
 /// What a vector holds: a dtype, `("string",)`, or `("vector", item)`.
-fn item(form: &Bound<'_, PyAny>) -> PyResult<Item> {
-    let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(Item::Number(dtype(form)?)) };
+fn item(form: &Bound<'_, PyAny>) -> PyResult<VectorItem> {
+    let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(VectorItem::Number(dtype(form)?)) };
     let kind: String = tuple.get_item(0)?.extract()?;
     Ok(match kind.as_str() {
-        "string" => Item::String,
-        _ => Item::Vector(Box::new(item(&tuple.get_item(1)?)?)),
+        "string" => VectorItem::String,
+        _ => VectorItem::Vector(Box::new(item(&tuple.get_item(1)?)?)),
     })
 }
 

@@ -113,12 +113,12 @@ pub trait FileContents: Debug + Send + Sync {
         Err(Error::usage("the file has its trees in records of its own"))
     }
 
-    /// The baskets of some branches of that record, by their places in it.
+    /// The baskets of some of the `count` branches of that record, by their places in it.
     ///
     /// # Errors
-    /// Those of reading; `Usage` if there is no such tree.
-    fn baskets(&self, branches: &[usize], call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
-        let _ = (branches, call);
+    /// Those of reading; `Usage` if there is no such tree; `Corrupt` if it has another number of branches.
+    fn baskets(&self, branches: &[usize], count: usize, call: &mut Call<'_>) -> Result<Vec<Vec<BasketRef>>> {
+        let _ = (branches, count, call);
         Err(Error::usage("the file has its trees in records of its own"))
     }
 }

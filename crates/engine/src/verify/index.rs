@@ -8,7 +8,7 @@ use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
 use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
-use sapwood_ttree::{BasketRef, TreeOutline};
+use sapwood_ttree::BasketRef;
 use std::collections::HashSet;
 
 /// Most bytes of what was read to make the index that are held, so that they are not read again.
@@ -40,8 +40,6 @@ pub(super) enum What {
 pub(super) struct CheckedTree {
     pub(super) tree: Tree,
     pub(super) report: TreeReport,
-    /// Name and baskets of branches that the tree does not list: that of references (`fBranchRef`).
-    pub(super) hidden: Vec<(String, Vec<BasketRef>)>,
 }
 
 /// All of that.
@@ -75,16 +73,11 @@ impl CheckedTree {
     }
 
     pub(super) fn branch_path(&self, branch: usize) -> &str {
-        let hidden = || self.hidden.get(branch.checked_sub(self.tree.branches().len())?);
-        let listed = self.tree.branches().get(branch).map(|branch| branch.path.as_str());
-        listed.or_else(|| hidden().map(|(name, _)| name.as_str())).unwrap_or("")
+        self.tree.metadata().stored_branch(branch).map_or("", |branch| &branch.path)
     }
 
     pub(super) fn basket(&self, branch: usize, basket: usize) -> Option<&BasketRef> {
-        match self.tree.branches().get(branch) {
-            Some(branch) => branch.baskets.get(basket),
-            None => self.hidden.get(branch.checked_sub(self.tree.branches().len())?)?.1.get(basket),
-        }
+        self.tree.metadata().stored_branch(branch)?.baskets.get(basket)
     }
 }
 
@@ -279,12 +272,7 @@ impl<'f> Structure<'f> {
         // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
         let meta = sapwood_ttree::Tree::parse(class, payload, len, size, streamers)?;
-        let outline = TreeOutline::parse(class, payload, len, size, streamers).ok();
-        let listed = meta.branches.len();
-        let hidden = outline.into_iter().flat_map(|outline| outline.branches.into_iter().skip(listed));
-        let hidden: Vec<_> = hidden.map(|branch| (branch.name, branch.baskets)).collect();
-        let baskets = meta.branches.iter().map(|branch| branch.baskets.len());
-        let baskets: usize = baskets.chain(hidden.iter().map(|(_, baskets)| baskets.len())).sum();
+        let baskets: usize = meta.stored_branches().map(|branch| branch.baskets.len()).sum();
         let report = TreeReport {
             path: entry.path.clone(),
             cycle: entry.key.cycle,
@@ -294,16 +282,14 @@ impl<'f> Structure<'f> {
             ..TreeReport::default()
         };
         let tree = Tree::of_record(self.file.clone(), &entry.path, record.offset, meta, streamers);
-        Ok(CheckedTree { tree, report, hidden })
+        Ok(CheckedTree { tree, report })
     }
 }
 
 /// Adds the baskets of a tree.
 fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &mut Vec<(String, Vec<Item>)>) {
-    let listed = tree.tree.branches().iter().map(|branch| (branch.file_name.as_str(), &*branch.baskets));
-    let hidden = tree.hidden.iter().map(|(_, baskets)| ("", baskets.as_slice()));
-    for (branch, (file_name, baskets)) in listed.chain(hidden).enumerate() {
-        let of_file = match file_name {
+    for (branch, described) in tree.tree.metadata().stored_branches().enumerate() {
+        let of_file = match described.file_name.as_str() {
             "" => &mut *items,
             name => {
                 let position = elsewhere.iter().position(|(known, _)| known == name);
@@ -314,7 +300,8 @@ fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &m
                 elsewhere.get_mut(position).map_or(&mut *items, |(_, items)| items)
             }
         };
-        for (basket, found) in baskets.iter().enumerate().filter(|(_, found)| found.embedded.is_none()) {
+        let baskets = described.baskets.iter().enumerate();
+        for (basket, found) in baskets.filter(|(_, found)| found.embedded.is_none()) {
             let (offset, len) = (found.offset, found.len);
             let [branch, basket] = [branch, basket].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
             of_file.push(Item { offset, len, what: What::Basket { tree: number, branch, basket } });

@@ -4,7 +4,7 @@ use super::chosen::Chosen;
 use bytes::Bytes;
 use sapwood_codec::{Compression, Search, is_of_stripes, with_encoder};
 use sapwood_core::{Error, Result};
-use sapwood_ttree::{BasketHeader, BasketRef, Cut, Cutter, Entries, References};
+use sapwood_ttree::{BasketHeader, BasketRef, Cutter, Entries, NewBasket, References};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,7 +153,13 @@ fn with_room<T>(len: usize, work: impl FnOnce(&mut [u8]) -> Result<T>) -> Result
 }
 
 /// A basket that was cut, ready to be written. `base` is the entry that the cutter began with.
-pub fn made(cut: Cut, base: u64, compression: Compression, readers: Readers, times: &Times) -> Result<Ready> {
+pub fn made(
+    cut: NewBasket,
+    base: u64,
+    compression: Compression,
+    readers: Readers,
+    times: &Times,
+) -> Result<Ready> {
     let object_len = cut.content.len();
     Ok(Ready {
         first_entry: base + cut.first_entry,
@@ -226,7 +232,7 @@ pub struct Branchwise {
 
 impl Branchwise {
     /// Closes the basket before one that is kept whole, with so many entries.
-    pub fn pass(&mut self, entries: u64, out: &mut Vec<Cut>) -> Result<()> {
+    pub fn pass(&mut self, entries: u64, out: &mut Vec<NewBasket>) -> Result<()> {
         out.extend(self.cutter.close()?);
         self.cutter.pass(entries);
         self.next += entries;
@@ -239,7 +245,7 @@ impl Branchwise {
         entries: &Entries,
         places: impl Iterator<Item = Range<usize>>,
         borders: &Borders,
-        out: &mut Vec<Cut>,
+        out: &mut Vec<NewBasket>,
     ) -> Result<()> {
         for range in places {
             let passed = self.base.saturating_sub(self.next).min(range.len() as u64);

@@ -4,9 +4,7 @@ use sapwood_core::{Call, Error, ErrorKind, Result};
 use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
-use sapwood_ttree::{
-    Branch, BranchKind, BranchOutline, Layout, Meaning, References, Tree, TreeOutline, interpret,
-};
+use sapwood_ttree::{Branch, BranchKind, Layout, Meaning, References, Tree, TreeOutline, interpret};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -42,7 +40,7 @@ impl InputTree {
             key_len: record.key_len,
             payload: record.payload.clone(),
         };
-        InputTree::parse(&file, path, described, &streamers)
+        InputTree::parse(&file, described, &streamers)
             .map_err(|error| record.locate(&key.name, &error).url(file.url()))
     }
 
@@ -50,22 +48,16 @@ impl InputTree {
     fn of_dataset(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
         let (record, cluster_starts) = file.contents().tree_record(call)?;
         let streamers = file.streamers(call)?;
-        let mut tree =
-            InputTree::parse(file, path, record, &streamers).map_err(|error| error.url(file.url()))?;
+        let mut tree = InputTree::parse(file, record, &streamers).map_err(|error| error.url(file.url()))?;
         tree.is_virtual = true;
         tree.meta.cluster_starts = cluster_starts;
         Ok(tree)
     }
 
-    fn parse(file: &File, path: &str, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
+    fn parse(file: &File, record: TreeRecord, streamers: &StreamerInfos) -> Result<InputTree> {
         let TreeRecord { name, title, class_name, key_len, payload } = record;
         let size = file.root().size();
-        let outline = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
-        let meta = Tree::parse(&class_name, &payload, key_len, size, streamers)?;
-        let same = meta.branches.iter().zip(&outline.branches).all(|(a, b)| a.name == b.name);
-        if !same || meta.branches.len() > outline.branches.len() {
-            return Err(Error::corrupt(format!("the branches of '{path}' contradict each other")));
-        }
+        let (meta, outline) = TreeOutline::parse(&class_name, &payload, key_len, size, streamers)?;
         Ok(InputTree {
             file: file.clone(),
             elsewhere: HashMap::new(),
@@ -84,15 +76,12 @@ impl InputTree {
         if !self.is_virtual {
             return self.open_elsewhere(branches, call);
         }
-        let unknown = |branch: &usize| {
-            self.outline.branches.get(*branch).is_some_and(|outline| outline.baskets.is_empty())
-        };
+        let unknown = |branch: &usize| self.branch(*branch).is_some_and(|branch| branch.baskets.is_empty());
         let unknown: Vec<usize> = branches.filter(unknown).collect();
-        let found = self.file.contents().baskets(&unknown, call)?;
-        let outline = Arc::make_mut(&mut self.outline);
-        for (branch, baskets) in unknown.into_iter().zip(found) {
-            if let Some(branch) = outline.branches.get_mut(branch) {
-                branch.baskets = baskets;
+        let found = self.file.contents().baskets(&unknown, self.meta.branches.len(), call)?;
+        for (place, baskets) in unknown.into_iter().zip(found) {
+            if let Some(branch) = self.meta.branches.get_mut(place) {
+                branch.baskets = baskets.into();
             }
         }
         Ok(())
@@ -103,16 +92,26 @@ impl InputTree {
         self.absent = Some(HashSet::new());
     }
 
+    /// All branches, those of references last.
+    pub fn branches(&self) -> impl Iterator<Item = &Branch> + Clone {
+        self.meta.stored_branches()
+    }
+
+    /// A branch, by its index in [`branches`](InputTree::branches).
+    pub fn branch(&self, branch: usize) -> Option<&Branch> {
+        self.meta.stored_branch(branch)
+    }
+
     /// True if the baskets of a branch lie in a file that is not there.
     pub fn is_absent(&self, branch: usize) -> bool {
-        let name = self.outline.branches.get(branch).and_then(name_of_file);
+        let name = self.branch(branch).and_then(name_of_file);
         name.is_some_and(|name| self.absent.as_ref().is_some_and(|absent| absent.contains(name)))
     }
 
     fn open_elsewhere(&mut self, branches: impl Iterator<Item = usize>, call: &mut Call<'_>) -> Result<()> {
         for branch in branches {
-            let Some(outline) = self.outline.branches.get(branch) else { continue };
-            let Some(name) = name_of_file(outline) else { continue };
+            let Some(described) = self.meta.stored_branch(branch) else { continue };
+            let Some(name) = name_of_file(described) else { continue };
             if self.elsewhere.contains_key(name) || self.is_absent(branch) {
                 continue;
             }
@@ -125,7 +124,7 @@ impl InputTree {
                 }
                 (Err(error), _) => {
                     let hint = format!("its baskets lie there; {} names it", self.file.url());
-                    return Err(error.branch(&outline.name).hint(hint));
+                    return Err(error.branch(&described.name).hint(hint));
                 }
             }
         }
@@ -144,16 +143,13 @@ impl InputTree {
 
     /// The path of a branch.
     pub fn path(&self, branch: usize) -> &str {
-        let described = self.meta.branches.get(branch).map(|branch| branch.path.as_str());
-        described
-            .or_else(|| self.outline.branches.get(branch).map(|branch| branch.name.as_str()))
-            .unwrap_or("")
+        self.branch(branch).map_or("", |branch| &branch.path)
     }
 
     /// First entry of a branch, and its end.
     pub fn extent(&self, branch: usize) -> (u64, u64) {
         let first = self.meta.branches.get(branch).map_or(0, |branch| branch.first_entry);
-        let entries = self.outline.branches.get(branch).map_or(0, |branch| branch.entries);
+        let entries = self.branch(branch).map_or(0, |branch| branch.entries);
         (first, first.saturating_add(entries).min(self.meta.entries))
     }
 
@@ -187,7 +183,7 @@ impl InputTree {
 
 /// The name of the other file in which the baskets of a branch lie. Those in the tree's record are here, whatever the
 /// branch says.
-fn name_of_file(branch: &BranchOutline) -> Option<&str> {
+fn name_of_file(branch: &Branch) -> Option<&str> {
     let is_elsewhere = branch.baskets.iter().any(|basket| basket.embedded.is_none());
     (is_elsewhere && !branch.file_name.is_empty()).then_some(&branch.file_name)
 }

@@ -42,7 +42,7 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
     other.write_u8(1);
     let mut hashers = [DefaultHasher::new(), other];
     let mut add = |bytes: &[u8]| hashers.iter_mut().for_each(|hasher| bytes.hash(hasher));
-    for (place, branch) in input.outline.branches.iter().enumerate() {
+    for (place, branch) in input.branches().enumerate() {
         add(input.path(place).as_bytes());
         let name = &branch.file_name;
         if !name.is_empty() && !branch.baskets.is_empty() {
@@ -51,7 +51,7 @@ fn digest(input: &InputTree, call: &mut Call<'_>) -> Result<[u64; 2]> {
         let jobs = branch.baskets.iter().map(job).collect::<Vec<_>>();
         let fetcher = input.file.fetcher().clone();
         let mut ahead = ReadAhead::new(jobs, fetcher, runtime()?, Ahead { jobs: 4, bytes: BATCH });
-        for basket in &branch.baskets {
+        for basket in branch.baskets.iter() {
             let Some(answer) = ahead.next(call.deadline(), call.interrupt()) else { break };
             let bytes = basket.embedded.clone().or_else(|| answer.as_ref().ok()?.1.first().cloned());
             answer?;

@@ -113,22 +113,21 @@ impl Stream<'_> {
 
     /// All baskets with chosen entries, cluster by cluster, within these in the order of the file.
     fn parts(&self, tree: &Target) -> Vec<Part> {
-        let mut names: Vec<&str> =
-            self.input.outline.branches.iter().map(|branch| branch.file_name.as_str()).collect();
+        let mut names: Vec<&str> = self.input.branches().map(|branch| branch.file_name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let mut keyed = Vec::new();
         for (branch, place) in self.places.iter().enumerate() {
-            let (Some(target), Some(outline)) = (*place, self.input.outline.branches.get(branch)) else {
+            let (Some(target), Some(described)) = (*place, self.input.branch(branch)) else {
                 continue;
             };
             if self.input.is_absent(branch) {
                 continue;
             }
-            let file = names.partition_point(|name| **name < *outline.file_name);
+            let file = names.partition_point(|name| **name < *described.file_name);
             let done = tree.branches.get(target).and_then(Option::as_ref).map_or(0, |branch| branch.placed);
             let mut last = 0;
-            for (basket, reference) in outline.baskets.iter().enumerate() {
+            for (basket, reference) in described.baskets.iter().enumerate() {
                 let entries = reference.first_entry..reference.first_entry + reference.entries;
                 let end = self.base + self.chosen.rank(entries.end);
                 let Some(first) = self.chosen.within(entries).next() else { continue };
@@ -155,11 +154,11 @@ impl Stream<'_> {
     }
 
     fn basket(&self, part: &Part) -> Option<&BasketRef> {
-        self.input.outline.branches.get(part.branch)?.baskets.get(part.basket)
+        self.input.branch(part.branch)?.baskets.get(part.basket)
     }
 
     fn file_name(&self, part: &Part) -> &str {
-        self.input.outline.branches.get(part.branch).map_or("", |branch| &branch.file_name)
+        self.input.branch(part.branch).map_or("", |branch| &branch.file_name)
     }
 
     /// True if more of the file is read than skipped: the system reads ahead there by itself.

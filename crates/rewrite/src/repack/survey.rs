@@ -8,6 +8,7 @@ use sapwood_core::{Call, Error, Result};
 use sapwood_root::{File, KeyEntry};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_tfile::write::Descriptions;
+use sapwood_ttree::Branch;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Result as Written, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -256,7 +257,7 @@ impl SurveyedTree {
             return Ok(false);
         }
         let tree = InputTree::open(file, &self.path, last.cycle, &mut call.step())?;
-        let elsewhere = tree.outline.branches.iter().any(|branch| !branch.file_name.is_empty());
+        let elsewhere = tree.branches().any(|branch| !branch.file_name.is_empty());
         last.entries = tree.meta.entries;
         let Some(first) = self.first.take() else {
             let choice = options.choices.iter().find(|choice| choice.tree == self.path);
@@ -304,7 +305,7 @@ impl SurveyedTree {
     /// What differs in another tree: in words, with the place of the branch in the first.
     fn differences(&self, first: &InputTree, other: &InputTree) -> Vec<(Option<usize>, String)> {
         let of_path: HashMap<&str, usize> =
-            (0..other.outline.branches.len()).map(|branch| (other.path(branch), branch)).collect();
+            other.branches().enumerate().map(|(index, branch)| (branch.path.as_str(), index)).collect();
         let mut differences = Vec::new();
         let mut met = HashSet::new();
         for (place, _) in self.wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
@@ -320,10 +321,8 @@ impl SurveyedTree {
                 }
             }
         }
-        let known: HashSet<&str> =
-            (0..first.outline.branches.len()).map(|branch| first.path(branch)).collect();
-        for (branch, _) in other.outline.branches.iter().enumerate() {
-            let path = other.path(branch);
+        let known: HashSet<&str> = first.branches().map(|branch| branch.path.as_str()).collect();
+        for path in other.branches().map(|branch| branch.path.as_str()) {
             if !known.contains(path) {
                 differences.push((None, format!("{path} is new")));
             }
@@ -336,9 +335,9 @@ impl SurveyedTree {
         if !std::mem::replace(self.wanted.get_mut(place).unwrap_or(&mut false), false) {
             return;
         }
-        let branches = tree.outline.branches.iter().enumerate();
+        let branches = tree.branches().enumerate();
         let dependent: Vec<usize> = branches
-            .filter(|(_, branch)| branch.parent == Some(place) || branch.needs.contains(&place))
+            .filter(|(_, branch)| branch.parent == Some(place) || branch.counters().any(|one| one == place))
             .map(|(index, _)| index)
             .collect();
         dependent.into_iter().for_each(|index| self.leave_out(tree, index));
@@ -348,10 +347,10 @@ impl SurveyedTree {
 /// The branches that are written: those of some paths, what is in them, what holds them, and what is needed to read
 /// them.
 pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
-    let branches = &tree.outline.branches;
+    let branches: Vec<&Branch> = tree.branches().collect();
     let Some(paths) = paths else { return Ok(vec![true; branches.len()]) };
     let asked: HashSet<&str> = paths.iter().map(String::as_str).collect();
-    let known: HashSet<&str> = (0..branches.len()).map(|branch| tree.path(branch)).collect();
+    let known: HashSet<&str> = branches.iter().map(|branch| branch.path.as_str()).collect();
     if let Some(path) = asked.iter().find(|path| !known.contains(*path)) {
         let message = format!("there is no branch '{path}'");
         return Err(Error::new(sapwood_core::ErrorKind::Missing, message).url(tree.file.url()));
@@ -362,13 +361,13 @@ pub fn wanted(tree: &InputTree, paths: Option<&[String]>) -> Result<Vec<bool>> {
         // A branch stands before its sub-branches. That of references, which has no path, serves all others.
         let inside = branch.parent.and_then(|parent| wanted.get(parent)).copied().unwrap_or(false);
         if let Some(wanted) = wanted.get_mut(place) {
-            *wanted = inside || place >= described || asked.contains(tree.path(place));
+            *wanted = inside || place >= described || asked.contains(branch.path.as_str());
         }
     }
     let mut ahead: Vec<usize> =
         (0..branches.len()).filter(|&place| wanted.get(place) == Some(&true)).collect();
     while let Some(branch) = ahead.pop().and_then(|place| branches.get(place)) {
-        for &needed in branch.needs.iter().chain(&branch.parent) {
+        for needed in branch.counters().chain(branch.parent) {
             if let Some(wanted) = wanted.get_mut(needed).filter(|wanted| !**wanted) {
                 *wanted = true;
                 ahead.push(needed);

@@ -10,7 +10,7 @@ use sapwood_core::{Error, Result};
 use sapwood_tfile::write::{DirectoryId, FileWriter, NewKey};
 use sapwood_ttree::write::ClusterSize;
 use sapwood_ttree::{
-    BranchChange, BranchOutline, ClusterChange, Cutter, References, TreeChange, TreeOutline,
+    Branch, BranchChange, BranchOutline, ClusterChange, Cutter, Maximum, References, TreeChange, TreeOutline,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,11 +78,14 @@ impl Target {
         options: &RepackOptions,
     ) -> Target {
         let file_setting = input.file.header().compression;
-        let branches: Vec<Option<TargetBranch>> = (input.outline.branches.iter().enumerate())
-            .map(|(place, branch)| {
+        let branches: Vec<Option<TargetBranch>> = (input.branches().zip(&input.outline.branches).enumerate())
+            .map(|(place, (branch, outline))| {
                 let apart = apart || branch.baskets.iter().any(|basket| basket.embedded.is_some());
                 let references = || if apart { input.references(place) } else { References::Undescribed };
-                let new = || TargetBranch::new(branch, &input.meta.name, file_setting, references(), options);
+                let new = || {
+                    let tree = &input.meta.name;
+                    TargetBranch::new(branch, outline, tree, file_setting, references(), options)
+                };
                 wanted.get(place).copied().unwrap_or(false).then(new)
             })
             .collect();
@@ -142,19 +145,21 @@ impl Target {
         let base = self.entries;
         for (branch, place) in places.iter().enumerate() {
             let target = place.and_then(|place| self.branches.get_mut(place)).and_then(Option::as_mut);
-            let (Some(target), Some(outline)) = (target, input.outline.branches.get(branch)) else {
+            let (Some(target), Some(described), Some(outline)) =
+                (target, input.branch(branch), input.outline.branches.get(branch))
+            else {
                 continue;
             };
             let (first, end) = input.extent(branch);
             let (first, end) = (base + chosen.rank(first), base + chosen.rank(end));
             if input.is_absent(branch) {
-                let why = format!("they lie in {}, which is not there", outline.file_name);
+                let why = format!("they lie in {}, which is not there", described.file_name);
                 (target.is_absent, target.kept_whole) = (true, Some(why));
                 (target.first_entry, target.next_entry, target.end) = (first, end, end);
                 continue;
             }
             target
-                .begin(first, end, outline, cut)
+                .begin(first, end, described.baskets.is_empty(), &outline.maxima, cut)
                 .map_err(|error| error.branch(input.path(branch)).url(input.file.url()))?;
         }
         Ok(())
@@ -162,14 +167,12 @@ impl Target {
 
     /// Ends with the entries of an input: all of them must be there, but for those in `Branchwise`.
     pub fn end(&mut self, input: &InputTree, chosen: &Chosen) -> Result<()> {
-        for (place, branch) in self.branches.iter().enumerate() {
-            let Some(branch) = branch else { continue };
+        for branch in self.branches.iter().flatten() {
             let reached = branch.cutting.as_ref().map_or(branch.next_entry, |cutting| cutting.next);
             if reached != branch.end {
                 let message =
                     format!("its baskets hold {reached} entries, where the tree says {}", branch.end);
-                let name = self.outline.branches.get(place).map_or("", |branch| &branch.name);
-                return Err(Error::corrupt(message).branch(name).url(input.file.url()));
+                return Err(Error::corrupt(message).branch(&branch.key.name).url(input.file.url()));
             }
         }
         if let Borders::At(borders) = self.borders(input, chosen) {
@@ -274,7 +277,8 @@ impl Target {
 
 impl TargetBranch {
     fn new(
-        branch: &BranchOutline,
+        branch: &Branch,
+        outline: &BranchOutline,
         tree: &str,
         file_setting: i32,
         references: References,
@@ -289,13 +293,13 @@ impl TargetBranch {
             compression: options.compression.unwrap_or(own),
             compression_number: options.compression.map_or(branch.compression, Compression::number),
             recompress: options.compression.is_some(),
-            basket_size: basket_size.unwrap_or(branch.basket_size),
+            basket_size: basket_size.unwrap_or_else(|| i32::try_from(branch.basket_size).unwrap_or(i32::MAX)),
             key: NewKey::new("TBasket", &branch.name, tree, true),
             offset_len: branch.entry_offset_len,
             references,
             kept_whole: None,
             is_absent: false,
-            maxima: branch.maxima.iter().map(|maximum| maximum.value).collect(),
+            maxima: outline.maxima.iter().map(|maximum| maximum.value).collect(),
             first_entry: 0,
             next_entry: 0,
             end: 0,
@@ -307,9 +311,9 @@ impl TargetBranch {
         }
     }
 
-    fn begin(&mut self, first: u64, end: u64, input: &BranchOutline, cut: bool) -> Result<()> {
+    fn begin(&mut self, first: u64, end: u64, is_empty: bool, maxima: &[Maximum], cut: bool) -> Result<()> {
         // Readers take no more items than the largest number that any of the inputs says.
-        for (mine, maximum) in self.maxima.iter_mut().zip(&input.maxima) {
+        for (mine, maximum) in self.maxima.iter_mut().zip(maxima) {
             *mine = maximum.value.max(*mine);
         }
         let reached = self.cutting.as_ref().map_or(self.next_entry, |cutting| cutting.next);
@@ -328,7 +332,7 @@ impl TargetBranch {
             .hint("leave the branch out"));
         }
         self.end = end;
-        if input.baskets.is_empty() {
+        if is_empty {
             if !fresh {
                 return Err(Error::corrupt("the branch has no baskets in this file"));
             }
@@ -373,8 +377,8 @@ fn cluster_entries(input: &InputTree, wanted: &[bool], size: ClusterSize) -> u64
         ClusterSize::Entries(entries) => return entries.max(1),
         ClusterSize::Bytes(bytes) => bytes,
     };
-    let kept = input.outline.branches.iter().zip(wanted).filter(|(_, wanted)| **wanted);
-    let baskets = kept.flat_map(|(branch, _)| &branch.baskets);
+    let kept = input.branches().zip(wanted).filter(|(_, wanted)| **wanted);
+    let baskets = kept.flat_map(|(branch, _)| branch.baskets.iter());
     let sum: u64 = baskets
         .map(|basket| basket.embedded.as_ref().map_or(basket.len, |embedded| embedded.len() as u64))
         .sum();

@@ -15,7 +15,9 @@ pub use sapwood_codec::Compression;
 pub use sapwood_core::Piece;
 pub use sapwood_source::sink::Sink;
 pub use sapwood_streamer::write::Value;
-pub use sapwood_ttree::write::{BranchSpec, Class, ClusterSize, ColumnView, Item, Member, Storage, split};
+pub use sapwood_ttree::write::{
+    BranchSpec, Class, ClusterSize, ColumnView, Member, Storage, VectorItem, split,
+};
 pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 
 /// The place of a new file, at a path or URL: `s3://`, `gs://` and `az://`, too. Nothing is seen there before its

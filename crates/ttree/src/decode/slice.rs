@@ -1,6 +1,6 @@
 //! The part of a basket that falls into the wanted entries.
 
-use super::{BasketBytes, Counts};
+use super::input::{BasketBytes, Counts};
 use crate::basket::{BasketHeader, Bounds, Content};
 use sapwood_core::{Counters, Error, Result};
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// A basket, cut to the wanted entries.
 #[derive(Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct BasketSlice<'a> {
     pub(super) header: BasketHeader,
     bytes: &'a [u8],
     embedded: bool,
@@ -20,16 +20,16 @@ pub(super) struct Piece<'a> {
     counters: &'a Counters,
 }
 
-impl<'a> Piece<'a> {
-    /// The pieces of `baskets` that hold `entries`.
+impl<'a> BasketSlice<'a> {
+    /// The slices of `baskets` that hold `entries`.
     pub(super) fn cut(
         baskets: &'a [BasketBytes<'_>],
         entries: Range<u64>,
         counts: Option<Counts<'a>>,
         counters: &'a Counters,
-    ) -> Result<Vec<Piece<'a>>> {
+    ) -> Result<Vec<BasketSlice<'a>>> {
         let mut next = entries.start;
-        let mut pieces = Vec::with_capacity(baskets.len());
+        let mut slices = Vec::with_capacity(baskets.len());
         for BasketBytes { basket, bytes } in baskets {
             let end = basket.end().min(entries.end);
             if end <= next {
@@ -39,17 +39,17 @@ impl<'a> Piece<'a> {
                 break;
             }
             let (offset, embedded) = (basket.offset, basket.embedded.is_some());
-            let piece = Piece::open(offset, bytes, embedded, basket.entries, counters)
+            let slice = BasketSlice::open(offset, bytes, embedded, basket.entries, counters)
                 .map_err(|error| error.inside(basket.offset))?;
             let counts = counts.and_then(|counts| counts.of(basket.first_entry..basket.end()));
             let index = |entry: u64| usize::try_from(entry - basket.first_entry).unwrap_or(usize::MAX);
-            pieces.push(Piece { wanted: index(next)..index(end), counts, ..piece });
+            slices.push(BasketSlice { wanted: index(next)..index(end), counts, ..slice });
             next = end;
         }
         if next < entries.end {
             return Err(Error::corrupt(format!("no basket holds the entries {next} to {}", entries.end)));
         }
-        Ok(pieces)
+        Ok(slices)
     }
 
     fn open(
@@ -58,7 +58,7 @@ impl<'a> Piece<'a> {
         embedded: bool,
         entries: u64,
         counters: &'a Counters,
-    ) -> Result<Piece<'a>> {
+    ) -> Result<BasketSlice<'a>> {
         let header = BasketHeader::parse(bytes)?;
         if !embedded {
             header.check_record(bytes)?;
@@ -69,7 +69,7 @@ impl<'a> Piece<'a> {
                 header.entries
             )));
         }
-        Ok(Piece { header, bytes, embedded, offset, wanted: 0..0, counts: None, counters })
+        Ok(BasketSlice { header, bytes, embedded, offset, wanted: 0..0, counts: None, counters })
     }
 
     /// Number of wanted entries.

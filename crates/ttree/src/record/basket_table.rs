@@ -1,14 +1,14 @@
 //! Where a branch's baskets lie: `fBasketSeek`, `fBasketBytes`, `fBasketEntry`, and baskets inside the record.
 
-use super::BasketRef;
-use crate::BasketHeader;
+use crate::basket::BasketHeader;
+use crate::meta::BasketRef;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, Result};
 use sapwood_tfile::Cursor;
 
 /// An array of big-endian integers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum Array<'a> {
+pub(super) enum IntegerArray<'a> {
     /// The array is not on file.
     #[default]
     Absent,
@@ -18,22 +18,22 @@ pub(crate) enum Array<'a> {
     Long(&'a [u8]),
 }
 
-impl<'a> Array<'a> {
+impl<'a> IntegerArray<'a> {
     /// Reads `count` integers, of eight bytes if `long`.
-    pub(crate) fn read(cursor: &mut Cursor<'a>, count: usize, long: bool) -> Result<Self> {
+    pub(super) fn read(cursor: &mut Cursor<'a>, count: usize, long: bool) -> Result<Self> {
         let size = if long { 8 } else { 4 };
         let bytes = cursor.bytes(count.saturating_mul(size))?;
-        Ok(if long { Array::Long(bytes) } else { Array::Int(bytes) })
+        Ok(if long { IntegerArray::Long(bytes) } else { IntegerArray::Int(bytes) })
     }
 
     /// The value at `index`, as far as it is there.
-    pub(crate) fn get(self, index: usize) -> Option<i64> {
+    pub(super) fn get(self, index: usize) -> Option<i64> {
         match self {
-            Array::Absent => None,
-            Array::Int(bytes) => {
+            IntegerArray::Absent => None,
+            IntegerArray::Int(bytes) => {
                 bytes.get(index.checked_mul(4)?..)?.first_chunk().map(|b| i64::from(i32::from_be_bytes(*b)))
             }
-            Array::Long(bytes) => {
+            IntegerArray::Long(bytes) => {
                 bytes.get(index.checked_mul(8)?..)?.first_chunk().map(|b| i64::from_be_bytes(*b))
             }
         }
@@ -42,25 +42,25 @@ impl<'a> Array<'a> {
 
 /// The members of a branch that locate its baskets (root-io-spec TBranch §4, §5).
 #[derive(Debug, Default)]
-pub(crate) struct BasketTable<'a> {
+pub(super) struct BasketTable<'a> {
     /// `fWriteBasket`: number of baskets that were closed; one more may be in `embedded`.
-    pub(crate) write_basket: i32,
+    pub(super) write_basket: i32,
     /// `fEntryNumber`: one past the last entry.
-    pub(crate) entry_number: u64,
+    pub(super) entry_number: u64,
     /// `fBasketBytes`.
-    pub(crate) bytes: Array<'a>,
+    pub(super) bytes: IntegerArray<'a>,
     /// `fBasketEntry`.
-    pub(crate) entry: Array<'a>,
+    pub(super) entry: IntegerArray<'a>,
     /// `fBasketSeek`.
-    pub(crate) seek: Array<'a>,
+    pub(super) seek: IntegerArray<'a>,
     /// `fBaskets`: the slots that hold a basket, by rising index.
-    pub(crate) embedded: Vec<(usize, Bytes)>,
+    pub(super) embedded: Vec<(usize, Bytes)>,
 }
 
 impl BasketTable<'_> {
     /// The baskets that hold entries, checked to rise in entries and to lie inside a file of `file_size`
     /// bytes (not checked if it is not known).
-    pub(crate) fn baskets(&self, file_size: Option<u64>) -> Result<Vec<BasketRef>> {
+    pub(super) fn baskets(&self, file_size: Option<u64>) -> Result<Vec<BasketRef>> {
         let count = usize::try_from(self.write_basket).map_err(|_| {
             Error::corrupt(format!("the branch says that it has {} baskets", self.write_basket))
         })?;

@@ -1,17 +1,6 @@
-//! What a tree's record says: branches, leaves, where the baskets lie. Class versions 2.x to 6.x of ROOT.
-
-pub(crate) mod baskets;
-mod branch;
-mod clusters;
-pub(crate) mod leaf;
-pub(crate) mod objects;
-mod parser;
-mod resolve;
-pub(crate) mod tree;
+//! A tree's metadata: its branches, its leaves, and where the baskets lie.
 
 use bytes::Bytes;
-use sapwood_core::Result;
-use sapwood_tfile::StreamerInfos;
 use std::ops::Deref;
 
 /// A tree: its entries and its branches.
@@ -38,6 +27,9 @@ pub struct Tree {
     pub friends: Vec<Friend>,
     /// All branches, depth first in file order: a branch stands before its sub-branches.
     pub branches: Vec<Branch>,
+    /// The branch of `fBranchRef`, which locates objects behind references and is not listed as a branch of the tree.
+    /// Indices continue those of `branches`.
+    pub hidden: Vec<Branch>,
 }
 
 /// A tree whose entries stand beside those of another (`TFriendElement`).
@@ -89,10 +81,10 @@ pub struct Branch {
     /// Leaves in file order.
     pub leaves: Vec<Leaf>,
     /// Baskets that hold entries, in the order of their entries; checked to lie inside the file and to rise
-    /// in entries.
+    /// in entries. Empty in a broken branch.
     pub baskets: Baskets,
     /// Why the branch cannot be read, if its description in the record is damaged or not known. What could
-    /// be understood is filled in; there are no baskets.
+    /// be understood is filled in.
     pub broken: Option<String>,
 }
 
@@ -252,23 +244,26 @@ impl BasketRef {
 }
 
 impl Tree {
-    /// Parses the payload of a tree's record (decompressed).
-    ///
-    /// `key_len` is the length of the key before it: references inside the payload count from the key.
-    /// `file_size` bounds every offset. `streamers` tells the members of classes in the few versions whose
-    /// layout is not known here.
-    ///
-    /// A branch that cannot be read is kept and says why in [`Branch::broken`]; the others stay readable.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Truncated` or `Unsupported`, with the offset inside the payload.
-    pub fn parse(
-        class_name: &str,
-        payload: &Bytes,
-        key_len: u32,
-        file_size: u64,
-        streamers: &StreamerInfos,
-    ) -> Result<Tree> {
-        tree::parse(class_name, payload, key_len, file_size, streamers)
+    /// All branches that the record holds: [`branches`](Tree::branches), then [`hidden`](Tree::hidden) ones.
+    pub fn stored_branches(&self) -> impl Iterator<Item = &Branch> + Clone {
+        self.branches.iter().chain(&self.hidden)
+    }
+
+    /// The branch with an index in [`stored_branches`](Tree::stored_branches).
+    pub fn stored_branch(&self, index: usize) -> Option<&Branch> {
+        let hidden = index.checked_sub(self.branches.len());
+        hidden.map_or_else(|| self.branches.get(index), |hidden| self.hidden.get(hidden))
+    }
+}
+
+impl Branch {
+    /// Indices in [`Tree::branches`] of the branches that count the items of this one, which may be the branch itself.
+    pub fn counters(&self) -> impl Iterator<Item = usize> {
+        let (first, second) = match &self.kind {
+            BranchKind::Element(element) => (element.branch_count, element.branch_count2),
+            _ => (None, None),
+        };
+        let leaves = self.leaves.iter().filter_map(|leaf| leaf.count);
+        leaves.map(|(branch, _)| branch).chain(first).chain(second)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// A record, and what it said.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ExistingRecord {
     outline: TreeOutline,
     /// `fCompress` of each branch.
     compression: Vec<i32>,
@@ -15,10 +15,10 @@ pub(super) struct Kept {
     clusters: Vec<u64>,
 }
 
-impl Kept {
-    pub(super) fn new(tree: &Tree, outline: TreeOutline) -> Kept {
+impl ExistingRecord {
+    pub(super) fn new(tree: &Tree, outline: TreeOutline) -> ExistingRecord {
         let compression = tree.branches.iter().map(|branch| branch.compression).collect();
-        Kept { outline, compression, clusters: clusters(tree) }
+        ExistingRecord { outline, compression, clusters: clusters(tree) }
     }
 
     pub(super) fn end_cluster(&mut self, entries: u64) {
