@@ -24,7 +24,7 @@ from typing import Any
 
 from remote_servers import serve
 
-from sapwood import chain
+from sapwood.studies import chain
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
 import radosgw_server

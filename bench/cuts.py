@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 import sapwood
-from sapwood import _reading
-from sapwood._stages import stages
+from sapwood.query import reading as _reading
+from sapwood.query.stages import stages
 
 TESTKIT = Path(__file__).resolve().parents[1] / "target" / "release" / "sapwood-testkit"
 SHARES = (0.001, 0.01, 0.1, 1.0)

@@ -262,6 +262,7 @@ def imported(client: str) -> None:
     """What is imported before the clock starts."""
     if client.startswith(("sapwood", "local")):
         import sapwood.events
+
         import sapwood.lazy  # noqa: F401
     else:
         import uproot  # noqa: F401

@@ -23,7 +23,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import cache, errors
+from sapwood import errors
+from sapwood.options import cache
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import chain, errors, stripe
+from sapwood import errors, stripe
+from sapwood.studies import chain
 
 ak = pytest.importorskip("awkward")
 

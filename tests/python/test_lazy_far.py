@@ -16,7 +16,7 @@ import pytest
 
 import sapwood
 from sapwood import Caching, Profile, errors
-from sapwood.lazy_use import LazyUse
+from sapwood.report.lazy_use import LazyUse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))

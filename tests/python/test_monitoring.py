@@ -22,12 +22,12 @@ import pytest
 
 import sapwood
 from sapwood import errors, monitoring
+from sapwood.errors.events import SourceEvent, story_lines
 from sapwood.monitoring._hub import HUB
 from sapwood.monitoring._prometheus import Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring._udp import Packets, host_and_port, logical_name
-from sapwood.sources import SourceUse, as_json
-from sapwood.story import SourceEvent, story_lines
+from sapwood.report.sources import SourceUse, as_json
 
 sys.path.append(str(Path(__file__).parent))
 import http_fake as web

@@ -18,10 +18,11 @@ import pytest
 
 import sapwood
 import sapwood.catalog
-from sapwood import chain, monitoring, stripe, tune
+from sapwood import monitoring, stripe, tune
 from sapwood.errors import FileNotFoundError, PermissionError, ReadError, SapwoodError, UsageError
-from sapwood.lazy_use import LazyUse
-from sapwood.report import ReadReport
+from sapwood.report.cost import ReadReport
+from sapwood.report.lazy_use import LazyUse
+from sapwood.studies import chain
 
 sys.path.append(str(Path(__file__).parent))
 from harm import OLD, no_room, unchanged

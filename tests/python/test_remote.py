@@ -21,7 +21,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import _timeline, errors
+from sapwood import errors
+from sapwood.report import timeline as _timeline
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))

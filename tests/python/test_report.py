@@ -11,7 +11,8 @@ import pytest
 
 import sapwood
 from sapwood import errors
-from sapwood.report import FetchedRange, ReadReport, requests_of
+from sapwood.report import FetchedRange, ReadReport
+from sapwood.report.requests import requests_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -20,20 +20,20 @@ import pytest
 
 import sapwood
 from sapwood import edm, errors, stripe
-from sapwood._markup import escape
-from sapwood._printable import printable, printable_lines
 from sapwood.catalog import Catalog
 from sapwood.catalog.web import CatalogPage
-from sapwood.chain.sweep import ChainPoint, Measurement, Sweep
-from sapwood.layout import draw, layout_of
+from sapwood.display.markup import escape
+from sapwood.display.printable import printable, printable_lines
+from sapwood.errors.events import SourceEvent
 from sapwood.monitoring._jsonl import JsonLines
 from sapwood.monitoring._log import logger
 from sapwood.monitoring._prometheus import _WHOLE, Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring.collector import Receiver, Store, WebPage, parse
-from sapwood.report import ReadReport
-from sapwood.sources import SourceUse
-from sapwood.story import SourceEvent
+from sapwood.report.cost import ReadReport
+from sapwood.report.layout import draw, layout_of
+from sapwood.report.sources import SourceUse
+from sapwood.studies.chain.sweep import ChainPoint, Measurement, Sweep
 
 sys.path.append(str(Path(__file__).parent))
 from http_fake import FakeServer, answer

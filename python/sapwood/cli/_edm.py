@@ -21,8 +21,8 @@ def show_edm(
     replicas: list[str] | None = None,
 ) -> None:
     """Prints two tables, or one JSON document."""
-    from .. import edm
-    from .._filters import text_filter
+    from ..integrations import edm
+    from ..query.filters import text_filter
 
     wanted = text_filter(filter_name)
     with open_target(source, deadline, None, replicas).file as file:
@@ -70,7 +70,7 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
 
 
 def _print(document: dict[str, Any]) -> None:
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
 
     columns = [
         Column("label", style="bold"),
@@ -116,7 +116,7 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _sizes(row: dict[str, Any]) -> list[str]:
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
 
     if not row["present"]:
         return ["dropped", "-", "-"]

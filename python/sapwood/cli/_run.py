@@ -91,6 +91,6 @@ def describe(error: Exception) -> dict[str, Any]:
 
 
 def _story(error: Exception) -> list[str]:
-    from ..story import story_lines
+    from ..errors.events import story_lines
 
     return story_lines(getattr(error, "story", ()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from ..repacking import RepackReport
+    from ..writing.repacking import RepackReport
 
 Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL; also a dataset.")]
 Target: TypeAlias = Annotated[
@@ -62,7 +62,7 @@ def size(text: str | None) -> int | str | None:
 
 def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
     """Writes, and prints what was done."""
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
     from ._output import complain, print_json, print_line
 
     began = time.monotonic()

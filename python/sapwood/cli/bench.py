@@ -70,10 +70,10 @@ def chain(
     read: read, decompress, deserialise; full: also serialise, compress, write. Every point is a process of
     its own. Datasets are written below PLACE, each at a place of its own, and stay there.
     """
-    from .. import chain as chains
-    from .._outputs import REPORT, check_output
-    from ..chain.page import COLUMNS, row
-    from ..chain.running import Chain
+    from ..options.outputs import REPORT, check_output
+    from ..studies import chain as chains
+    from ..studies.chain.page import COLUMNS, row
+    from ..studies.chain.running import Chain
     from ._output import Column, print_json, print_table
 
     if page is not None:

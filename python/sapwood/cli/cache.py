@@ -26,8 +26,8 @@ app = typer.Typer(
 @command
 def ls(directory: Directory = None, as_json: Json = False) -> None:
     """List the files of which something is kept, the one used last first."""
-    from ..cache import contents
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
+    from ..options.cache import contents
     from ._output import Column, print_json, print_table
 
     found = contents(directory)
@@ -60,8 +60,8 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
 @command
 def verify(directory: Directory = None, as_json: Json = False) -> None:
     """Read all that is kept, and remove what is damaged. Fails (1) if anything was."""
-    from ..cache import verify as verify_cache
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
+    from ..options.cache import verify as verify_cache
     from ._output import print_json, print_line
 
     found = verify_cache(directory)
@@ -87,8 +87,8 @@ def clear(
     directory: Directory = None,
 ) -> None:
     """Remove what is kept of one file, or of all. Files that are open are read on."""
-    from ..cache import clear as clear_cache
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
+    from ..options.cache import clear as clear_cache
     from ._output import print_line
 
     print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

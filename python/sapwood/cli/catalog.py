@@ -338,7 +338,7 @@ def _dicts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def _size(nbytes: int | None) -> str:
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
 
     return "-" if nbytes is None else human_bytes(nbytes)
 

@@ -28,7 +28,7 @@ app = typer.Typer(
 @command
 def show(profile: Where, as_json: Json = False) -> None:
     """Show the columns in a profile, those that are used most first."""
-    from ..profile import Profile, by_share
+    from ..lazy.profile import Profile, by_share
     from ._output import Column, print_json, print_table
 
     found = Profile.load(_existing(profile))
@@ -49,7 +49,7 @@ def show(profile: Where, as_json: Json = False) -> None:
 @command
 def list_(as_json: Json = False) -> None:
     """List the named profiles."""
-    from ..profile import Profile, saved_profiles
+    from ..lazy.profile import Profile, saved_profiles
     from ._output import Column, print_json, print_table
 
     found = [Profile.load(path) for path in saved_profiles()]
@@ -75,8 +75,8 @@ def merge(
     ],
 ) -> None:
     """Add what several profiles know to another one."""
-    from .._outputs import refuse_inputs
-    from ..profile import Profile, TreeUse, check_profile, profile_path
+    from ..lazy.profile import Profile, TreeUse, check_profile, profile_path
+    from ..options.outputs import refuse_inputs
     from ._output import print_line
 
     path = profile_path(into)
@@ -95,7 +95,7 @@ def merge(
 @command
 def forget(profiles: Some) -> None:
     """Delete profiles."""
-    from ..profile import check_profile, profile_folder
+    from ..lazy.profile import check_profile, profile_folder
 
     found = [_existing(name) for name in profiles]
     for path in found:
@@ -110,7 +110,7 @@ def forget(profiles: Some) -> None:
 def _existing(where: str) -> Path:
     """The file of a profile, which must be there."""
     from ..errors import FileNotFoundError
-    from ..profile import profile_path
+    from ..lazy.profile import profile_path
 
     path = profile_path(where)
     if not path.is_file():

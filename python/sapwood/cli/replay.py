@@ -11,7 +11,7 @@ from ._options import Json
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..replaying import Line
+    from ..report.replaying import Line
 
 
 @command
@@ -66,8 +66,8 @@ def replay(
     """
     from dataclasses import asdict
 
-    from ..replaying import PRESETS, Line, Replay
-    from ..replaying import replay as run
+    from ..report.replaying import PRESETS, Line, Replay
+    from ..report.replaying import replay as run
     from ._output import Column, print_json, print_table
 
     cost = _seconds(request_cost)
@@ -104,7 +104,7 @@ def replay(
 
 
 def _line(figures: str, cost: float, concurrency: int | None) -> Line:
-    from ..replaying import Line
+    from ..report.replaying import Line
 
     time, _, rate = figures.partition(",")
     return Line(_seconds(time), _rate(rate), cost, concurrency)

@@ -220,7 +220,7 @@ def ls(
     dataset: Where, version: Version = None, log: Log = None, deadline: Deadline = None, as_json: Json = False
 ) -> None:
     """List the products of a version."""
-    from ..layout import human_bytes
+    from ..display.units import human_bytes
     from ._output import Column, print_json, print_table
 
     told = _open(dataset, log, deadline).describe(version)

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..report import counted
-from ..sources import sources_of
-from ..story import SourceEvent
+from ..errors.events import SourceEvent
+from ..report.cost import counted
+from ..report.sources import sources_of
 from ._exporter import Exporter
 from ._log import logger
 from ._record import FileRecord, numbers
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..file import File
+    from ..model.file import File
 
 LOG = logger("sapwood.monitoring")
 

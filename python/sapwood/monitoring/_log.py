@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from .._printable import printable
+from ..display.printable import printable
 
 
 def logger(name: str) -> logging.Logger:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..sources import SourceUse, as_json
-from ..story import SourceEvent
+from ..errors.events import SourceEvent
+from ..report.sources import SourceUse, as_json
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..sources import SourceUse, as_json
+from ..report.sources import SourceUse, as_json
 from ._exporter import Exporter
 from ._record import FileRecord
 

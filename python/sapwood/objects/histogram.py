@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._printable import shows_printable
+from ..display.printable import shows_printable
 from ..errors import CorruptFileError, KeyInFileError, UnsupportedTypeError
 from .axis import Axis, array_of
 from .instance import Instance

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._border import core_errors
-from .._excluding import remaining
-from .._libraries import library_named
-from .._select import select
-from .._wish import Wish
+from ..arrays.libraries import library_named
 from ..errors import KeyInFileError
+from ..errors.core import core_errors
+from ..query.excluding import remaining
+from ..query.query import Wish
+from ..query.select import select
 
 if TYPE_CHECKING:
-    from ..tree import Tree
+    from ..model.tree import Tree
 
 _UNKNOWN = 2**64 - 1
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._column import BuiltColumn, Form, buffer_count, type_string
-from .._numpy import take_apart
+from ..arrays.column import BuiltColumn, Form, buffer_count, type_string
+from ..arrays.numpy import take_apart
 from ..errors import UnsupportedTypeError, UsageError
 
 Path = tuple[str, ...]
