@@ -24,7 +24,7 @@ from typing import Any
 
 from remote_servers import serve
 
-from sapwood.studies import chain
+from sapwood import chain
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
 import radosgw_server

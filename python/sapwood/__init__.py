@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from .opening.background import Background
     from .opening.many import concatenate, iterate, num_entries
     from .opening.single import open
+    from .options import cache as cache
     from .options.compression import Compression
     from .query.batch import Report
+    from .report import layout as layout
     from .report.cost import ReadReport
     from .report.replaying import replay
     from .report.tracing import trace
     from .report.verifying import VerifyReport, verify
+    from .studies import chain as chain
     from .studies import tune
     from .writing import WritableFile, WritableTree, create, recreate, update
     from .writing.repacking import RepackReport, merge, repack
@@ -69,8 +72,11 @@ _HOMES = {
     "verify": "report.verifying",
 }
 _MODULES = {
+    "cache": "options.cache",
+    "chain": "studies.chain",
     "edm": "integrations.edm",
     "errors": "errors",
+    "layout": "report.layout",
     "monitoring": "monitoring",
     "tune": "studies.tune",
     "xaod": "integrations.xaod",

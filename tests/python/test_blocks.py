@@ -23,8 +23,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import errors
-from sapwood.options import cache
+from sapwood import cache, errors
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))

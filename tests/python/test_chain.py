@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import errors, stripe
-from sapwood.studies import chain
+from sapwood import chain, errors, stripe
 
 ak = pytest.importorskip("awkward")
 

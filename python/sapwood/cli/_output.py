@@ -1,7 +1,7 @@
 """Whatever the commands print: lines, tables and JSON; coloured on a terminal, plain in a pipe.
 
 Names and values come from files and servers that may be hostile. Every line and every cell goes through
-:func:`~sapwood._printable.printable` here, and no other module of the command line writes to a stream.
+:func:`~sapwood.display.printable.printable` here, and no other module of the command line writes to a stream.
 """
 
 from __future__ import annotations

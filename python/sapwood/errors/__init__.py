@@ -76,7 +76,7 @@ class SapwoodError(Exception):
     - ``offset``: the byte offset in the file, or None;
     - ``branch``: the branch, or None;
     - ``hint``: what to do about it, or None;
-    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.story.SourceEvent`;
+    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.report.SourceEvent`;
       empty if nothing did. It stands below the traceback, too.
     """
 

@@ -33,7 +33,7 @@ class SourceUse:
         vector_squares: sum of the squares of the bytes of each.
         vector_ranges: ranges in these.
         vector_range_squares: sum of the squares of the ranges of each.
-        events: how often what happened there: see :class:`~sapwood.story.SourceEvent`.
+        events: how often what happened there: see :class:`~sapwood.report.SourceEvent`.
     """
 
     server: str
