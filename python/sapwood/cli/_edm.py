@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..display.units import human_bytes
 from ..errors import UsageError
 from ._output import Column, print_json, print_line, print_table, ratio
 from ._target import open_target
@@ -70,8 +71,6 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
 
 
 def _print(document: dict[str, Any]) -> None:
-    from ..display.units import human_bytes
-
     columns = [
         Column("label", style="bold"),
         Column("instance"),
@@ -116,8 +115,6 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _sizes(row: dict[str, Any]) -> list[str]:
-    from ..display.units import human_bytes
-
     if not row["present"]:
         return ["dropped", "-", "-"]
     packed, unpacked = row["compressed_bytes"], row["uncompressed_bytes"]

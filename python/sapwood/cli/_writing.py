@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
+from ._output import complain, print_json, print_line
+
 if TYPE_CHECKING:
     from ..writing.repacking import RepackReport
 
@@ -62,9 +65,6 @@ def size(text: str | None) -> int | str | None:
 
 def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
     """Writes, and prints what was done."""
-    from ..display.units import human_bytes
-    from ._output import complain, print_json, print_line
-
     began = time.monotonic()
     report = write()
     seconds = time.monotonic() - began

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from ._options import Force, Json
+from ._output import Column, print_json, print_table
 from ._run import command
 
 TEXTS = 3
@@ -74,7 +75,6 @@ def chain(
     from ..studies import chain as chains
     from ..studies.chain.page import COLUMNS, row
     from ..studies.chain.running import Chain
-    from ._output import Column, print_json, print_table
 
     if page is not None:
         check_output(page, REPORT, inputs=[source, output], overwrite=force)

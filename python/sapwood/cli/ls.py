@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, File, Json, Replica
 from ._output import Column, complain, print_json, print_line, print_table, ratio
 from ._run import command, exit_code
@@ -153,8 +154,6 @@ def _date(datime: int) -> str:
 
 
 def _print(rows: list[dict[str, Any]], long: bool) -> None:
-    from ..display.units import human_bytes
-
     columns = [
         Column("key", style="bold"),
         Column("class", style="cyan"),

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from ._options import Json
+from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
 Where: TypeAlias = Annotated[
@@ -29,7 +30,6 @@ app = typer.Typer(
 def show(profile: Where, as_json: Json = False) -> None:
     """Show the columns in a profile, those that are used most first."""
     from ..lazy.profile import Profile, by_share
-    from ._output import Column, print_json, print_table
 
     found = Profile.load(_existing(profile))
     if as_json:
@@ -50,7 +50,6 @@ def show(profile: Where, as_json: Json = False) -> None:
 def list_(as_json: Json = False) -> None:
     """List the named profiles."""
     from ..lazy.profile import Profile, saved_profiles
-    from ._output import Column, print_json, print_table
 
     found = [Profile.load(path) for path in saved_profiles()]
     counts = [(one, len(one.trees), sum(len(use.columns) for use in one.trees)) for one in found]
@@ -77,7 +76,6 @@ def merge(
     """Add what several profiles know to another one."""
     from ..lazy.profile import Profile, TreeUse, check_profile, profile_path
     from ..options.outputs import refuse_inputs
-    from ._output import print_line
 
     path = profile_path(into)
     refuse_inputs(str(path), [_existing(name) for name in profiles])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._options import Json
+from ._output import Column, print_json, print_table
 from ._run import command
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ def replay(
 
     from ..report.replaying import PRESETS, Line, Replay
     from ..report.replaying import replay as run
-    from ._output import Column, print_json, print_table
 
     cost = _seconds(request_cost)
     others = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, Filter, Json, Replica, Tree
 from ._output import Column, print_json, print_table, ratio
 from ._run import command
@@ -169,8 +170,6 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _sizes(row: dict[str, Any]) -> list[str]:
-    from ..display.units import human_bytes
-
     mean = row["mean_basket_bytes"]
     return [
         human_bytes(row["compressed_bytes"]),

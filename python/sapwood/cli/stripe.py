@@ -7,8 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, Entries, Force, Json, Log, Threads, entry_range
-from ._output import complain, print_line
+from ._output import Column, complain, print_json, print_line, print_table
 from ._run import FAILED, command
 from ._writing import Drop, Follow, Keep
 
@@ -220,9 +221,6 @@ def ls(
     dataset: Where, version: Version = None, log: Log = None, deadline: Deadline = None, as_json: Json = False
 ) -> None:
     """List the products of a version."""
-    from ..display.units import human_bytes
-    from ._output import Column, print_json, print_table
-
     told = _open(dataset, log, deadline).describe(version)
     if as_json:
         print_json({"products": told["products"]})
@@ -284,8 +282,6 @@ def log(
 ) -> None:
     """List the versions."""
     from datetime import datetime, timezone
-
-    from ._output import Column, print_json, print_table
 
     entries = _open(dataset, database, deadline).log(after)
     if as_json:
@@ -482,8 +478,6 @@ def _open(dataset: str, log: str | None, deadline: float | None, threads: int | 
 
 def _tell(document: dict[str, Any], as_json: bool) -> None:
     """Prints what was done: a line for a terminal or a pipe."""
-    from ._output import print_json
-
     if as_json:
         print_json(document)
         return
@@ -494,8 +488,6 @@ def _tell(document: dict[str, Any], as_json: bool) -> None:
 
 def _show(told: dict[str, Any], as_json: bool) -> None:
     """Prints what a version holds."""
-    from ._output import print_json
-
     if as_json:
         print_json(told)
         return
@@ -518,8 +510,6 @@ def _show(told: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_statistics(statistics: list[dict[str, Any]]) -> None:
-    from ._output import Column, print_table
-
     titles = [Column("branch"), Column("values", right=True), Column("NaN", right=True)]
     titles += [Column("least", right=True), Column("greatest", right=True), Column("stripes", right=True)]
     rows = []

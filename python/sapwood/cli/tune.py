@@ -11,6 +11,7 @@ import typer
 
 from ..display.printable import printable
 from ._options import Force, Json, Tree
+from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def tune(
     """
     from ..options.outputs import REPORT, check_output
     from ..studies import tune as tuning
-    from ._output import Column, print_json, print_line, print_table
 
     seconds, variants = _seconds(budget), _variants(variant or ())
     place = check_output(output, REPORT, inputs=[source, variants.values()], overwrite=force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import UsageError
+from . import every, jsonl, opentelemetry, serve, textfile, udp
 from ._log import logger
 
 VARIABLE = "SAPWOOD_MONITORING"
@@ -21,8 +22,6 @@ def begin(wishes: str) -> None:
 
 
 def _begin(wish: str) -> None:
-    from . import every, jsonl, opentelemetry, serve, textfile, udp
-
     kind, _, rest = wish.partition(":")
     begins: dict[str, Callable[[str], object]] = {
         "udp": lambda rest: udp(rest.removeprefix("//")),

@@ -13,7 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from .. import _core
 from ..errors import CorruptFileError, FileNotFoundError, PermissionError, UnsupportedTypeError, UsageError
+from ..errors.core import core_errors
 from .paths import is_url, split_object_path
 from .remote_glob import STORES
 
@@ -207,9 +209,6 @@ def _check_local(place: str, overwrite: bool, replaced_by: str) -> None:
 
 def _is_object(url: str, deadline: float | None) -> bool:
     """Whether there is an object at a URL of an object store; others cannot be written to anyway."""
-    from .. import _core
-    from ..errors.core import core_errors
-
     if _scheme(url) not in STORES:
         return False
     try:
@@ -321,6 +320,4 @@ def _shown(place: str) -> str:
     """A path or URL without secrets."""
     if not is_url(place):
         return place
-    from .. import _core
-
     return _core.redact(place)

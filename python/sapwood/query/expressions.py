@@ -2,7 +2,7 @@
 
 The syntax is Python's; the meaning is an array library's: everything works element by element. An expression
 is parsed to a syntax tree of which only arithmetic, comparisons, logic, indexing and the functions of
-:mod:`sapwood.query.functions` are accepted, and that tree is walked: nothing is ever handed to Python's ``eval``.
+:mod:`.functions` are accepted, and that tree is walked: nothing is ever handed to Python's ``eval``.
 
 ROOT's spelling is accepted too: ``&&``, ``||``, ``!``, ``Sum$(x)``, ``Length$(x)``, and names with dots. A
 name that is no Python identifier is reached by ``get("its name")``.
