@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.libraries import library_named
 from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
-from ..query.query import Wish
+from ..query.query import Query
 from ..query.reading import read_arrays
 from ..query.select import Selection, require_readable, warn_skipped
 from ..query.steps import entry_range
@@ -130,9 +130,9 @@ class Container:
             names = [variables] if isinstance(variables, str) else list(variables)
             chosen = {name: require_readable(self[name]) for name in names}
         selection = Selection(dict(chosen), None, {}, True)
-        wish = Wish(self.tree, selection, library_named("ak"), dict)
+        query = Query(self.tree, selection, library_named("ak"), dict)
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
-        columns = read_arrays(wish, start, stop, threads=threads, deadline=deadline)
+        columns = read_arrays(query, start, stop, threads=threads, deadline=deadline)
         if not columns:
             return ak.Array(ak.contents.RecordArray([], [], stop - start))
         lists = not self.is_single and all(column.ndim > 1 for column in columns.values())

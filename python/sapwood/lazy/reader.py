@@ -16,6 +16,7 @@ from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
 from ..errors.core import core_errors
 from ..options.memory import memory_size
 from ..query.assemble import column_of, readable_leaves
+from ..query.filters import ALL, Filters
 from ..query.select import require_readable, select
 from ..query.steps import entry_range
 from ..report.lazy_use import LazyUse
@@ -321,12 +322,12 @@ def open_reader(
     entry_start: int | None,
     entry_stop: int | None,
     options: LazyOptions,
-    **filters: Any,
+    filters: Filters = ALL,
 ) -> LazyReader:
     """A reader of the branches that the filters let pass, and of those that were declared."""
     tree = source.tree
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
-    outputs: dict[str, Any] = select(source, **filters).outputs
+    outputs: dict[str, Any] = select(source, filters=filters).outputs
     found = {branch.key for branch in outputs.values()}
     for name in options.declared:
         branch = require_readable(source[name])

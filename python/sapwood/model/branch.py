@@ -14,7 +14,7 @@ from ..errors import KeyInFileError, UsageError
 from ..errors.core import core_errors
 from ..options.compression import Compression
 from ..query.assemble import empty_column_of, readable_leaves
-from ..query.query import Wish
+from ..query.query import Query
 from ..query.reading import read_arrays
 from ..query.select import Selection, require_readable
 from .branches import HasBranches
@@ -313,9 +313,9 @@ class Branch(HasBranches):
         if interpretation is not None:
             raise UsageError("sapwood reads a branch as what the file says it is: leave 'interpretation' out")
         selection = Selection({self.name: require_readable(self)}, None, {}, True)
-        wish = Wish(self, selection, library_named(library), tuple, ak_add_doc)
+        query = Query(self, selection, library_named(library), tuple, ak_add_doc)
         (array,) = read_arrays(
-            wish, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline
+            query, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline
         )
         return array
 

@@ -12,8 +12,8 @@ from ..display.printable import printable
 from ..errors import KeyInFileError, UsageError
 from ..lazy.chunks import whole_array
 from ..lazy.reader import lazy_options, open_reader
-from ..query.filters import Filter, text_filter
-from ..query.query import Wish
+from ..query.filters import Filter, Filters
+from ..query.query import Query
 from ..query.reading import read_arrays, read_steps
 from ..query.select import select
 from ..query.steps import entry_range, entry_steps, num_entries_for
@@ -86,16 +86,9 @@ class HasBranches(ABC):
             recursive: False for the branches directly under this one only.
             full_paths: False for the branch's own name instead of its path.
         """
-        by_name, by_type = text_filter(filter_name), text_filter(filter_typename)
-        skip = len(self._path_prefix)
-        for branch in self._below() if recursive else self.branches:
-            path = branch.path[skip:]
-            if by_name is not None and not (by_name(branch.name) or by_name(path) or by_name("/" + path)):
-                continue
-            if by_type is not None and not by_type(branch.typename):
-                continue
-            if filter_branch is not None and not filter_branch(branch):
-                continue
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        branches = self._below() if recursive else self.branches
+        for path, branch in filters.passing(branches, len(self._path_prefix)):
             yield (path if full_paths else branch.name), branch
 
     def iterkeys(self, **filters: Any) -> Iterator[str]:
@@ -280,29 +273,15 @@ class HasBranches(ABC):
             if library_named(library) is not library_named("ak"):
                 raise UsageError('virtual arrays are those of library="ak"')
             options = lazy_options((), profile, None, threads, deadline)
-            reader = open_reader(
-                self,
-                "virtual",
-                entry_start,
-                entry_stop,
-                options,
-                filter_name=filter_name,
-                filter_typename=filter_typename,
-                filter_branch=filter_branch,
-            )
+            filters = Filters(filter_name, filter_typename, filter_branch)
+            reader = open_reader(self, "virtual", entry_start, entry_stop, options, filters)
             return whole_array(reader, ak_add_doc, access_log)
         _refuse("virtual=False", access_log=access_log, profile=profile)
-        selection = select(
-            self,
-            expressions,
-            cut,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-            aliases=aliases,
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        query = Query.of(self, expressions, cut, filters, aliases, library_named(library), how, ak_add_doc)
+        return read_arrays(
+            query, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline
         )
-        wish = Wish(self, selection, library_named(library), how, ak_add_doc)
-        return read_arrays(wish, entry_start, entry_stop, entries=entries, threads=threads, deadline=deadline)
 
     def iterate(
         self,
@@ -334,19 +313,11 @@ class HasBranches(ABC):
 
         The other arguments are those of :meth:`arrays`.
         """
-        selection = select(
-            self,
-            expressions,
-            cut,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-            aliases=aliases,
-        )
-        wish = Wish(self, selection, library_named(library), how, ak_add_doc)
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        query = Query.of(self, expressions, cut, filters, aliases, library_named(library), how, ak_add_doc)
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
-        steps = entry_steps(self.tree, selection.leaf_branches, start, stop, step_size)
-        return read_steps(wish, steps, report=report, threads=threads, deadline=deadline)
+        steps = entry_steps(self.tree, query.leaves, start, stop, step_size)
+        return read_steps(query, steps, report=report, threads=threads, deadline=deadline)
 
     def num_entries_for(
         self,
@@ -362,15 +333,8 @@ class HasBranches(ABC):
         entry_stop: int | None = None,
     ) -> int:
         """About how many entries fill some memory, such as ``"100 MB"``; at least 1. Nothing is read."""
-        selection = select(
-            self,
-            expressions,
-            cut,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-            aliases=aliases,
-        )
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        selection = select(self, expressions, cut, filters, aliases)
         start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
         return num_entries_for(selection.leaf_branches, start, stop, memory_size)
 

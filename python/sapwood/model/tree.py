@@ -15,7 +15,7 @@ from ..lazy.chunks import LazyChunks
 from ..lazy.events import Events
 from ..lazy.reader import Caching, lazy_options, open_reader
 from ..query.assemble import member_of
-from ..query.filters import Filter
+from ..query.filters import Filter, Filters
 from .branch import Branch
 from .branches import BranchFilter, HasBranches
 
@@ -246,16 +246,8 @@ class Tree(HasBranches):
             KeyInFileError: for one of the columns, if there is none of that name; it names the nearest.
         """
         options = lazy_options(columns, profile, caching, threads, deadline)
-        reader = open_reader(
-            self,
-            "events",
-            entry_start,
-            entry_stop,
-            options,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-        )
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        reader = open_reader(self, "events", entry_start, entry_stop, options, filters)
         return Events(reader, range(reader.start, reader.stop))
 
     def lazy(
@@ -284,16 +276,8 @@ class Tree(HasBranches):
         The other arguments are those of :meth:`events`.
         """
         options = lazy_options(columns, profile, caching, threads, deadline)
-        reader = open_reader(
-            self,
-            "lazy",
-            entry_start,
-            entry_stop,
-            options,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-        )
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        reader = open_reader(self, "lazy", entry_start, entry_stop, options, filters)
         return LazyChunks(reader, ak_add_doc, access_log)
 
     def branch_at(self, index: int) -> Branch:

@@ -27,11 +27,11 @@ def watch(file: File, core: _core.File, began: float) -> Callable[[], None]:
 
 
 @lru_cache(maxsize=1)
-def _from_environment(wishes: str) -> None:
-    if wishes:
+def _from_environment(exporters: str) -> None:
+    if exporters:
         from ..monitoring._environment import begin
 
-        begin(wishes)
+        begin(exporters)
 
 
 def _nothing() -> None:

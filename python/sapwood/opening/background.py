@@ -17,8 +17,8 @@ from ..model.branches import BranchFilter, HasBranches
 from ..options.paths import FileSpec, several_files
 from ..options.reading import open_options
 from ..query.batch import Report
-from ..query.filters import Filter
-from ..query.query import Wish
+from ..query.filters import Filter, Filters
+from ..query.query import Query
 from ..query.reading import Steps
 from ..query.select import select
 from .many import opened_files
@@ -87,11 +87,7 @@ class Background:
             raise UsageError(f"most_entries is at least 1, not {most_entries}")
         self._seed, self._mode, self._most_entries = int(seed), mode, most_entries
         self._wanted = expressions
-        self._filters: dict[str, Any] = {
-            "filter_name": filter_name,
-            "filter_typename": filter_typename,
-            "filter_branch": filter_branch,
-        }
+        self._filters = Filters(filter_name, filter_typename, filter_branch)
         self._library = library_named(library)
         self._options = open_options(deadline, threads, options)
         self._pool = several_files(files, self._options.deadline, self._options.for_core())
@@ -204,9 +200,9 @@ class Background:
         return pieces
 
     def _begin(self, visit: FileSpec, source: HasBranches) -> Steps:
-        selection = select(source, self._wanted, **self._filters)
-        wish = Wish(source, selection, self._library)
-        return Steps(wish, self._pieces(visit, source))
+        selection = select(source, self._wanted, filters=self._filters)
+        query = Query(source, selection, self._library)
+        return Steps(query, self._pieces(visit, source))
 
     def _read(self) -> Generator[tuple[Any, Report], None, None]:
         empty = 0

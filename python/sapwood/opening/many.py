@@ -20,10 +20,9 @@ from ..model.file import File
 from ..model.tree import Tree
 from ..options.paths import FileSpec, several_files
 from ..options.reading import OpenOptions, open_options
-from ..query.filters import Filter
-from ..query.query import Wish
+from ..query.filters import Filter, Filters
+from ..query.query import Query
 from ..query.reading import Steps
-from ..query.select import select
 from ..query.steps import entry_range, entry_steps
 from .single import open_spec
 
@@ -71,23 +70,16 @@ def iterate(
     settings = open_options(deadline, threads, options)
     specs = _specs(files, settings)
     chosen = library_named(library)
+    filters = Filters(filter_name, filter_typename, filter_branch)
 
     def begin(spec: FileSpec, source: HasBranches) -> Steps:
-        selection = select(
-            source,
-            expressions,
-            cut,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-            aliases=aliases,
-        )
+        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = [
             step
             for start, stop in _ranges(spec, source.tree)
-            for step in entry_steps(source.tree, selection.leaf_branches, start, stop, step_size)
+            for step in entry_steps(source.tree, query.leaves, start, stop, step_size)
         ]
-        return Steps(Wish(source, selection, chosen, how, ak_add_doc), ranges)
+        return Steps(query, ranges)
 
     def steps() -> Iterator[Any]:
         offset = 0
@@ -128,6 +120,7 @@ def concatenate(
     settings = open_options(deadline, threads, options)
     specs = _specs(files, settings)
     chosen = library_named(library)
+    filters = Filters(filter_name, filter_typename, filter_branch)
     start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
     everything = (start, stop) == (0, sys.maxsize)
     parts: list[Any] = []
@@ -135,20 +128,12 @@ def concatenate(
     offset = 0
 
     def begin(spec: FileSpec, source: HasBranches) -> Steps:
-        selection = select(
-            source,
-            expressions,
-            cut,
-            filter_name=filter_name,
-            filter_typename=filter_typename,
-            filter_branch=filter_branch,
-            aliases=aliases,
-        )
+        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
         ranges = _ranges(spec, source.tree)
         if not everything:
             ranges = [_inside(first, last, start - offset, stop - offset) for first, last in ranges]
         ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
-        return Steps(Wish(source, selection, chosen, how, ak_add_doc), ranges)
+        return Steps(query, ranges)
 
     # Which entries of a file are meant by numbers through all files is known when it is its turn.
     for file in opened_files(specs, settings, allow_missing, begin if everything else None):

@@ -17,19 +17,19 @@ from ..arrays.libraries import Doc, library_named
 from ..errors import UsageError
 from .assemble import Columns, column_of, readable_leaves
 from .expressions import Expression
-from .query import Wish
+from .query import Query
 from .select import warn_skipped
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
 
 
-def compute(wish: Wish, columns: Columns, start: int, stop: int, index_offset: int = 0) -> Any:
-    """The result for the entries [start, stop), from the columns of the wish's leaves.
+def compute(query: Query, columns: Columns, start: int, stop: int, index_offset: int = 0) -> Any:
+    """The result for the entries [start, stop), from the columns of the query's leaves.
 
     ``index_offset`` is what libraries with an index add to entry numbers.
     """
-    return Result(wish, columns, range(start + index_offset, stop + index_offset)).get()
+    return Result(query, columns, range(start + index_offset, stop + index_offset)).get()
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class _Placeholder:
 class Result:
     """One result in the making, of the entries that ``index`` numbers, from the columns of these entries."""
 
-    def __init__(self, wish: Wish, columns: Columns, index: range | NDArray[np.int64]) -> None:
-        self.wish = wish
-        self.library = wish.library
-        self.selection = wish.selection
+    def __init__(self, query: Query, columns: Columns, index: range | NDArray[np.int64]) -> None:
+        self.query = query
+        self.library = query.library
+        self.selection = query.selection
         self.columns = columns
         self.length = len(index)
         self.index = index
-        self.makes_table = self.library.has_tables and wish.how not in (dict, list, tuple)
+        self.makes_table = self.library.has_tables and query.how not in (dict, list, tuple)
         self.values: dict[str, Any] = {}
 
     @property
@@ -95,7 +95,7 @@ class Result:
                 name: self._cut_inside(name, output, docs.get(name)) for name, output in outputs.items()
             }
             index = self.index
-        return self.library.group(arrays, self.wish.how, index, docs, self.wish.doc(self.wish.source))
+        return self.library.group(arrays, self.query.how, index, docs, self.query.doc(self.query.source))
 
     @cached_property
     def cut(self) -> Any:
@@ -160,7 +160,7 @@ class Result:
         docs = {}
         for name in outputs:
             branch = self.selection.outputs[name]
-            doc = self.wish.doc(branch) if not isinstance(branch, Expression) else None
+            doc = self.query.doc(branch) if not isinstance(branch, Expression) else None
             if doc:
                 docs[name] = doc
         return docs

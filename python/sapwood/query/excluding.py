@@ -13,7 +13,7 @@ from ..errors.core import core_errors
 from .bounds import Bounds, Known, may_pass
 from .entries import Entries
 from .expressions import Expression
-from .query import Wish
+from .query import Query
 from .stages import can_wait, cuts_entries
 
 if TYPE_CHECKING:
@@ -57,22 +57,22 @@ class Remaining:
         return [(first, end) for first, end in zip(edges[::2], edges[1::2], strict=True) if first < end]
 
 
-def remaining(wish: Wish, start: int, stop: int, deadline: float | None) -> Remaining | None:
+def remaining(query: Query, start: int, stop: int, deadline: float | None) -> Remaining | None:
     """The entries from ``start`` to ``stop`` that may pass the cut; None if that is all of them."""
-    selection, tree = wish.selection, wish.source.tree
+    selection, tree = query.selection, query.source.tree
     if selection.cut is None or tree.file.dataset_tree is None or start >= stop:
         return None
     # Where baskets lie is asked for of all branches at once.
-    own = [leaf for leaf in wish.leaves if leaf.tree is tree]
+    own = [leaf for leaf in query.leaves if leaf.tree is tree]
     with core_errors():
         tree.core.find_baskets([leaf.index for leaf in own], deadline=deadline)
     targets = [selection.cut, *selection.outputs.values(), *selection.names.values()]
     expressions = [target for target in targets if isinstance(target, Expression)]
     # What is computed of one entry may depend on others.
     alone = not any(expression.has_positions for expression in expressions)
-    if not (alone and len(own) == len(wish.leaves) and all(can_wait(leaf, stop) for leaf in own)):
+    if not (alone and len(own) == len(query.leaves) and all(can_wait(leaf, stop) for leaf in own)):
         return None
-    if not cuts_entries(wish):
+    if not cuts_entries(query):
         return None
     found = _remaining(selection.cut, selection.names, tree, start, stop, deadline)
     if found is not None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..model.branch import Branch
 
 Filter: TypeAlias = "str | Callable[[str], bool] | Iterable[Filter] | None"
 """A name, a glob, ``"/regex/flags"``, a function, an iterable of them (any may match), or None for all."""
@@ -59,3 +63,35 @@ def _pattern(pattern: str) -> Callable[[str], bool]:
         compiled = re.compile(fnmatch.translate(pattern))
         return lambda text: compiled.match(text) is not None
     return lambda text: text == pattern
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which branches are meant, as :meth:`sapwood.Tree.iteritems` is told it.
+
+    Attributes:
+        name: of names or paths.
+        typename: of C++ types.
+        branch: of :class:`sapwood.Branch` objects.
+    """
+
+    name: Filter = None
+    typename: Filter = None
+    branch: Callable[[Branch], Any] | None = None
+
+    def passing(self, branches: Iterable[Branch], skip: int) -> Iterator[tuple[str, Branch]]:
+        """(path, branch) of those that pass, where paths begin after ``skip`` characters."""
+        by_name, by_type = text_filter(self.name), text_filter(self.typename)
+        for branch in branches:
+            path = branch.path[skip:]
+            if by_name is not None and not (by_name(branch.name) or by_name(path) or by_name("/" + path)):
+                continue
+            if by_type is not None and not by_type(branch.typename):
+                continue
+            if self.branch is not None and not self.branch(branch):
+                continue
+            yield path, branch
+
+
+ALL = Filters()
+"""All branches."""

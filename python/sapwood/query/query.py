@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.libraries import Doc, Library
-from .select import Selection
+from .filters import Filters
+from .select import Selection, select
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Query:
     """The arguments of a call that say what its result looks like, checked."""
 
     source: HasBranches
@@ -24,6 +25,21 @@ class Wish:
     library: Library
     how: Any = None
     ak_add_doc: bool | Mapping[str, str] = False
+
+    @classmethod
+    def of(
+        cls,
+        source: HasBranches,
+        expressions: Any,
+        cut: str | None,
+        filters: Filters,
+        aliases: Mapping[str, str] | None,
+        library: Library,
+        how: Any,
+        ak_add_doc: bool | Mapping[str, str],
+    ) -> Query:
+        """The query of the arguments of :meth:`sapwood.Tree.arrays`."""
+        return cls(source, select(source, expressions, cut, filters, aliases), library, how, ak_add_doc)
 
     @cached_property
     def leaves(self) -> list[Branch]:

@@ -1,4 +1,4 @@
-"""Reading what a call wishes, at once or step by step."""
+"""Reading what a call asks for, at once or step by step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .batch import Report
 from .compute import Result
 from .entries import Entries, Started, by_tree, chosen_entries, inside, read_columns
 from .excluding import remaining
-from .query import Wish
+from .query import Query
 from .stages import Stages, stages, worth_skipping
 from .steps import entry_range, entry_steps
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def read_arrays(
-    wish: Wish,
+    query: Query,
     entry_start: int | None,
     entry_stop: int | None,
     *,
@@ -34,23 +34,23 @@ def read_arrays(
     index_offset: int = 0,
 ) -> Any:
     """The result for a range of entries, or for some of it."""
-    tree = wish.source.tree
+    tree = query.source.tree
     tree.file.require_open()
     threads, deadline = tree.file.options.threads_or(threads), tree.file.options.deadline_or(deadline)
     start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
     chosen = None if entries is None else chosen_entries(entries, start, stop)
     entries = Entries(start, stop, chosen)
-    left = remaining(wish, start, stop, deadline)
+    left = remaining(query, start, stop, deadline)
     share = 1.0
     if left is not None:
         entries, share = left.within(entries), left.share
-    step = _Step(wish, stages(wish, start, stop, share), entries, index_offset)
+    step = _Step(query, stages(query, start, stop, share), entries, index_offset)
     step.begin(read_columns(step.first, step.entries, threads, deadline), threads, deadline)
     return step.finish()
 
 
 def read_steps(
-    wish: Wish,
+    query: Query,
     steps: Sequence[tuple[int, int]],
     *,
     report: bool = False,
@@ -59,17 +59,17 @@ def read_steps(
     index_offset: int = 0,
 ) -> Iterator[Any]:
     """The results for ranges of entries, in order; while one is worked on, the next is read."""
-    return Steps(wish, steps, threads, deadline).results(report, index_offset)
+    return Steps(query, steps, threads, deadline).results(report, index_offset)
 
 
 class _Step:
     """The reading of some entries, in one stage or in two."""
 
-    def __init__(self, wish: Wish, stages: Stages | None, entries: Entries, index_offset: int) -> None:
+    def __init__(self, query: Query, stages: Stages | None, entries: Entries, index_offset: int) -> None:
         self.entries = entries
-        self.first = wish.leaves if stages is None else stages.first
+        self.first = query.leaves if stages is None else stages.first
         self._stages = stages
-        self._wish = wish
+        self._query = query
         self._index_offset = index_offset
         self._result: Result | None = None
         self._started: Started | None = None
@@ -83,7 +83,7 @@ class _Step:
             if isinstance(numbers, range)
             else numbers + offset
         )
-        result = Result(self._wish, columns, index)
+        result = Result(self._query, columns, index)
         if self._stages is not None:
             mask, second = result.mask, self._stages.second
             if mask is not None and worth_skipping(mask, self.entries, self._stages.boundaries):
@@ -104,20 +104,20 @@ class Steps:
 
     def __init__(
         self,
-        wish: Wish,
+        query: Query,
         ranges: Sequence[tuple[int, int]],
         threads: int | None = None,
         deadline: float | None = None,
     ) -> None:
-        file = wish.source.file
+        file = query.source.file
         file.require_open()
-        self._wish = wish
+        self._query = query
         self.ranges = ranges
         self._threads, self._deadline = file.options.threads_or(threads), file.options.deadline_or(deadline)
         ends = (min(start for start, _ in ranges), max(stop for _, stop in ranges)) if ranges else (0, 0)
-        left = remaining(wish, *ends, self._deadline)
-        self._stages = stages(wish, *ends, 1.0 if left is None else left.share)
-        self._leaves = wish.leaves if self._stages is None else self._stages.first
+        left = remaining(query, *ends, self._deadline)
+        self._stages = stages(query, *ends, 1.0 if left is None else left.share)
+        self._leaves = query.leaves if self._stages is None else self._stages.first
         self._parts = by_tree(self._leaves)
         entries = [Entries(start, stop) for start, stop in ranges]
         self._entries = entries if left is None else [left.within(one) for one in entries]
@@ -135,7 +135,7 @@ class Steps:
 
     def results(self, report: bool = False, index_offset: int = 0) -> Iterator[Any]:
         """The results, in order, once; while one is worked on, the next is read."""
-        tree = self._wish.source.tree
+        tree = self._query.source.tree
         # Over distance, the second stage of a step is in flight while the first one of the next is worked on.
         ahead = 1 if self._stages is not None and tree.core.is_distant else 0
         begun: deque[_Step] = deque()
@@ -143,7 +143,7 @@ class Steps:
         asked: deque[Started | None] = deque(map(self._started, self._entries[:1]))
         for number, entries in enumerate(self._entries):
             asked.extend(map(self._started, self._entries[number + 1 : number + 2]))
-            step = _Step(self._wish, self._stages, entries, index_offset)
+            step = _Step(self._query, self._stages, entries, index_offset)
             started = asked.popleft()
             columns = _next_columns(self._scans, self._parts) if started is None else started.finish()
             step.begin(columns, self._threads, self._deadline)

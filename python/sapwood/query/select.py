@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import BranchSkippedWarning, KeyInFileError, UnsupportedTypeError, UsageError
 from .assemble import readable_leaves
 from .expressions import Expression, parse
-from .filters import Filter
+from .filters import ALL, Filters
 
 if TYPE_CHECKING:
     from ..model.branch import Branch
@@ -49,10 +49,7 @@ def select(
     source: HasBranches,
     expressions: Any = None,
     cut: str | None = None,
-    *,
-    filter_name: Filter = None,
-    filter_typename: Filter = None,
-    filter_branch: Callable[[Branch], Any] | None = None,
+    filters: Filters = ALL,
     aliases: Mapping[str, str] | None = None,
 ) -> Selection:
     """Finds out what is asked for, without reading any data.
@@ -63,7 +60,7 @@ def select(
     """
     resolver = _Resolver(source, {**source.tree.aliases, **(aliases or {})})
     if expressions is None:
-        outputs = _filtered(source, filter_name, filter_typename, filter_branch)
+        outputs = _filtered(source, filters)
     else:
         outputs = {text: resolver.output(text) for text in _texts(expressions)}
     parsed_cut = None
@@ -124,19 +121,14 @@ def _texts(expressions: Any) -> list[str]:
     )
 
 
-def _filtered(
-    source: HasBranches,
-    filter_name: Filter,
-    filter_typename: Filter,
-    filter_branch: Callable[[Branch], Any] | None,
-) -> dict[str, Output]:
+def _filtered(source: HasBranches, filters: Filters) -> dict[str, Output]:
     """All readable branches that the filters let pass, under their own names.
 
     A group stands for itself only if some of its leaves do not pass the filters; its leaves then come inside
     it. Of branches with the same name, the first has it; the others go by their paths.
     """
     passed = source.values(
-        filter_name=filter_name, filter_typename=filter_typename, filter_branch=filter_branch
+        filter_name=filters.name, filter_typename=filters.typename, filter_branch=filters.branch
     )
     indices = {branch.index for branch in passed}
     groups: list[Branch] = []

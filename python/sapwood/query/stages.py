@@ -18,7 +18,7 @@ from .assemble import readable_leaves
 from .compute import Result
 from .entries import Entries
 from .expressions import Expression
-from .query import Wish
+from .query import Query
 from .steps import boundaries
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Stages:
     """Entries at which baskets of the second stage begin."""
 
 
-def stages(wish: Wish, start: int, stop: int, share: float = 1.0) -> Stages | None:
+def stages(query: Query, start: int, stop: int, share: float = 1.0) -> Stages | None:
     """How the entries from ``start`` to ``stop`` are read in two stages, or None if that is of no use.
 
     ``share`` is the part of them that is read at all.
     """
-    selection = wish.selection
+    selection = query.selection
     if selection.cut is None or start >= stop:
         return None
     # Expressions are computed of all entries: they may refer to several at once.
@@ -61,13 +61,13 @@ def stages(wish: Wish, start: int, stop: int, share: float = 1.0) -> Stages | No
         leaf.key: leaf for leaves in later if any(leaf.key not in first for leaf in leaves) for leaf in leaves
     }
     # Fewer bytes than a full link carries in a round trip take no longer to come than the turnaround.
-    least = max(_TOO_LITTLE, wish.source.tree.core.bytes_in_flight)
-    if share * _stored_bytes(list(second.values()), start, stop) < least or not cuts_entries(wish):
+    least = max(_TOO_LITTLE, query.source.tree.core.bytes_in_flight)
+    if share * _stored_bytes(list(second.values()), start, stop) < least or not cuts_entries(query):
         return None
     # What was asked for and is not in the second stage is in the first.
-    rest = [leaf for leaf in wish.leaves if leaf.key not in second or leaf.key in first]
+    rest = [leaf for leaf in query.leaves if leaf.key not in second or leaf.key in first]
     waiting = [*second.values()]
-    return Stages(rest, waiting, boundaries(wish.source.tree, waiting, start, stop))
+    return Stages(rest, waiting, boundaries(query.source.tree, waiting, start, stop))
 
 
 def worth_skipping(mask: NDArray[np.bool_], entries: Entries, boundaries: NDArray[np.int64]) -> bool:
@@ -104,13 +104,13 @@ def _bytes_of(leaf: Branch) -> int:
     return sum(size for size, _ in leaf.basket_sizes)
 
 
-def cuts_entries(wish: Wish) -> bool:
+def cuts_entries(query: Query) -> bool:
     """Whether the cut leaves out whole entries, and not items of lists; found out by cutting nothing."""
-    leaves = [leaf for branch in _branches(wish.selection.names) for leaf in readable_leaves(branch)]
+    leaves = [leaf for branch in _branches(query.selection.names) for leaf in readable_leaves(branch)]
     if all(leaf.form is not None and leaf.form[0] == "primitive" for leaf in leaves):
         return True
     nothing = {leaf.key: empty_column(leaf.form or ("empty",)) for leaf in leaves}
     try:
-        return Result(wish, nothing, range(0)).mask is not None
+        return Result(query, nothing, range(0)).mask is not None
     except (SapwoodError, ValueError):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...arrays.libraries import library_named
-from ...query.query import Wish
+from ...query.query import Query
 from ...query.reading import read_arrays
 from ...query.select import Selection, require_readable
 
@@ -39,5 +39,5 @@ def read_together(
     """The arrays of branches of one tree, in one read."""
     outputs = {f"{number}": require_readable(branch) for number, branch in enumerate(branches)}
     selection = Selection(dict(outputs), None, {}, True)
-    wish = Wish(branches[0].tree, selection, library_named(library), tuple)
-    return list(read_arrays(wish, entry_start, entry_stop, threads=threads, deadline=deadline))
+    query = Query(branches[0].tree, selection, library_named(library), tuple)
+    return list(read_arrays(query, entry_start, entry_stop, threads=threads, deadline=deadline))
