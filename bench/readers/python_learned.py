@@ -110,7 +110,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
     if variant == "saved profile" or task.get("learn"):
         options["profile"] = profile
     tree: Any = sapwood.open(f"{url}:{tree_name}")
-    before = tree.file.report().turnarounds
+    before = tree.file.report().round_trips
     clock.is_open()
     events = tree.events(**options)
     if task["pattern"] == "startup":
@@ -132,7 +132,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
         "first": first,
         "share": share,
         "sum": total,
-        "turnarounds_after_opening": report.turnarounds - before,
+        "turnarounds_after_opening": report.round_trips - before,
         "fetches": use.total_fetches,
         "fetches_per_later_window": len(late) / later if later else None,
         "windows": use.windows_seen,

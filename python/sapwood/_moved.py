@@ -39,7 +39,7 @@ NOW = {
     "repacking": "writing.repacking",
     "replaying": "report.replaying",
     "sources": "report.sources",
-    "story": "errors.events",
+    "story": "errors.log",
     "tracing": "report.tracing",
     "tree": "model.tree",
     "tune": "studies.tune",

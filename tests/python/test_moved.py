@@ -11,6 +11,7 @@ import pytest
 
 import sapwood
 from sapwood._moved import NOW
+from sapwood.errors.log import SourceEvent
 
 PICKLED = [
     "_blocks Blocks",
@@ -123,6 +124,27 @@ def test_modules_inside_of_a_package_moved_with_it() -> None:
 )
 def test_documented_imports_work_in_a_fresh_process(statement: str) -> None:
     subprocess.run([sys.executable, "-c", statement], check=True)
+
+
+def test_attributes_are_found_by_the_names_that_they_had() -> None:
+    event = SourceEvent(0.1, "host:1094", "retried", "again")
+    report = sapwood.ReadReport.from_counters("a.root", {"turnarounds": 3}, log=[tuple(event)])
+    assert report.turnarounds == report.round_trips == 3 and report.story == report.log == (event,)
+    error = sapwood.errors.ReadError("lost")
+    error.tell([event])
+    assert error.story == error.log == (event,)
+
+
+def test_a_report_that_an_earlier_version_pickled_is_read() -> None:
+    report = sapwood.ReadReport.from_counters("a.root", {"turnarounds": 3})
+    state = dict(vars(report))
+    state["turnarounds"], state["story"] = state.pop("round_trips"), state.pop("log")
+    old = object.__new__(sapwood.ReadReport)
+    old.__setstate__(state)
+    assert old == report and "turnarounds" not in old.to_dict()
+    error = pickle.loads(pickle.dumps(sapwood.errors.ReadError("lost")))
+    error.__setstate__({"story": (SourceEvent(0.1, None, "failed", ""),)})
+    assert error.log[0].event == "failed"
 
 
 def test_what_never_was_there_is_missing_as_always() -> None:

@@ -93,13 +93,13 @@ def replay(
             f"{one.seconds:.2f}",
             f"{one.waited:.2f}",
             f"{one.requests:,}",
-            f"{one.turnarounds:,}",
+            f"{one.round_trips:,}",
             f"{one.bytes:,}",
             f"{one.overread:,}",
         ]
         for one in costs
     ]
-    names = ["seconds", "waited", "requests", "turnarounds", "bytes", "over-read"]
+    names = ["seconds", "waited", "requests", "round trips", "bytes", "over-read"]
     print_table([Column("policy"), *(Column(name, right=True) for name in names)], rows)
 
 

@@ -34,7 +34,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from ..display.printable import shows_printable
-from .events import SourceEvent, story_lines
+from .log import SourceEvent, log_lines
 
 __all__ = [
     "BranchSkippedWarning",
@@ -76,7 +76,7 @@ class SapwoodError(Exception):
     - ``offset``: the byte offset in the file, or None;
     - ``branch``: the branch, or None;
     - ``hint``: what to do about it, or None;
-    - ``story``: what happened at the sources of the file before, as :class:`~sapwood.report.SourceEvent`;
+    - ``log``: what happened at the sources of the file before, as :class:`~sapwood.report.SourceEvent`;
       empty if nothing did. It stands below the traceback, too.
     """
 
@@ -97,13 +97,22 @@ class SapwoodError(Exception):
         self.offset = offset
         self.branch = branch
         self.hint = hint
-        self.story: tuple[SourceEvent, ...] = ()
+        self.log: tuple[SourceEvent, ...] = ()
 
-    def tell(self, story: Iterable[SourceEvent]) -> None:
+    @property
+    def story(self) -> tuple[SourceEvent, ...]:
+        """The same as ``log``, by the name that it had before."""
+        return self.log
+
+    @story.setter
+    def story(self, log: tuple[SourceEvent, ...]) -> None:
+        self.log = log
+
+    def tell(self, log: Iterable[SourceEvent]) -> None:
         """Adds what happened at the sources before, also as a note."""
-        self.story = tuple(story)
-        if self.story:
-            lines = "\n  ".join(["What happened at the sources:", *story_lines(self.story)])
+        self.log = tuple(log)
+        if self.log:
+            lines = "\n  ".join(["What happened at the sources:", *log_lines(self.log)])
             self.__notes__ = [*getattr(self, "__notes__", ()), lines]
 
     @shows_printable

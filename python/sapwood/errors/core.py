@@ -7,7 +7,7 @@ import os
 from types import TracebackType
 
 from .. import _core, errors
-from .events import SourceEvent
+from .log import SourceEvent
 
 
 class core_errors:
@@ -28,10 +28,10 @@ class core_errors:
 
 def translated(error: _core.CoreError) -> errors.SapwoodError:
     """The public exception for an error of the core."""
-    code, message, url, offset, branch, hint, *story = error.args
+    code, message, url, offset, branch, hint, *log = error.args
     kind = errors.by_code().get(code, errors.SapwoodError)
     exception = kind(message, url=url, offset=offset, branch=branch, hint=hint)
-    exception.tell(SourceEvent(*event) for event in (story[0] if story else ()))
+    exception.tell(SourceEvent(*event) for event in (log[0] if log else ()))
     if isinstance(exception, (errors.FileNotFoundError, errors.PermissionError)):
         number = errno.ENOENT if isinstance(exception, errors.FileNotFoundError) else errno.EACCES
         exception.errno, exception.strerror, exception.filename = number, os.strerror(number), url

@@ -24,7 +24,7 @@ from .steps import boundaries
 if TYPE_CHECKING:
     from ..model.branch import Branch
 
-# Bytes in the file that a second stage may save at most, below which it is not worth a turnaround.
+# Bytes in the file that a second stage may save at most, below which it is not worth a round trip.
 _TOO_LITTLE = 1 << 20
 # If more of the entries pass, and some in every cluster, reading all and masking is faster than picking out.
 _MANY = 0.05
@@ -60,7 +60,7 @@ def stages(query: Query, start: int, stop: int, share: float = 1.0) -> Stages | 
     second = {
         leaf.key: leaf for leaves in later if any(leaf.key not in first for leaf in leaves) for leaf in leaves
     }
-    # Fewer bytes than a full link carries in a round trip take no longer to come than the turnaround.
+    # Fewer bytes than a full link carries in a round trip take no longer to come than that.
     least = max(_TOO_LITTLE, query.source.tree.core.bytes_in_flight)
     if share * _stored_bytes(list(second.values()), start, stop) < least or not cuts_entries(query):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors.events import SourceEvent
+from ..errors.log import SourceEvent
 from ..query.batch import Report
 from .cost import FetchedRange, ReadReport
 from .lazy_use import ColumnUse, KindUse, LazyFetch, LazyUse

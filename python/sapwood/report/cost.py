@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..display.printable import printable, shows_printable
 from ..display.units import human_bytes
-from ..errors.events import SourceEvent, story_lines
+from ..errors.log import SourceEvent, log_lines
 from ..options.outputs import check_picture
 from ..options.whole_file import write_whole
 from .lazy_use import LazyUse
@@ -42,7 +42,7 @@ class ReadReport:
         requests: messages to the server, or calls to the operating system.
         ranges: byte ranges asked for in them.
         retries: times that something failed and was asked for again.
-        turnarounds: times that a request had to wait for the answer to another.
+        round_trips: times that a request had to wait for the answer to another.
         wanted_bytes: bytes that were needed.
         fetched_bytes: bytes that were read.
         overread_bytes: bytes that were read and not needed: the price of fewer requests.
@@ -64,14 +64,14 @@ class ReadReport:
         timeline: the ranges that were fetched; of several files, see ``files``.
         files: the reports that were added; none for a report of one file.
         lazy: what each lazy reader did: what was asked for, what was there, what was fetched for nothing.
-        story: what happened at the sources; of much, the first and the last events. Of several files, see
+        log: what happened at the sources; of much, the first and the last events. Of several files, see
             ``files``.
     """
 
     file_path: str
     requests: int
     ranges: int
-    turnarounds: int
+    round_trips: int
     wanted_bytes: int
     fetched_bytes: int
     overread_bytes: int
@@ -93,7 +93,7 @@ class ReadReport:
     timeline: tuple[FetchedRange, ...] = ()
     files: tuple[ReadReport, ...] = ()
     lazy: tuple[LazyUse, ...] = ()
-    story: tuple[SourceEvent, ...] = ()
+    log: tuple[SourceEvent, ...] = ()
 
     @classmethod
     def from_counters(
@@ -105,7 +105,7 @@ class ReadReport:
         opened: float = 0.0,
         timeline: Iterable[tuple[float, float, int, int, int, str | None]] = (),
         lazy: Iterable[LazyUse] = (),
-        story: Iterable[tuple[float, str | None, str, str, int]] = (),
+        log: Iterable[tuple[float, str | None, str, str, int]] = (),
     ) -> ReadReport:
         """The report of the core's counters, and of its trace."""
         fetched = tuple(FetchedRange(*one) for one in timeline)
@@ -115,7 +115,7 @@ class ReadReport:
             opened=opened,
             timeline=fetched,
             lazy=tuple(lazy),
-            story=tuple(SourceEvent(*event) for event in story),
+            log=tuple(SourceEvent(*event) for event in log),
             **counted(counters),
         )
 
@@ -138,6 +138,20 @@ class ReadReport:
         """``sum`` begins at 0."""
         return self if other == 0 else NotImplemented
 
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Reports that were pickled by earlier versions have other names for some numbers.
+        self.__dict__.update((_NAMES_BEFORE.get(name, name), value) for name, value in state.items())
+
+    @property
+    def turnarounds(self) -> int:
+        """The same as ``round_trips``, by the name that it had before."""
+        return self.round_trips
+
+    @property
+    def story(self) -> tuple[SourceEvent, ...]:
+        """The same as ``log``, by the name that it had before."""
+        return self.log
+
     @property
     def by_file(self) -> tuple[ReadReport, ...]:
         """The reports of the single files."""
@@ -152,7 +166,7 @@ class ReadReport:
         servers: dict[str, list[FetchedRequest]] = {}
         for request in requests_of(self):
             servers.setdefault(request.server, []).append(request)
-        happened = events_by_server(event for one in self.by_file for event in one.story)
+        happened = events_by_server(event for one in self.by_file for event in one.log)
         names = [*servers, *(name for name in happened if name not in servers)]
         return [_use(name, servers.get(name, ()), happened.get(name, {})) for name in names]
 
@@ -180,8 +194,8 @@ class ReadReport:
         """The numbers by name, fit for JSON; also by server and, if there are several, by file."""
         numbers: dict[str, Any] = {"file_path": self.file_path, **self._numbers()}
         numbers["servers"] = {use.server: as_json(use) for use in self.sources}
-        if self.story:
-            numbers["story"] = [event.to_dict() for event in self.story]
+        if self.log:
+            numbers["log"] = [event.to_dict() for event in self.log]
         if self.lazy:
             numbers["lazy"] = [use.to_dict() for use in self.lazy]
         if self.files:
@@ -213,7 +227,7 @@ class ReadReport:
     def __repr__(self) -> str:
         return (
             f"<ReadReport {self.file_path!r}: {_count(self.requests, 'request')}, "
-            f"{_count(self.turnarounds, 'turnaround')}, {human_bytes(self.fetched_bytes)} read for "
+            f"{_count(self.round_trips, 'round trip')}, {human_bytes(self.fetched_bytes)} read for "
             f"{human_bytes(self.wanted_bytes)}, {self.wait_seconds:.3g} s waiting>"
         )
 
@@ -232,8 +246,8 @@ class ReadReport:
                 f", {name} {count} times" for name, count in use.events.items() if name in FAILURES
             )
             yield f"  from {use.server}: {sent}{happened}"
-        if any(event.event in FAILURES for event in self.story):
-            yield from (f"  {line}" for line in story_lines(self.story))
+        if any(event.event in FAILURES for event in self.log):
+            yield from (f"  {line}" for line in log_lines(self.log))
         for reader in self.lazy:
             yield from (f"  {line}" for line in reader.lines())
         for report in self.files:
@@ -246,7 +260,8 @@ class ReadReport:
 def counted(counters: Mapping[str, int]) -> dict[str, Any]:
     """The numbers of the core's counters, by the names that they have in reports; times in seconds."""
     times = {f"{name}_seconds": counters.get(f"{name}_ns", 0) / 1e9 for name in _TIMES}
-    return {name: counters.get(name, 0) for name in _WHOLE} | times
+    whole = {name: counters.get(name, 0) for name in _WHOLE}
+    return whole | {"round_trips": counters.get("turnarounds", 0)} | times
 
 
 def _use(server: str, requests: Sequence[FetchedRequest], events: dict[str, int]) -> SourceUse:
@@ -278,7 +293,7 @@ _WHOLE = (
     "requests",
     "ranges",
     "retries",
-    "turnarounds",
+    "round_trips",
     "wanted_bytes",
     "fetched_bytes",
     "overread_bytes",
@@ -293,3 +308,4 @@ _WHOLE = (
     "decompressed_bytes",
 )
 _TIMES = ("wait", "decompress", "decode")
+_NAMES_BEFORE = {"turnarounds": "round_trips", "story": "log"}

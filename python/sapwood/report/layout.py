@@ -13,7 +13,7 @@ from .picture import document
 if TYPE_CHECKING:
     from ..model.tree import Tree
 
-__all__ = ["Basket", "BranchLayout", "TreeLayout", "draw", "layout_of"]
+__all__ = ["Basket", "BranchLayout", "TreeLayout", "draw", "human_bytes", "layout_of"]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .. import _core
 from ..errors.core import core_errors
@@ -39,13 +40,23 @@ class Replay:
     waited: float
     """Seconds that threads waited for bytes, all of them together."""
     requests: int
-    turnarounds: int
+    round_trips: int
     bytes: int
     """Bytes that were fetched."""
     wanted: int
     """Bytes that were asked for, without what opening brings."""
     overread: int
     """Bytes that were fetched to save requests, and not asked for."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # As earlier versions pickled it.
+        names = {"turnarounds": "round_trips"}
+        self.__dict__.update((names.get(name, name), value) for name, value in state.items())
+
+    @property
+    def turnarounds(self) -> int:
+        """The same as ``round_trips``, by the name that it had before."""
+        return self.round_trips
 
 
 def replay(
@@ -85,7 +96,11 @@ def replay(
     further = [_figures(own, Line(), {}) for own in replicas]
     with core_errors():
         costs = [_core.replay_job(os.fspath(path), policy, lines, urls, further) for policy in policies]
-    return [Replay(**json.loads(cost)) for cost in costs]
+    return [_replay(json.loads(cost)) for cost in costs]
+
+
+def _replay(cost: dict[str, Any]) -> Replay:
+    return Replay(round_trips=cost.pop("turnarounds"), **cost)
 
 
 def _lines(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from ..errors.events import SourceEvent
+from ..errors.log import SourceEvent
 
 if TYPE_CHECKING:
     from .. import _core
@@ -105,19 +105,19 @@ FAILURES = ("failed", "retried", "left", "refused")
 _SUMS = tuple(one.name for one in fields(SourceUse) if one.name not in ("server", "events"))
 
 
-def events_by_server(story: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
+def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
     """How often what happened at each server that is known."""
     counts: dict[str, dict[str, int]] = {}
-    for event in story:
+    for event in log:
         if event.server is not None:
             server = counts.setdefault(event.server, {})
             server[event.event] = server.get(event.event, 0) + event.times
     return counts
 
 
-def sources_of(core: _core.File, story: Iterable[SourceEvent]) -> list[SourceUse]:
+def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
     """What each source of a file sent and did: as in its report, but without looking at each range."""
-    happened = events_by_server(story)
+    happened = events_by_server(log)
     found: dict[str, SourceUse] = {}
     for name, single, vector, busy_seconds in core.uses():
         server = LOCAL if name is None else name

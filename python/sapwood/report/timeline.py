@@ -74,7 +74,7 @@ def _title(report: ReadReport) -> str:
 
 def _summary(report: ReadReport) -> Iterator[str]:
     yield (
-        f"{report.requests:,} requests · {report.ranges:,} ranges · {report.turnarounds:,} turnarounds · "
+        f"{report.requests:,} requests · {report.ranges:,} ranges · {report.round_trips:,} round trips · "
         f"{human_bytes(report.fetched_bytes)} read for {human_bytes(report.wanted_bytes)} wanted"
     )
     yield (

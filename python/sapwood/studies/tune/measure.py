@@ -109,7 +109,7 @@ def read_once(task: Result, workload: Workload) -> Result:
         "fetched_bytes": cost.fetched_bytes,
         "decompressed_bytes": cost.decompressed_bytes,
         "requests": cost.requests,
-        "turnarounds": cost.turnarounds,
+        "round_trips": cost.round_trips,
         "baskets": cost.baskets,
         "branches": len(branches),
         "entries": entries,
@@ -140,7 +140,7 @@ def over_link(task: Result) -> Result:
         "wait_seconds": cost.waited,
         "fetched_bytes": cost.bytes,
     }
-    return result | modelled | {"requests": cost.requests, "turnarounds": cost.turnarounds}
+    return result | modelled | {"requests": cost.requests, "round_trips": cost.round_trips}
 
 
 def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:

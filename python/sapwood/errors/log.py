@@ -38,10 +38,10 @@ class SourceEvent(NamedTuple):
         return self._asdict()
 
 
-def story_lines(story: Sequence[SourceEvent]) -> list[str]:
-    """A line for each event; of a long story, only for the first and the last ones."""
-    if len(story) <= MOST_LINES:
-        return [str(event) for event in story]
-    last = story[FIRST_LINES - MOST_LINES + 1 :]
-    between = f"… {len(story) - FIRST_LINES - len(last)} more …"
-    return [*map(str, story[:FIRST_LINES]), between, *map(str, last)]
+def log_lines(log: Sequence[SourceEvent]) -> list[str]:
+    """A line for each event; of a long log, only for the first and the last ones."""
+    if len(log) <= MOST_LINES:
+        return [str(event) for event in log]
+    last = log[FIRST_LINES - MOST_LINES + 1 :]
+    between = f"… {len(log) - FIRST_LINES - len(last)} more …"
+    return [*map(str, log[:FIRST_LINES]), between, *map(str, last)]
