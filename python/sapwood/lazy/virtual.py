@@ -22,7 +22,7 @@ class Accessed(NamedTuple):
     buffer_key: str
 
 
-Told: TypeAlias = Callable[[Accessed], None]
+AccessCallback: TypeAlias = Callable[[Accessed], None]
 
 
 class VirtualRecords:
@@ -38,7 +38,7 @@ class VirtualRecords:
         self,
         forms: Mapping[str, Form],
         titles: Mapping[str, Mapping[str, str]] | None = None,
-        accessed: Told | None = None,
+        accessed: AccessCallback | None = None,
     ) -> None:
         library_named("ak")
         import awkward as ak
@@ -94,7 +94,9 @@ class _Field:
 
     __slots__ = ("_accessed", "_column", "_load", "_missing", "_name")
 
-    def __init__(self, name: str, load: Callable[[str], Column], count: int, accessed: Told | None) -> None:
+    def __init__(
+        self, name: str, load: Callable[[str], Column], count: int, accessed: AccessCallback | None
+    ) -> None:
         self._name = name
         self._load = load
         self._missing = set(range(count))

@@ -52,11 +52,11 @@ class Bounds:
     """How many values there are, of columns of lists."""
 
 
-Known: TypeAlias = Bounds | Expression | None
+NameBounds: TypeAlias = Bounds | Expression | None
 """What is known of a name: of a column, its bounds; of an alias, its expression; or nothing."""
 
 
-def may_pass(cut: Expression, known: Callable[[str], Known], spans: int) -> Mask:
+def may_pass(cut: Expression, known: Callable[[str], NameBounds], spans: int) -> Mask:
     """In which of the spans the cut may be true for some value."""
     with np.errstate(all="ignore"):
         return _Reasoning(known, spans).truth(cut, cut.body).true
@@ -65,7 +65,7 @@ def may_pass(cut: Expression, known: Callable[[str], Known], spans: int) -> Mask
 class _Reasoning:
     """One walk over a syntax tree; what it does not know may be anything."""
 
-    def __init__(self, known: Callable[[str], Known], spans: int) -> None:
+    def __init__(self, known: Callable[[str], NameBounds], spans: int) -> None:
         self.known = known
         self.all = np.ones(spans, dtype=bool)
 

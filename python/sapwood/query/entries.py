@@ -60,7 +60,7 @@ def chosen_entries(entries: Any, start: int, stop: int) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-class Started:
+class PendingColumns:
     """Columns of some entries that are being read: of a distant file, they are on their way."""
 
     def __init__(
@@ -95,7 +95,7 @@ def read_columns(
 ) -> dict[Any, Column]:
     """The columns of some branches, by :attr:`Branch.key`."""
     if entries.chosen is not None:
-        return Started(leaves, entries, threads, deadline).finish()
+        return PendingColumns(leaves, entries, threads, deadline).finish()
     columns: dict[Any, Column] = {}
     for tree, some in by_tree(leaves):
         first, last = inside(tree, entries.start, entries.stop)

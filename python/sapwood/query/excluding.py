@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors.core import core_errors
-from .bounds import Bounds, Known, may_pass
+from .bounds import Bounds, NameBounds, may_pass
 from .entries import Entries
 from .expressions import Expression
 from .query import Query
@@ -99,7 +99,7 @@ def _remaining(
     edges = np.unique(np.clip(np.concatenate([[start, stop], *inside]), start, stop)).astype(np.int64)
     bounds = {name: None if column is None else column.at(edges[:-1]) for name, column in columns.items()}
 
-    def known(name: str) -> Known:
+    def known(name: str) -> NameBounds:
         target = names[name]
         return target if isinstance(target, Expression) else bounds[name]
 

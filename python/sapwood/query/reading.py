@@ -10,7 +10,7 @@ from ..errors.core import core_errors
 from .assemble import Columns
 from .batch import Report
 from .compute import Result
-from .entries import Entries, Started, by_tree, chosen_entries, inside, read_columns
+from .entries import Entries, PendingColumns, by_tree, chosen_entries, inside, read_columns
 from .excluding import remaining
 from .query import Query
 from .stages import Stages, stages, worth_skipping
@@ -72,7 +72,7 @@ class _Step:
         self._query = query
         self._index_offset = index_offset
         self._result: Result | None = None
-        self._started: Started | None = None
+        self._started: PendingColumns | None = None
 
     def begin(self, columns: Columns, threads: int | None, deadline: float | None) -> None:
         """Takes the columns of the first stage, and starts to read the second."""
@@ -87,7 +87,7 @@ class _Step:
         if self._stages is not None:
             mask, second = result.mask, self._stages.second
             if mask is not None and worth_skipping(mask, self.entries, self._stages.boundaries):
-                self._started = Started(second, self.entries.where(mask), threads, deadline)
+                self._started = PendingColumns(second, self.entries.where(mask), threads, deadline)
             else:
                 result.add(read_columns(second, self.entries, threads, deadline))
         self._result = result
@@ -140,7 +140,7 @@ class Steps:
         ahead = 1 if self._stages is not None and tree.core.is_distant else 0
         begun: deque[_Step] = deque()
         # Those of which a part is read are asked for while the step before is worked on.
-        asked: deque[Started | None] = deque(map(self._started, self._entries[:1]))
+        asked: deque[PendingColumns | None] = deque(map(self._started, self._entries[:1]))
         for number, entries in enumerate(self._entries):
             asked.extend(map(self._started, self._entries[number + 1 : number + 2]))
             step = _Step(self._query, self._stages, entries, index_offset)
@@ -156,11 +156,11 @@ class Steps:
         while begun:
             yield _finished(begun, tree, report, index_offset).pop()
 
-    def _started(self, entries: Entries) -> Started | None:
+    def _started(self, entries: Entries) -> PendingColumns | None:
         """The reading of some entries of a step; None if they are all of it."""
         if entries.chosen is None:
             return None
-        return Started(self._leaves, entries, self._threads, self._deadline)
+        return PendingColumns(self._leaves, entries, self._threads, self._deadline)
 
 
 def _next_columns(scans: list[_core.Scan], parts: list[tuple[Tree, list[Branch]]]) -> Columns:
