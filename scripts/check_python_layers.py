@@ -56,8 +56,8 @@ def imports(name: str, file: Path, known: Mapping[str, Path], package: str) -> l
     for node in _running(ast.parse(file.read_text(encoding="utf-8"))):
         for target in _targets(node, around, known, package):
             for module in (*_packages_of(target), target):
-                own = f"{name}.".startswith(f"{module}.") or not module
-                if module != name and (module == target or not own) and (module in known or module == CORE):
+                is_around = f"{name}.".startswith(f"{module}.")
+                if module != name and (module == target or not is_around):
                     found.append(Import(name, module, file, node.lineno))
     return found
 
@@ -146,7 +146,11 @@ def problems(package: Path, order: list[str]) -> list[str]:
     level = {name: place for place, name in enumerate(order)}
     for arrow in (arrow for several in arrows.values() for arrow in several):
         source, target = arrow.source.partition(".")[0], arrow.target.partition(".")[0]
-        if target != CORE and source != target and level.get(target, -1) > level.get(source, len(order)):
+        if arrow.target == CORE:
+            continue
+        if arrow.target not in known:
+            found.append(f"{_shown(arrow, package)}, which is not there (by this name)")
+        elif source != target and level.get(target, -1) > level.get(source, len(order)):
             found.append(f"{_shown(arrow, package)}, which is not above it in the table")
     return found
 

@@ -114,6 +114,16 @@ def test_the_packages_around_a_module_are_imported_with_it(checker: ModuleType, 
     assert any("plant.low.words imports plant.middle," in one for one in checker.problems(package, ORDER))
 
 
+def test_a_module_is_imported_by_its_own_name(checker: ModuleType, package: Path) -> None:
+    # Old names are for users: behind one, an import upward would not be seen.
+    add(package, "low/words.py", "from ..gone import Tree")
+    (problem,) = checker.problems(package, ORDER)
+    assert (
+        problem
+        == "plant/low/words.py:2: plant.low.words imports plant.gone, which is not there (by this name)"
+    )
+
+
 def test_imports_for_types_do_not_count(checker: ModuleType, package: Path) -> None:
     text = "if TYPE_CHECKING:\n    from ..middle.tree import Tree\nelse:\n    from .. import _core"
     add(package, "low/words.py", text)
