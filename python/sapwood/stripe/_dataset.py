@@ -22,8 +22,8 @@ from ..options.paths import CATALOGUED
 from ..options.reading import OpenOptions, open_options
 from ..options.whole_file import write_whole
 from ..query.filters import Filter
-from ..writing import recreate
 from ..writing.repacking import repack
+from ._computed import write_product
 from ._events import find, select
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._sources import Sources, remembered
@@ -265,20 +265,7 @@ class Dataset:
         }
         with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
             made = os.path.join(folder, "product.root")
-            with recreate(made) as file:
-                written = None
-                for arrays in tree.iterate(list(columns), step_size=step_size):
-                    results = dict(function(arrays))
-                    for column in results:
-                        if column != name and not column.startswith(f"{name}_"):
-                            raise UsageError(
-                                f"the column '{column}' is not of the product '{name}': call it '{name}_…'"
-                            )
-                    if written is None:
-                        file[path] = results
-                        written = file[path]
-                    else:
-                        written.extend(results)
+            write_product(made, path, name, function, tree, columns, step_size)
             return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
 
     def add_base(self, url: str, who: str | None = None) -> int:
