@@ -95,7 +95,7 @@ def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
 def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
     """The columns of the members of records, by their paths; lists of records become records of lists.
 
-    >>> from .._column import record_form
+    >>> from ..arrays.column import record_form
     >>> muons = ("list", record_form([("pt", ("primitive", "float32")), ("q", ("primitive", "int8"))]))
     >>> numbers = [np.array([0, 2]), np.array([1, 2], "f4"), np.array([1, -1], "i1")]
     >>> {path: part.form for path, part in leaves(BuiltColumn(muons, 1, numbers)).items()}
