@@ -11,7 +11,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from ._moved import install
+from ._moved import NOW, install
 
 if TYPE_CHECKING:
     from . import errors, monitoring
@@ -121,6 +121,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     home = _MODULES.get(name) or _HOMES.get(name)
+    if home is None and name in NOW:
+        return importlib.import_module(f".{name}", __name__)
     if home is None:
         raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
     module = importlib.import_module(f".{home}", __name__)

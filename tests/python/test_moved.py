@@ -119,6 +119,7 @@ def test_modules_inside_of_a_package_moved_with_it() -> None:
         "from sapwood.verifying import FileReport; from sapwood.story import SourceEvent",
         "from sapwood.tree import Tree; import sapwood; assert Tree is sapwood.Tree",
         "from sapwood.lazy import LazyChunks; from sapwood.events import Event",
+        "import sapwood; sapwood.directory.TREE_CLASSES, sapwood.lazy_use.LazyUse, sapwood.multi.iterate",
         "from sapwood.report import ReadReport; import sapwood; assert ReadReport is sapwood.ReadReport",
     ],
 )
