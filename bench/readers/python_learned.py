@@ -261,9 +261,8 @@ def by_way(way: str, path: str, tree_name: str, task: Task, clock: Clock) -> Res
 def imported(client: str) -> None:
     """What is imported before the clock starts."""
     if client.startswith(("sapwood", "local")):
-        import sapwood.events
-
-        import sapwood.lazy  # noqa: F401
+        import sapwood.lazy.chunks
+        import sapwood.lazy.events  # noqa: F401
     else:
         import uproot  # noqa: F401
     if client == "coffea":
