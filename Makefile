@@ -60,6 +60,7 @@ lint: .venv/.tools
 	@$(PY) scripts/check_sizes.py
 layers: .venv/.tools
 	@$(PY) scripts/check_layers.py
+	@$(PY) scripts/check_module_cycles.py
 types: .venv/.tools
 	$(BIN)/mypy
 
