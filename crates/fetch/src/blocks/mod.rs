@@ -18,9 +18,8 @@ pub use cache::{Cache, Kept, Verified, make_private};
 pub use opening::{name_of, open};
 pub use origin::Reopen;
 
-use claims::Claims;
-use grid::Grid;
 use origin::Origin;
+use reading::BlockReader;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
@@ -32,30 +31,17 @@ use store::Store;
 /// together, several at a time. A block is fetched once, however many want it. When the file is complete, the source
 /// is let go. The requests are counted by that source; what is answered from blocks that were there, in `block_bytes`.
 #[derive(Debug)]
-pub struct Blocks(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    origin: Origin,
-    grid: Grid,
-    store: Box<dyn Store>,
-    claims: Claims,
-    counters: Arc<Counters>,
-    /// Bytes that one fetch brings at most, if a block is not larger.
-    batch: u64,
-}
+pub struct Blocks(Arc<BlockReader>);
 
 impl Blocks {
     fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
-        let grid = Grid::new(origin.identity().size, block);
-        let claims = Claims::default();
-        Blocks(Arc::new(Inner { origin, grid, store, claims, counters, batch: reading::BATCH }))
+        Blocks(Arc::new(BlockReader::new(origin, block, store, counters)))
     }
 }
 
 impl Source for Blocks {
     fn identity(&self) -> &Identity {
-        self.0.origin.identity()
+        self.0.identity()
     }
 
     /// Any ranges, all at once: which blocks they need is seen here, and how these are asked for is planned below.

@@ -1,20 +1,21 @@
 //! Reading through blocks: what is kept is read from the disk, what is not is fetched, and kept.
 
-use super::Inner;
-use super::claims::Claim;
-use super::grid::{Gather, Part};
-use super::store::{Held, Place, Reserved};
+use super::claims::{Claim, Claims};
+use super::grid::{Gather, Grid, Part};
+use super::origin::Origin;
+use super::store::{Held, Place, Reserved, Store};
 use crate::wait::late;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_source::Identity;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 /// Blocks are fetched together up to so many bytes: while some are written, others are under way.
-pub(super) const BATCH: u64 = 32 << 20;
+const BATCH: u64 = 32 << 20;
 
 /// Batches that are in flight together.
 const IN_FLIGHT: usize = 2;
@@ -24,6 +25,16 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// How long another process may take to fetch one.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Reads an object in blocks that it keeps in a store.
+#[derive(Debug)]
+pub(super) struct BlockReader {
+    origin: Origin,
+    grid: Grid,
+    store: Box<dyn Store>,
+    claims: Claims,
+    counters: Arc<Counters>,
+}
 
 /// A block that is missing, and what is wanted of it.
 struct Missing {
@@ -56,7 +67,16 @@ struct Turn {
     elsewhere: bool,
 }
 
-impl Inner {
+impl BlockReader {
+    pub(super) fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
+        let grid = Grid::new(origin.identity().size, block);
+        BlockReader { origin, grid, store, claims: Claims::default(), counters }
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        self.origin.identity()
+    }
+
     pub(super) async fn read(
         self: &Arc<Self>,
         ranges: &[ByteRange],
@@ -142,7 +162,7 @@ impl Inner {
         self.blocking(move || {
             let (mut turn, mut bytes) = (Turn::default(), 0_u64);
             for (block, parts) in wanted {
-                if bytes >= this.batch.saturating_mul(IN_FLIGHT as u64) {
+                if bytes >= BATCH.saturating_mul(IN_FLIGHT as u64) {
                     break;
                 }
                 let Some(claim) = this.claims.take(block) else { continue };
@@ -218,7 +238,7 @@ impl Inner {
         for one in ours {
             bytes = bytes.saturating_add(one.missing.range.len);
             match batches.last_mut() {
-                Some(batch) if bytes <= self.batch => batch.push(one),
+                Some(batch) if bytes <= BATCH => batch.push(one),
                 _ => {
                     bytes = one.missing.range.len;
                     batches.push(vec![one]);

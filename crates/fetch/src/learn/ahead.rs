@@ -1,34 +1,13 @@
 //! What is fetched before it is touched: the trained columns of the windows that are needed next.
 
 use super::Kind;
+use super::fetching::{Shared, State};
 use super::policy::Decision;
-use super::reader::{Shared, State};
 use super::travel::Next;
 use std::sync::Arc;
 
-/// Windows that are fetched ahead at first; more while the reader has to wait for them.
-const FIRST_DEPTH: usize = 4;
-/// Most windows that are fetched ahead for that reason.
-const MOST_DEPTH: usize = 16;
 /// Most windows that are fetched ahead where these do not fill the link.
 const MOST_SMALL: usize = 64;
-
-/// How many windows are fetched ahead.
-#[derive(Debug)]
-pub(super) struct Depth(usize);
-
-impl Default for Depth {
-    fn default() -> Self {
-        Depth(FIRST_DEPTH)
-    }
-}
-
-impl Depth {
-    /// The link is slower than the reader: more has to be on its way.
-    pub(super) fn grow(&mut self) {
-        self.0 = (2 * self.0).min(MOST_DEPTH);
-    }
-}
 
 impl<V: Clone + Send + 'static> Shared<V> {
     /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
@@ -40,7 +19,8 @@ impl<V: Clone + Send + 'static> Shared<V> {
         declared: bool,
     ) {
         let mut left = self.limits.ahead_bytes;
-        let Next::These(windows) = state.policy.next_windows(self.layout.windows(), state.depth.0) else {
+        let Next::These(windows) = state.policy.next_windows(self.layout.windows(), state.depth.windows())
+        else {
             return;
         };
         for window in windows {
@@ -71,7 +51,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let (most, mut left) = (self.limits.ahead_bytes, self.limits.ahead_bytes);
         for (number, window) in windows.into_iter().enumerate() {
             let is_full = most - left >= in_flight_bytes.unwrap_or_default();
-            if left == 0 || (number >= state.depth.0 && is_full) {
+            if left == 0 || (number >= state.depth.windows() && is_full) {
                 return;
             }
             let trained = state.policy.trained(window);
@@ -108,11 +88,6 @@ impl<V: Clone + Send + 'static> Shared<V> {
         for (window, decision) in decisions {
             self.launch(state, decision, window);
         }
-    }
-
-    /// Bytes to fetch for some columns of a window.
-    fn costs(&self, state: &State<V>, columns: &[usize], window: usize) -> u64 {
-        columns.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window)).sum()
     }
 
     /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more

@@ -1,10 +1,26 @@
 //! What a thread works on, so that others leave it alone: columns that it makes values of, and windows that stay.
 
+use super::fetching::Shared;
 use super::flight::Flight;
-use super::reader::{Fetched, Interrupt, Shared, Work};
 use super::store::Stage;
-use sapwood_core::Result;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Result};
 use std::sync::Arc;
+
+/// A column whose bytes are here.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The column.
+    pub column: usize,
+    /// Its pieces: object, range, bytes. None where the source is immediate: they are read where they are needed.
+    pub pieces: Vec<((usize, ByteRange), Bytes)>,
+}
+
+/// Asked about ten times a second during a wait: true gives up.
+pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+
+/// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
+pub(super) type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
 /// Columns that this thread makes values of; dropping it leaves them to others.
 pub(super) struct Claim<'r, V: Clone + Send + 'static> {

@@ -11,6 +11,7 @@
 
 mod ahead;
 mod claim;
+mod fetching;
 mod flight;
 mod ledger;
 mod policy;
@@ -18,9 +19,11 @@ mod reader;
 mod store;
 mod travel;
 
+pub use claim::Fetched;
+pub use fetching::Limits;
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
 pub use policy::Rules;
-pub use reader::{Fetched, Limits, Reader};
+pub use reader::Reader;
 pub use travel::Stop;
 
 use crate::Fetcher;

@@ -1,70 +1,26 @@
 //! The reader: touches columns in windows from several threads, and fetches as the policy decides.
 
-use super::ahead::Depth;
-use super::claim::{Claim, Pin};
+use super::Layout;
+use super::claim::{Claim, Fetched, Interrupt, Pin, Work};
+use super::fetching::{Limits, Shared, State};
 use super::flight::Flight;
-use super::ledger::{Accounting, Fetch, Ledger};
-use super::policy::{Decision, Policy, Rules, Touch};
-use super::store::{Place, Stage, Store};
+use super::ledger::{Accounting, Fetch};
+use super::policy::{Policy, Rules};
+use super::store::Stage;
 use super::travel::Stop;
-use super::{Kind, Layout};
-use crate::plan;
 use crate::wait::wait;
-use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::record::Basket;
-use std::collections::BTreeMap;
+use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
-
-/// How much a reader may hold.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes and values of windows that are kept when nobody needs them any more.
-    pub memory_bytes: u64,
-    /// Bytes that are fetched ahead of the window that is opened; 0 fetches nothing ahead.
-    pub ahead_bytes: u64,
-}
-
-/// A column whose bytes are here.
-#[derive(Debug)]
-pub struct Fetched {
-    /// The column.
-    pub column: usize,
-    /// Its pieces: object, range, bytes. None where the source is immediate: they are read where they are needed.
-    pub pieces: Vec<((usize, ByteRange), Bytes)>,
-}
-
-/// Asked about ten times a second during a wait: true gives up.
-pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
-
-/// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
-pub(super) type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
 /// Reads columns of windows when they are touched, and what is likely to be touched with them.
 ///
 /// Thread-safe: several readers may be in different windows. What one asked for another waits for, and does not
 /// ask again. Dropping it abandons what is in flight.
 pub struct Reader<V>(Arc<Shared<V>>);
-
-pub(super) struct Shared<V> {
-    pub(super) layout: Arc<dyn Layout>,
-    handle: Handle,
-    pub(super) limits: Limits,
-    /// The source never waits: nothing is fetched ahead of the work.
-    immediate: bool,
-    state: Mutex<State<V>>,
-}
-
-pub(super) struct State<V> {
-    pub(super) policy: Policy,
-    ledger: Ledger,
-    pub(super) store: Store<V>,
-    pub(super) depth: Depth,
-}
 
 impl<V: Clone + Send + 'static> Reader<V> {
     /// A reader of what `layout` describes, whose fetches run on `handle`.
@@ -80,14 +36,8 @@ impl<V: Clone + Send + 'static> Reader<V> {
         seed: &[(usize, f64)],
         begin: Instant,
     ) -> Self {
-        let immediate = layout.fetcher(0).source().physics().immediate;
-        let state = State {
-            policy: Policy::new(layout.columns(), rules, seed),
-            ledger: Ledger::new(begin),
-            store: Store::new(),
-            depth: Depth::default(),
-        };
-        Reader(Arc::new(Shared { layout, handle, limits, immediate, state: Mutex::new(state) }))
+        let policy = Policy::new(layout.columns(), rules, seed);
+        Reader(Arc::new(Shared::new(layout, handle, limits, policy, begin)))
     }
 
     /// The values of some columns in a window; `work` makes them of their bytes, where nobody did before.
@@ -191,10 +141,6 @@ enum Step<V> {
 }
 
 impl<V: Clone + Send + 'static> Shared<V> {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<V>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts the touch, and asks for what the policy makes of it.
     fn note(self: &Arc<Self>, columns: &[usize], window: usize, declared: bool) {
         let mut guard = self.lock();
@@ -249,61 +195,6 @@ impl<V: Clone + Send + 'static> Shared<V> {
             }
         }
         first
-    }
-
-    /// Makes the fetch that a touch of missing columns in a window takes.
-    pub(super) fn fetch_for(
-        self: &Arc<Self>,
-        state: &mut State<V>,
-        missing: &[usize],
-        window: usize,
-        declared: bool,
-        alone: bool,
-    ) {
-        let opening = !state.store.is_asked(window);
-        let held = state.store.window(window);
-        let (reopened, misses) = (held.reopened, held.misses);
-        let decision = if alone || self.immediate {
-            let kind = if declared { Kind::Declared } else { Kind::Touched };
-            Decision { kind, columns: missing.to_vec() }
-        } else {
-            let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
-            let touch = Touch { window, missing, declared, opening, reopened, misses, in_flight_bytes };
-            state.policy.decide(&touch, |column| state.store.cost(&*self.layout, column, window))
-        };
-        let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
-        state.store.window(window).misses += usize::from(is_miss);
-        self.launch(state, decision, window);
-    }
-
-    /// Sends what is not held yet of some columns.
-    pub(super) fn launch(self: &Arc<Self>, state: &mut State<V>, decision: Decision, window: usize) {
-        let flight = Arc::new(Flight::new());
-        let mut places = Vec::new();
-        for &column in &decision.columns {
-            let pieces = self.layout.pieces(column, window);
-            let cost = state.store.ask(pieces, column, window, &flight, &mut places);
-            state.ledger.fetched(column, cost);
-        }
-        if places.is_empty() {
-            return;
-        }
-        if let Some(read) = self.layout.recorded() {
-            read.fetch(decision.kind.name(), &decision.columns, window, recorded(&*self.layout, &places));
-        }
-        let number = state.ledger.asked(decision.kind, window, decision.columns, places.clone());
-        if self.immediate {
-            // Read where it is worked on, while it is still in the processor's cache.
-            state.ledger.answered(number, 1);
-            return flight.end(None);
-        }
-        let (shared, weak) = (Arc::downgrade(self), Arc::downgrade(&flight));
-        let layout = Arc::clone(&self.layout);
-        let task = self.handle.spawn(async move {
-            let (requests, result) = fetch(&*layout, &places).await;
-            land(&shared, &weak, (number, requests), &places, result);
-        });
-        flight.carried_by(task);
     }
 
     /// What is to be done until the columns have values.
@@ -372,68 +263,6 @@ impl<V: Clone + Send + 'static> Shared<V> {
         }
         result.map_err(|error| fetcher.counters().explain(error).url(&*fetcher.source().identity().url))
     }
-}
-
-/// The bytes at some places, all asked for at once, and the number of requests that this takes.
-async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>>) {
-    let mut by_object: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (index, (object, _)) in places.iter().enumerate() {
-        by_object.entry(*object).or_default().push(index);
-    }
-    let mut requests = 0;
-    let mut fetches = Vec::with_capacity(by_object.len());
-    for (object, indices) in by_object {
-        let places = indices.iter().filter_map(|&index| places.get(index));
-        let ranges: Vec<ByteRange> = places.map(|place| place.1).collect();
-        let fetcher = layout.fetcher(object);
-        requests += plan(&ranges, &fetcher.source().physics(), &fetcher.link()).requests().len() as u64;
-        fetches.push(async move {
-            // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
-            let answers = fetcher.fetch_unwaited(&ranges, Deadline::default()).await?;
-            Ok::<_, Error>(indices.into_iter().zip(answers))
-        });
-    }
-    let answers = futures::future::try_join_all(fetches).await.map(|answers| {
-        let mut answers: Vec<(usize, Bytes)> = answers.into_iter().flatten().collect();
-        answers.sort_unstable_by_key(|(index, _)| *index);
-        answers.into_iter().map(|(_, bytes)| bytes).collect()
-    });
-    (requests, answers)
-}
-
-/// The places, as they are recorded.
-fn recorded(layout: &dyn Layout, places: &[Place]) -> Vec<Basket> {
-    let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
-    places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
-}
-
-/// A fetch is over.
-fn land<V: Clone + Send + 'static>(
-    shared: &Weak<Shared<V>>,
-    flight: &Weak<Flight>,
-    (number, requests): (usize, u64),
-    places: &[Place],
-    result: Result<Vec<Bytes>>,
-) {
-    let (Some(shared), Some(flight)) = (shared.upgrade(), flight.upgrade()) else { return };
-    let mut guard = shared.lock();
-    if flight.is_done() {
-        return;
-    }
-    let state = &mut *guard;
-    let error = match result {
-        Ok(answers) => {
-            state.ledger.answered(number, requests);
-            state.store.arrived(places, answers);
-            state.store.shrink(shared.limits.memory_bytes);
-            None
-        }
-        Err(error) => {
-            state.store.failed(&flight);
-            Some(error)
-        }
-    };
-    flight.end(error);
 }
 
 impl<V> fmt::Debug for Reader<V> {

@@ -1,8 +1,8 @@
 //! What is in a cache, for whoever looks after it: listing, verifying, removing.
 
-use super::evict::{remove_empty, stored_in};
+use super::names::{BLOCK, KNOWN, range_of};
 use super::record::{self, Latest};
-use super::shelf::{BLOCK, KNOWN, range_of};
+use super::room::{remove_empty, stored_in};
 use super::{Cache, block_file};
 use std::fs;
 use std::io;
@@ -38,7 +38,7 @@ pub struct Verified {
 impl Cache {
     /// What is kept, the file used last first.
     pub fn contents(&self) -> Vec<Kept> {
-        let mut contents: Vec<_> = self.folders().iter().map(|folder| kept_in(folder)).collect();
+        let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         contents
     }
@@ -46,7 +46,7 @@ impl Cache {
     /// Reads all blocks, and removes those that are damaged.
     pub fn verify(&self) -> Verified {
         let mut verified = Verified::default();
-        let files = self.folders().into_iter().flat_map(|folder| stored_in(&folder));
+        let files = self.room.folders().into_iter().flat_map(|folder| stored_in(&folder));
         for file in files {
             let Some(range) = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN)) else {
                 continue;
@@ -74,7 +74,7 @@ impl Cache {
     /// Those of the operating system.
     pub fn clear(&self, url: Option<&str>) -> io::Result<u64> {
         let mut freed = 0;
-        for folder in self.folders() {
+        for folder in self.room.folders() {
             let kept = kept_in(&folder);
             if url.is_none_or(|url| url == kept.url) {
                 for file in stored_in(&folder) {

@@ -1,6 +1,6 @@
 //! Which version of a file was seen last, and when.
 
-use super::{Cache, hashed};
+use super::names::hashed;
 use sapwood_source::Identity;
 use serde_json::{Value, json};
 use std::fs;
@@ -42,22 +42,14 @@ impl Latest {
     }
 }
 
-impl Cache {
-    /// The version of a file that was seen last.
-    pub(crate) fn latest(&self, name: &str) -> Option<Latest> {
-        Latest::read(&self.of_name(name))
-    }
-
-    /// Remembers that the server was asked just now.
-    pub(crate) fn remember(&self, name: &str, identity: &Identity) -> io::Result<()> {
-        let folder = self.of_name(name);
-        fs::create_dir_all(&folder)?;
-        let Identity { url, size, version } = identity;
-        let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
-        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder)?;
-        io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
-        file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
-    }
+/// Records that the server was asked just now, and what it said.
+pub(super) fn write(folder: &Path, identity: &Identity) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let Identity { url, size, version } = identity;
+    let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
+    file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
 }
 
 /// Removes records that a process was killed in the middle of.
@@ -85,20 +77,20 @@ mod tests {
     #[test]
     fn a_record_that_is_damaged_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path(), 1000).unwrap();
+        let folder = folder.path();
         let identity = Identity { url: "http://h/f".into(), size: 1234, version: Some("v".into()) };
-        assert_eq!(cache.latest("n"), None);
-        cache.remember("n", &identity).unwrap();
-        let latest = cache.latest("n").unwrap();
+        assert_eq!(Latest::read(folder), None);
+        write(folder, &identity).unwrap();
+        let latest = Latest::read(folder).unwrap();
         assert_eq!(latest.identity, identity);
         assert!(latest.age() < Duration::from_secs(60));
-        let path = cache.of_name("n").join(FILE);
+        let path = folder.join(FILE);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("1234", "1235")).unwrap();
-        assert_eq!(cache.latest("n"), None);
+        assert_eq!(Latest::read(folder), None);
         fs::write(&path, &text[..text.len() - 1]).unwrap();
-        assert_eq!(cache.latest("n"), None);
-        forget(&cache.of_name("n"));
+        assert_eq!(Latest::read(folder), None);
+        forget(folder);
         assert!(!path.exists());
     }
 

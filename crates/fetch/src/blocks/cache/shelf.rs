@@ -2,7 +2,9 @@
 
 use super::block_file::{self, HEADER, Label};
 use super::lock::Locked;
-use super::{Cache, record};
+use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::record;
+use super::room::Room;
 use crate::blocks::store::{Held, Place, Reserved, Store};
 use crate::blocks::trouble::Trouble;
 use sapwood_core::{ByteRange, Segments};
@@ -16,11 +18,6 @@ use std::time::SystemTime;
 /// Blocks that are held open: what was verified once need not be verified again.
 const MOST_OPEN: usize = 32;
 
-/// The ends of the names of blocks, of what came with opening, and of what is being fetched.
-pub(super) const BLOCK: &str = "block";
-pub(super) const KNOWN: &str = "known";
-pub(super) const PART: &str = "part";
-
 /// The folder of one version.
 #[derive(Debug)]
 pub(crate) struct Shelf(Arc<Inner>);
@@ -29,7 +26,7 @@ pub(crate) struct Shelf(Arc<Inner>);
 struct Inner {
     folder: PathBuf,
     key: u64,
-    cache: Cache,
+    room: Arc<Room>,
     trouble: Trouble,
     seen: Mutex<Seen>,
 }
@@ -62,8 +59,8 @@ impl Seen {
 }
 
 impl Shelf {
-    pub(super) fn new(folder: PathBuf, key: u64, cache: Cache, url: &str) -> Self {
-        Shelf(Arc::new(Inner { folder, key, cache, trouble: Trouble::new(url), seen: Mutex::default() }))
+    pub(super) fn new(folder: PathBuf, key: u64, room: Arc<Room>, url: &str) -> Self {
+        Shelf(Arc::new(Inner { folder, key, room, trouble: Trouble::new(url), seen: Mutex::default() }))
     }
 
     /// Keeps the bytes that came with opening.
@@ -72,7 +69,7 @@ impl Shelf {
             let path = self.0.path(range, KNOWN);
             let Some(bytes) = known.get(range).filter(|_| !self.is_broken()) else { continue };
             if self.0.verified(&path, range).is_none()
-                && let Reserved::Ours(place) = self.0.room(path, range)
+                && let Reserved::Ours(place) = self.0.reserve(path, range)
             {
                 place.keep(&bytes);
             }
@@ -126,7 +123,7 @@ impl Store for Shelf {
         if self.is_broken() {
             return self.find(block).map_or(Reserved::Nowhere, Reserved::Here);
         }
-        match self.0.room(self.0.path(block, BLOCK), block) {
+        match self.0.reserve(self.0.path(block, BLOCK), block) {
             // Whoever had the lock may have written it just before.
             Reserved::Ours(place) => self.find(block).map_or(Reserved::Ours(place), Reserved::Here),
             other => other,
@@ -151,10 +148,12 @@ impl Inner {
     }
 
     /// A place for a file in the folder.
-    fn room(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reserved {
+    fn reserve(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reserved {
         match self.part(&path) {
             Ok(None) => Reserved::Elsewhere,
-            Ok(Some(part)) => Reserved::Ours(Box::new(Room { shelf: Arc::clone(self), part, path, block })),
+            Ok(Some(part)) => {
+                Reserved::Ours(Box::new(BlockFile { shelf: Arc::clone(self), part, path, block }))
+            }
             Err(error) => {
                 self.trouble.report("the cache cannot be written", &error);
                 Reserved::Nowhere
@@ -204,32 +203,25 @@ fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// The range that the name of a file with this end says.
-pub(super) fn range_of(path: &Path, end: &str) -> Option<ByteRange> {
-    let name = path.file_name()?.to_str()?.strip_suffix(end)?.strip_suffix('.')?;
-    let (start, len) = name.split_once('-')?;
-    ByteRange::new(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(len, 16).ok()?).ok()
-}
-
 /// Where a file of the cache is to be written.
 #[derive(Debug)]
-struct Room {
+struct BlockFile {
     shelf: Arc<Inner>,
     part: Locked,
     path: PathBuf,
     block: ByteRange,
 }
 
-impl Place for Room {
+impl Place for BlockFile {
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
-        let Room { shelf, part, path, block } = *self;
+        let BlockFile { shelf, part, path, block } = *self;
         let label = Label { key: shelf.key, block };
         match block_file::write(&part.file, label, bytes).and_then(|()| part.rename(&path)) {
             Ok(()) => {
                 if range_of(&path, BLOCK).is_some() {
                     shelf.lock().kept.insert(block.start);
                 }
-                shelf.cache.grown(HEADER + block.len);
+                shelf.room.grown(HEADER + block.len);
                 true
             }
             Err(error) => {

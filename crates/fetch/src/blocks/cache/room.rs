@@ -1,8 +1,8 @@
 //! Keeping the cache under its size: what was used least recently goes first.
 
 use super::lock::Locked;
-use super::shelf::{BLOCK, KNOWN, PART, range_of};
-use super::{Cache, record};
+use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::record;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How much of its size a cache is left with when room was made, in tenths.
 const LEFT: u64 = 9;
 
-/// How full the cache is. Other processes fill it, too: so it is counted again and again.
+/// The room in a cache. Other processes fill it, too, so its use is counted again and again.
 #[derive(Debug)]
-pub(super) struct Usage {
+pub(super) struct Room {
+    directory: PathBuf,
     most: u64,
     counted: Mutex<Option<Counted>>,
 }
@@ -32,9 +33,9 @@ struct Counted {
     since: u64,
 }
 
-impl Usage {
-    pub(super) fn new(most: u64) -> Self {
-        Usage { most, counted: Mutex::default() }
+impl Room {
+    pub(super) fn new(directory: &Path, most: u64) -> Self {
+        Room { directory: directory.to_owned(), most, counted: Mutex::default() }
     }
 
     /// Counts what was added; true if it is time to look at the directory.
@@ -54,20 +55,10 @@ impl Usage {
         let counted = Counted { bytes, since: 0 };
         *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
     }
-}
 
-/// A file in the cache.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
-    pub(super) used: SystemTime,
-}
-
-impl Cache {
     /// A file was added: makes room if there is too much.
     pub(super) fn grown(&self, bytes: u64) {
-        if self.usage.add(bytes)
+        if self.add(bytes)
             && let Err(error) = self.make_room()
         {
             let directory = self.directory.display();
@@ -82,10 +73,10 @@ impl Cache {
         };
         let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
         let mut total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
-        if total > self.usage.most {
+        if total > self.most {
             files.sort_unstable_by_key(|file| file.used);
             for file in &files {
-                if total <= self.usage.most / 10 * LEFT {
+                if total <= self.most / 10 * LEFT {
                     break;
                 }
                 if !is_part(&file.path) && fs::remove_file(&file.path).is_ok() {
@@ -98,7 +89,7 @@ impl Cache {
             drop(Locked::try_new(&file.path));
         });
         self.folders().iter().for_each(|folder| remove_empty(folder));
-        self.usage.set(total);
+        self.set(total);
         Ok(())
     }
 
@@ -110,6 +101,14 @@ impl Cache {
         };
         entries(&self.directory).filter(is_ours).map(|entry| entry.path()).collect()
     }
+}
+
+/// A file in the cache.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) used: SystemTime,
 }
 
 /// What is kept in the folder of a file, of all its versions; only what the cache itself calls so.
