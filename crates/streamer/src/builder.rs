@@ -1,5 +1,8 @@
 //! Output of a decoding program that grows entry by entry: one per basket, joined at the end.
 
+mod form;
+mod gaps;
+
 use crate::{Node, Number};
 use sapwood_core::{Error, Primitive, Result};
 

@@ -12,14 +12,16 @@ mod node;
 mod number;
 mod program;
 mod run;
+mod selection;
 mod sum;
 pub mod write;
 
 pub use builder::position;
-pub use compile::{Compiler, Selection};
+pub use compile::Compiler;
 pub use cpp_type::CppType;
 pub use input::Input;
 pub use node::{Class, Collection, Node, Pointers, StructureMember};
 pub use number::{Number, basic};
 pub use program::{Part, Program, Run};
+pub use selection::Selection;
 pub use sum::{add_histogram, is_summable};

@@ -1,11 +1,8 @@
 //! The decoding program: a tree of nodes, each of which says what stands on file and thereby what is built.
 
-mod form;
-mod gaps;
 mod structure;
 
-use crate::Number;
-use crate::compile::Selection;
+use crate::{Number, Selection};
 use sapwood_core::Primitive;
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! A program with what belongs to it, and its runs.
 
+mod of_classes;
+
 use crate::builder::{Builder, Raw};
 use crate::run::Runner;
 use crate::{Compiler, Input, Node};

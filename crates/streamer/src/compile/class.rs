@@ -1,9 +1,11 @@
 //! A class: the record that is built, and the steps by which each of its versions becomes it.
 
+use super::descriptions::layout_of;
+use super::known;
 use super::member::Member;
-use super::{Selection, Session, known};
+use super::session::Session;
 use crate::node::{Class, ClassField, Layout, Piece, Size, Step};
-use crate::{Node, Number};
+use crate::{Node, Number, Selection};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
 use std::collections::HashMap;
@@ -45,7 +47,7 @@ struct Draft {
 
 impl Session<'_> {
     pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<Class> {
-        let mut infos = self.inner.infos.versions(name).to_vec();
+        let mut infos = self.descriptions.infos.versions(name).to_vec();
         if infos.is_empty() {
             infos.extend(known::description(name));
         }
@@ -63,7 +65,7 @@ impl Session<'_> {
             name: name.to_owned(),
             fields: draft.fields,
             layouts,
-            has_checksum: self.inner.infos.has_checksum_after_version(name),
+            has_checksum: self.descriptions.infos.has_checksum_after_version(name),
             registers: draft.registers,
             skipped: draft.skipped,
             size: draft.size.within(1),
@@ -113,7 +115,7 @@ impl Session<'_> {
                     bases.try_for_each(|base| session.element(info, base, wanted, draft))
                 })?;
             }
-            Member::Skip(Node::TObject) if self.inner.with_identities && info.name == "TObjString" => {
+            Member::Skip(Node::TObject) if self.descriptions.with_identities && info.name == "TObjString" => {
                 // Version, fUniqueID, fBits (root-io-spec Buffer §7).
                 draft.skip(Node::Number(Number::Plain(Primitive::U16)));
                 draft.member("fUniqueID", "", Node::Number(Number::Plain(Primitive::U32)));
@@ -187,8 +189,8 @@ impl Session<'_> {
                 draft.unsupported = Some(format!("it has the base class {name} twice"));
             }
         }
-        let described = self.inner.infos.base_of(element);
-        let layout = described.map_or(0, |info| super::layout_of(&class, info));
+        let described = self.descriptions.infos.base_of(element);
+        let layout = described.map_or(0, |info| layout_of(&class, info));
         draft.steps.push(Step::Base { class, layout, first, register });
         Ok(())
     }

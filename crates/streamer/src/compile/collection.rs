@@ -1,9 +1,9 @@
 //! STL collections, whose layout their names tell (root-io-spec Collections §7 to §11).
 
-use super::{Place, Selection, Session};
+use super::session::{Session, Use};
 use crate::cpp_type::{ContainerKind, Template};
 use crate::node::{Class, Collection};
-use crate::{CppType, Node, Number, basic};
+use crate::{CppType, Node, Number, Selection, basic};
 use sapwood_core::{Primitive, Result};
 use sapwood_tfile::StreamerElement;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Session<'_> {
         let space = if value.ends_with('>') { " " } else { "" };
         let name = format!("pair<{key},{value}{space}>");
         let whole = with_both(wanted);
-        match self.class_node(&name, holder, &whole, Place::Item)? {
+        match self.class_node(&name, holder, &whole, Use::Item)? {
             Node::Object(class) if fits(&class, both) => Ok(Some(class)),
             _ => Ok(None),
         }
@@ -139,10 +139,10 @@ impl Session<'_> {
             })?;
             return Ok(item.map(|item| Node::List(Box::new(item))));
         }
-        match self.class_node(name, holder, wanted, Place::Item)? {
+        match self.class_node(name, holder, wanted, Use::Item)? {
             // A name that describes an integer elsewhere in the file is an enum.
-            Node::Opaque(name) if self.inner.enums.contains_key(&name) => Ok(self
-                .inner
+            Node::Opaque(name) if self.descriptions.enums.contains_key(&name) => Ok(self
+                .descriptions
                 .enums
                 .get(&name)
                 .copied()

@@ -1,8 +1,7 @@
 //! Classes of ROOT whose bytes no description tells (root-io-spec HandWrittenStreamers §2, ForwardingStreamers).
 
-use super::Selection;
 use crate::node::Pointers;
-use crate::{Node, Number};
+use crate::{Node, Number, Selection};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 

@@ -1,28 +1,11 @@
 //! A member of a class: what its element says its bytes are (root-io-spec ElementTypes).
 
-use super::{Place, Selection, Session, known};
-use crate::{CppType, Node, Number, basic, node};
-use sapwood_core::{Error, Primitive, Result};
+use super::code::{self, number};
+use super::known;
+use super::session::{Session, Use};
+use crate::{Node, Number, Selection, node};
+use sapwood_core::{Error, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
-
-/// Type codes of elements (ElementTypes §1).
-mod code {
-    pub(super) const NOTHING: i32 = -1;
-    pub(super) const ARRAY: i32 = 20;
-    pub(super) const COUNTED: i32 = 40;
-    pub(super) const COUNTER: i32 = 6;
-    pub(super) const CHAR_STAR: i32 = 7;
-    pub(super) const DOUBLE32: i32 = 9;
-    pub(super) const BITS: i32 = 15;
-    pub(super) const FLOAT16: i32 = 19;
-    pub(super) const OBJECT_INLINE: i32 = 63;
-    pub(super) const TSTRING: i32 = 65;
-    pub(super) const TOBJECT: i32 = 66;
-    pub(super) const ANY_INLINE: i32 = 68;
-    pub(super) const ARRAY_OF_TOBJECTS: i32 = 86;
-    pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;
-    pub(super) const STL_STRING: i32 = 365;
-}
 
 /// What an element stands for.
 pub(super) enum Member {
@@ -79,7 +62,11 @@ impl Session<'_> {
         element.kind == ElementKind::BasicType
             && (element.type_code == code::COUNTER
                 || matches!(element.type_code, 3 | 13)
-                    && self.inner.counters.get(&info.name).is_some_and(|names| names.contains(&element.name)))
+                    && self
+                        .descriptions
+                        .counters
+                        .get(&info.name)
+                        .is_some_and(|names| names.contains(&element.name)))
     }
 
     fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<Member> {
@@ -176,7 +163,7 @@ impl Session<'_> {
     /// An object by value, or what passes over it.
     fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
         match wanted {
-            Some(wanted) => self.class_node(class, holder, wanted, Place::Inside),
+            Some(wanted) => self.class_node(class, holder, wanted, Use::Inside),
             None => Ok(match known::node(class, &Selection::nothing()) {
                 Some(node) => node,
                 None => Node::Later(class.to_owned(), Selection::nothing()),
@@ -185,7 +172,7 @@ impl Session<'_> {
     }
 
     /// The member of a split object or collection.
-    pub(super) fn split_member<'i>(
+    pub(crate) fn split_member<'i>(
         &mut self,
         info: &'i StreamerInfo,
         index: usize,
@@ -199,7 +186,7 @@ impl Session<'_> {
             Member::Counter(number) => Node::Number(number),
             Member::Nothing => Node::Nothing,
             Member::Base(name) | Member::Forwarding(name) => {
-                self.class_node(&name, "", wanted, Place::Inside)?
+                self.class_node(&name, "", wanted, Use::Inside)?
             }
         };
         Ok((element, member))
@@ -207,7 +194,7 @@ impl Session<'_> {
 }
 
 /// What is counted in another branch reaches to the end of the entry, if the entry is one object.
-pub(super) fn to_end(node: Node) -> Node {
+pub(crate) fn to_end(node: Node) -> Node {
     match node {
         Node::Counted { flag: true, content, .. } => Node::FlaggedToEnd(content),
         Node::Counted { flag: false, content, .. } => Node::ToEnd(content),
@@ -217,7 +204,7 @@ pub(super) fn to_end(node: Node) -> Node {
 }
 
 /// The name of the member that says how many items another has.
-pub(super) fn counter(node: &Node) -> Option<&str> {
+pub(crate) fn counter(node: &Node) -> Option<&str> {
     match node {
         Node::Counted { counter: name, .. } => Some(name),
         Node::Framed(content) | Node::Fixed { content, .. } => counter(content),
@@ -240,24 +227,5 @@ fn unreadable(node: &Node) -> Option<&str> {
         Node::Tuple(nodes) => nodes.iter().find_map(unreadable),
         Node::Collection(collection) => unreadable(&collection.item),
         _ => None,
-    }
-}
-
-/// The number that a member of a basic type is, with the name to show.
-pub(super) fn number(element: &StreamerElement) -> Option<(Number, &'static str)> {
-    let code = match &element.kind {
-        ElementKind::BasicPointer(_) => element.type_code - code::COUNTED,
-        _ if element.array_dims.is_empty() => element.type_code,
-        _ => element.type_code - code::ARRAY,
-    };
-    match code {
-        code::DOUBLE32 => Some((Number::packed(element.range, true), "Double32_t")),
-        code::FLOAT16 => Some((Number::packed(element.range, false), "Float16_t")),
-        // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
-        code::COUNTER => match CppType::parse(&element.type_name) {
-            CppType::Number(number @ Number::Plain(Primitive::U32), name) => Some((number, name)),
-            _ => Some((Number::Plain(Primitive::I32), "int32_t")),
-        },
-        _ => basic(code).map(|(primitive, name)| (Number::Plain(primitive), name)),
     }
 }

@@ -1,8 +1,8 @@
 //! STL collections and `TClonesArray`: item by item, or their items' members in columns.
 
 use super::Runner;
+use super::object_base::object_base;
 use super::record::{read_version, undescribed};
-use super::skip::object_base;
 use crate::builder::{Any, Builder, misfit, position};
 use crate::node::{self, Class, Collection, Layout};
 use crate::{Input, Node};

@@ -1,6 +1,7 @@
 //! Running a program: bytes to columns, item by item or, in columns, many at once.
 
 mod collection;
+mod object_base;
 mod pointer;
 mod record;
 mod skip;
@@ -8,10 +9,9 @@ mod skip;
 use crate::builder::{Builder, misfit, position};
 use crate::input::Slot;
 use crate::{Compiler, Input, Node, Number, node};
+use object_base::{IS_REFERENCED, reference};
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
-const IS_REFERENCED: u32 = 1 << 4;
 /// Levels of objects behind objects, and what these hold: no more can be shown as nested arrays, nor does the
 /// stack hold more.
 const DEEPEST: usize = 400;
@@ -265,7 +265,7 @@ impl<'c> Runner<'c> {
                 offsets.push(position(content.length()));
             }
             (Node::Ref, Builder::Record { length, fields }) => {
-                let number = skip::reference(input)?;
+                let number = reference(input)?;
                 let [field] = fields.as_mut_slice() else { return Err(misfit()) };
                 field.numbers_mut(1)?.extend_from_slice(&number.to_ne_bytes());
                 *length += 1;

@@ -1,12 +1,11 @@
 //! Objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
 
 use super::Runner;
-use super::skip::object_base;
+use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
-use crate::compile::Selection;
 use crate::input::Slot;
 use crate::node::Pointers;
-use crate::{Input, Node};
+use crate::{Input, Node, Selection};
 use sapwood_core::{Error, Result};
 
 /// Classes that one pointer may meet: as many as tags can tell apart.

@@ -1,14 +1,12 @@
 //! Passing over what is not wanted: by byte count where there is one, and in one step where the size is fixed.
 
-use super::{IS_REFERENCED, Runner};
+use super::Runner;
+use super::object_base::{IS_REFERENCED, object_base, reference};
 use crate::builder::Builder;
 use crate::input::Slot;
 use crate::node::{self, Collection};
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
-
-/// `TRef::kHasUUID`: a string stands where otherwise the process is (root-io-spec References §3.1).
-const HAS_UUID: u32 = 1 << 5;
 
 impl Runner<'_> {
     /// Passes over the values of a member of `count` objects.
@@ -157,29 +155,4 @@ impl Node {
 #[cold]
 fn no_end(class: &str) -> Error {
     Error::unsupported(format!("an object of {class} cannot be read, nor passed over: it has no byte count"))
-}
-
-/// Reads the base `TObject`: its bits (Buffer §7).
-pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
-    // Some writers put a byte count in front.
-    let mut framed = input.frame()?;
-    let input = framed.as_mut().unwrap_or(input);
-    input.take(2 + 4)?;
-    let bits = input.u32()?;
-    if bits & IS_REFERENCED != 0 {
-        input.take(2)?;
-    }
-    Ok(bits)
-}
-
-/// Reads a `TRef`: the number of the object (References §3).
-pub(super) fn reference(input: &mut Input<'_>) -> Result<u32> {
-    input.take(2)?;
-    let number = input.u32()?;
-    if input.u32()? & HAS_UUID != 0 {
-        input.text()?;
-    } else {
-        input.take(2)?;
-    }
-    Ok(number)
 }

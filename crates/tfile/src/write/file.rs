@@ -3,7 +3,6 @@
 use super::directory::{self, Directory, Listed};
 use super::free::{self, BIG_FILE};
 use super::key::{NewKey, Place};
-use super::resume::Before;
 use super::{Buffer, Descriptions, Origin, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
@@ -50,7 +49,16 @@ pub struct FileWriter {
     pub(super) descriptions: Descriptions,
     pub(super) waiting: Vec<Piece>,
     /// What there was, if the file is not new.
-    pub(super) before: Option<Before>,
+    pub(super) baseline: Option<Baseline>,
+}
+
+/// What a resumed file held before.
+#[derive(Debug)]
+pub(super) struct Baseline {
+    /// Where it ended.
+    pub(super) end: u64,
+    /// Number of its descriptions of classes.
+    pub(super) descriptions: usize,
 }
 
 /// A directory of a [`FileWriter`].
@@ -134,7 +142,7 @@ impl FileWriter {
             free: Vec::new(),
             descriptions: Descriptions::default(),
             waiting: Vec::new(),
-            before: None,
+            baseline: None,
         };
         let mut head = header::bytes(&file.header, 1)?;
         head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
@@ -326,7 +334,7 @@ impl FileWriter {
                 Ok(Piece { offset, bytes: directory.fields(self.origin.time)?.into(), provisional: false })
             });
         let records = records.collect::<Result<Vec<_>>>()?;
-        if self.before.is_some() {
+        if self.baseline.is_some() {
             self.waiting.push(head);
             self.waiting.extend(records);
         } else {
@@ -337,7 +345,7 @@ impl FileWriter {
     }
 
     fn finish_streamers(&mut self) -> Result<()> {
-        if let Some(before) = &self.before {
+        if let Some(before) = &self.baseline {
             if before.descriptions == self.descriptions.len() {
                 return Ok(());
             }

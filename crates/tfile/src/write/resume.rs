@@ -1,6 +1,7 @@
 //! A file that is there, taken up again: what is written goes behind its end, and what it holds stays as it is.
 
 use super::directory::{Directory, Listed};
+use super::file::Baseline;
 use super::{Datime, Descriptions, FileWriter, Origin};
 use crate::directory::{Directory as Read, keys_with_places};
 use crate::header::HEADER_LEN;
@@ -14,15 +15,6 @@ use std::collections::{HashMap, HashSet};
 const OLDEST: u32 = 40_000;
 /// Directories nested deeper than this are not real.
 const MAX_DEPTH: usize = 100;
-
-/// What a file had before it was taken up again.
-#[derive(Debug)]
-pub(super) struct Before {
-    /// Where it ended.
-    pub(super) end: u64,
-    /// Number of its descriptions of classes.
-    pub(super) descriptions: usize,
-}
 
 impl FileWriter {
     /// Takes up a file of `size` bytes: records go behind its end, and nothing that lies before is written to but
@@ -59,7 +51,7 @@ impl FileWriter {
         }
         let announced = Compression::from_number(file.header.compression).unwrap_or_default();
         Ok(Step::Done(FileWriter {
-            before: Some(Before { end: file.header.end, descriptions: descriptions.len() }),
+            baseline: Some(Baseline { end: file.header.end, descriptions: descriptions.len() }),
             origin: Origin { time, uuid: file.header.uuid },
             header: file.header,
             compression: compression.unwrap_or(announced),
@@ -93,7 +85,7 @@ impl FileWriter {
 
     /// True if this is a file as it was found.
     pub(super) fn is_unchanged(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| {
+        self.baseline.as_ref().is_some_and(|before| {
             before.end == self.header.end
                 && before.descriptions == self.descriptions.len()
                 && self.directories.iter().all(|directory| !directory.changed)

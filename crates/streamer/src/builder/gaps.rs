@@ -1,7 +1,7 @@
 //! What a column lacks: members that cannot be read and, as only the data tell, objects of classes that nothing describes.
 
-use super::{Class, Node, undescribed};
-use crate::builder::Builder;
+use super::Builder;
+use crate::node::{Class, Node, undescribed};
 
 /// Bytes of all that is reported; more helps nobody.
 const LONGEST_REPORT: usize = 1 << 18;

@@ -1,7 +1,7 @@
 //! The form of what nodes build: what the descriptions say, and what only the data tell.
 
-use super::{Class, Node};
-use crate::builder::Builder;
+use super::Builder;
+use crate::node::{Class, Node};
 use sapwood_core::{Field, Form, Primitive};
 
 impl Node {
