@@ -1,41 +1,13 @@
 //! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
 
 use crate::consolidate::{Consolidated, consolidate, restripe};
+use crate::rebase::{conflict, fresh, product, same_lists, segment, shape};
 use crate::receipt::{Receipt, receive};
-use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
+use crate::{Id, Made, NewProduct, NewSegment, Product, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Columns of a product that is written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NewProduct {
-    /// Its name.
-    pub name: String,
-    /// As [`Product::branches`].
-    pub branches: Vec<u32>,
-    /// As [`Schema::file`]; not in receipts. None keeps what the product has.
-    #[serde(skip)]
-    pub schema: Option<Bytes>,
-}
-
-/// Entries that are added. A worker hands this back as its receipt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NewSegment {
-    /// As [`Segment::entries`].
-    pub entries: u64,
-    /// As [`Segment::batch`].
-    pub batch: u64,
-    /// As [`Segment::lists`], by name of the product.
-    pub lists: BTreeMap<String, StripeListRef>,
-    /// As [`Segment::events`].
-    #[serde(default)]
-    pub events: Option<ObjectRef>,
-    /// As [`Segment::auxiliary`].
-    #[serde(default)]
-    pub auxiliary: Option<ObjectRef>,
-}
 
 /// A change of a dataset: what it refers to is stored already. Numbers of products and segments are given when it is
 /// committed, so that it can follow changes of others.
@@ -174,27 +146,6 @@ impl Change {
     }
 }
 
-/// The error of a change that came too late.
-pub(crate) fn conflict(what: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("somebody else changed this first: {what}"))
-        .hint("nothing was changed; open the dataset again, and make the change for what is there now")
-}
-
-pub(crate) fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
-    snapshot.products.iter().find(|product| product.name == name)
-}
-
-/// As products are compared: what is read by them, not when that was written.
-pub(crate) fn shape(product: &Product) -> (u32, u32, &[u32]) {
-    (product.id, product.schema, &product.branches)
-}
-
-pub(crate) fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result<u32> {
-    let most = ids.copied().max().unwrap_or(0).max(ever);
-    most.checked_add(1)
-        .ok_or_else(|| Error::new(ErrorKind::Limit, "a dataset has no more numbers for its parts"))
-}
-
 /// The number of a schema: that of an equal one, or a new one.
 fn schema(next: &mut Snapshot, file: &Bytes) -> Result<u32> {
     if let Some(known) = next.schemas.iter().find(|known| known.file == *file) {
@@ -270,16 +221,6 @@ fn append(
     Ok(())
 }
 
-/// The segment of that number, in both versions.
-pub(crate) fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
-    let known = base.segments.iter().any(|segment| segment.id == id);
-    match next.segments.iter_mut().find(|segment| segment.id == id) {
-        Some(segment) => Ok(segment),
-        None if known => Err(conflict(&format!("segment {id} was removed"))),
-        None => Err(Error::usage(format!("the dataset has no segment {id}"))),
-    }
-}
-
 fn put(
     base: &Snapshot,
     next: &mut Snapshot,
@@ -319,26 +260,6 @@ fn put(
         segment(base, next, *number)?.lists.insert(id, list.clone());
     }
     Ok(())
-}
-
-/// That nobody changed the product in these segments.
-pub(crate) fn same_lists(
-    base: &Snapshot,
-    next: &Snapshot,
-    product: &Product,
-    segments: BTreeSet<u32>,
-) -> Result<()> {
-    let lists = |snapshot: &Snapshot| -> BTreeMap<u32, StripeListRef> {
-        let wanted = snapshot.segments.iter().filter(|segment| segments.contains(&segment.id));
-        wanted.filter_map(|one| one.lists.get(&product.id).map(|list| (one.id, list.clone()))).collect()
-    };
-    let (was, is) = (lists(base), lists(next));
-    let other: Vec<String> =
-        segments.iter().filter(|id| was.get(id) != is.get(id)).map(u32::to_string).collect();
-    match other.as_slice() {
-        [] => Ok(()),
-        some => Err(conflict(&format!("the product '{}' in the segments {}", product.name, some.join(", ")))),
-    }
 }
 
 /// What a product is after it was replaced. Where its branches change, no segment may keep stripes of the old ones.

@@ -1,7 +1,7 @@
 //! Fewer stripes with the same entries: of segments that follow each other, which become one; or of some products.
 
-use crate::change::{NewSegment, conflict, fresh, product, same_lists, segment, shape};
-use crate::{Segment, Snapshot, StripeListRef};
+use crate::rebase::{conflict, fresh, product, same_lists, segment, shape};
+use crate::{NewSegment, Segment, Snapshot, StripeListRef};
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

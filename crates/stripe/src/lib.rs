@@ -10,6 +10,7 @@
 //!          segments     products only
 //! ```
 
+mod additions;
 mod change;
 mod check_log;
 mod consolidate;
@@ -21,13 +22,15 @@ pub mod keys;
 mod layout;
 mod list;
 mod log;
+mod rebase;
 mod receipt;
 mod record;
 mod snapshot;
 mod stripe;
 mod wire;
 
-pub use change::{Change, NewProduct, NewSegment};
+pub use additions::{NewProduct, NewSegment};
+pub use change::Change;
 pub use check_log::check_log;
 pub use consolidate::Consolidated;
 pub use dataset::{

@@ -1,6 +1,6 @@
 //! Receipts: what a worker has stored, and somebody else is to commit.
 
-use crate::change::{conflict, fresh, shape};
+use crate::rebase::{conflict, fresh, shape};
 use crate::record::{from_json, to_json};
 use crate::{Id, NewSegment, Product, Segment, Snapshot};
 use sapwood_core::{Error, Result};

@@ -1,7 +1,9 @@
 //! How a change becomes a version: its snapshot is stored, then the next entry of the log is created. Who comes second
 //! makes the change again for the version of who came first, if it still can be made.
 
-use super::{Dataset, Home, Lease, Version};
+use super::storage::Storage;
+use super::time::now_ms;
+use super::{Dataset, Lease, Version};
 use crate::change::Change;
 use crate::log::{self, Claim, Entry};
 use crate::record;
@@ -10,7 +12,7 @@ use futures::future::try_join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Others that may come first before a commit gives up.
 const TRIES: u32 = 50;
@@ -114,7 +116,7 @@ impl Dataset {
                     return Ok(Committed { dataset, version: n, already: false });
                 }
                 Claim::Theirs(first) => {
-                    tip = Home::newest(&self.place, Some(first), deadline).await?;
+                    tip = Dataset::newest(&self.place, Some(first), deadline).await?;
                     if let Some((job, _)) = &entry.job
                         && let Some(done) = self.job_in((n, tip.entry.n), job, deadline).await?
                     {
@@ -183,12 +185,12 @@ impl Dataset {
 
     async fn already(&self, done: Entry, deadline: Deadline) -> Result<Committed> {
         let version = done.n;
-        let dataset = Home::newest(&self.place, Some(done), deadline).await?;
+        let dataset = Dataset::newest(&self.place, Some(done), deadline).await?;
         Ok(Committed { dataset, version, already: true })
     }
 }
 
-impl Home {
+impl Storage {
     /// Moves the hint to an entry. Without it, all is found, too; later.
     pub(super) async fn advise(&self, entry: &Entry, deadline: Deadline) {
         let advised = match entry.encode() {
@@ -206,14 +208,4 @@ pub(super) async fn pause(slot: Duration, lost: u32, deadline: Deadline) {
     let slots = 2u32.saturating_pow(lost.min(5) + 1);
     let pause = slot.mul_f64(1.1 * f64::from(fastrand::u32(..slots)));
     tokio::time::sleep(pause.min(deadline.remaining())).await;
-}
-
-pub(super) fn now_ms() -> u64 {
-    ms_of(SystemTime::now())
-}
-
-/// Milliseconds since 1970.
-pub(super) fn ms_of(moment: SystemTime) -> u64 {
-    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

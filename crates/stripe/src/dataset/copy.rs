@@ -1,7 +1,8 @@
 //! Copies a dataset to another store, with its log and tags. What is there already is not copied again, so that a copy can
 //! be cut off and taken up, and brought up to date.
 
-use super::{Dataset, Home, create::Format};
+use super::storage::Storage;
+use super::{Dataset, Format};
 use crate::log::{self, Claim, Log};
 use crate::{Id, keys};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -74,7 +75,7 @@ impl Dataset {
         if format.write(&*store, deadline).await?.dataset != format.dataset {
             return other("there is another dataset");
         }
-        let copy = Home::new(Arc::clone(&store), log);
+        let copy = Storage::new(Arc::clone(&store), log);
         let from = log::newest_after(&*copy.log, 0, deadline).await?.map_or(0, |entry| entry.n);
         // The last entry that is there says whether the copy has versions of its own: who wrote one wrote the next.
         for entry in log::range(&*place.log, from.min(tip.n).max(1), tip.n, deadline).await? {
@@ -95,7 +96,7 @@ impl Dataset {
     }
 }
 
-impl Home {
+impl Storage {
     /// Copies an object as it is: its checksum is in it, and in what refers to it.
     async fn copy_object(&self, to: &dyn Store, key: &str, deadline: Deadline) -> Result<u64> {
         let object = self.store.get(key, None, deadline).await?;

@@ -1,7 +1,9 @@
 //! Which versions are kept. What expired can be read until it is collected.
 
-use super::commit::{ms_of, pause};
-use super::{Dataset, Home};
+use super::Dataset;
+use super::commit::pause;
+use super::storage::Storage;
+use super::time::ms_of;
 use crate::Id;
 use crate::log::{self, Claim, Entry};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -81,9 +83,9 @@ impl Dataset {
     }
 }
 
-impl Home {
+impl Storage {
     /// The oldest of so many newest versions that are kept; those that only let others expire do not count.
-    async fn newest_of(self: &Arc<Home>, tip: &Entry, count: u64, deadline: Deadline) -> Result<u64> {
+    async fn newest_of(self: &Arc<Storage>, tip: &Entry, count: u64, deadline: Deadline) -> Result<u64> {
         let (mut left, mut end) = (count, tip.n);
         while end >= tip.oldest {
             let begin = end.saturating_sub(left - 1).max(tip.oldest);

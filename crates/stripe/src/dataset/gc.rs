@@ -3,9 +3,11 @@
 //! Nothing is deleted that was written, or expired, less than a time of grace ago, or under a lease that is live: it may
 //! belong to a commit that is on its way, or to somebody who reads. All times are by the clock of the store.
 
-use super::commit::{LONGEST, ms_of};
+use super::Dataset;
+use super::commit::LONGEST;
 use super::leases::{LeaseKind, Leased};
-use super::{Dataset, Home};
+use super::storage::Storage;
+use super::time::ms_of;
 use crate::log::{self, Entry};
 use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, Result};
@@ -66,7 +68,7 @@ impl Dataset {
     }
 }
 
-impl Home {
+impl Storage {
     async fn collect(&self, options: GcOptions, deadline: Deadline) -> Result<Collected> {
         let now = self.store.now(deadline).await?;
         let leases: Vec<Leased> = self.leases(deadline).await?;

@@ -1,7 +1,9 @@
 //! Leases: a reader says which version it reads, a writer that it writes. What is under a lease is not collected, until
 //! the lease lapses, by the clock of the store.
 
-use super::{Dataset, Home, tags};
+use super::Dataset;
+use super::storage::{Storage, TOGETHER};
+use super::time::ms_of;
 use crate::record::{self, sealed};
 use crate::{Id, keys};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -36,7 +38,7 @@ struct Says {
 /// A lease that is held. It is to be renewed before it lapses, and ended when it is not needed.
 #[derive(Debug)]
 pub struct Lease {
-    place: Arc<Home>,
+    place: Arc<Storage>,
     says: Says,
     /// It lapses no earlier, by the clock here.
     until: Instant,
@@ -123,7 +125,7 @@ impl Lease {
         self.check()?;
         if self.says.since_ms.is_none() {
             let stored = self.place.store.stat(&self.key(), deadline).await?;
-            self.says.since_ms = Some(super::commit::ms_of(stored.modified));
+            self.says.since_ms = Some(ms_of(stored.modified));
         }
         self.write(deadline.min(self.ends())).await
     }
@@ -145,7 +147,7 @@ impl Lease {
     }
 }
 
-impl Home {
+impl Storage {
     pub(super) async fn leases(&self, deadline: Deadline) -> Result<Vec<Leased>> {
         let store = &*self.store;
         let stored = store.list(keys::LEASES, deadline).await?;
@@ -161,7 +163,7 @@ impl Home {
                 until: until.unwrap_or(one.modified),
             }))
         });
-        let leases: Vec<Option<Leased>> = read.buffered(tags::TOGETHER).try_collect().await?;
+        let leases: Vec<Option<Leased>> = read.buffered(TOGETHER).try_collect().await?;
         Ok(leases.into_iter().flatten().collect())
     }
 }

@@ -7,94 +7,45 @@ mod create;
 mod describe;
 mod events;
 mod expire;
+mod format;
 mod fragments;
 mod gc;
 mod leases;
 mod probe;
 mod reach;
 mod receive;
+mod storage;
 mod tags;
+mod time;
 mod verify;
+mod version;
 
 pub use commit::Committed;
 pub use copy::Copied;
-pub use create::Format;
 pub use describe::{DescribedProduct, DescribedSegment, Description};
 pub use expire::Keep;
+pub use format::Format;
 pub use fragments::Fragments;
 pub use gc::{Collected, GcOptions};
 pub use leases::{Lease, LeaseKind, Leased};
 pub use probe::probe;
 pub use receive::RECEIPTS_LAST;
-pub use tags::Tag;
 pub use verify::{Verified, VerifyOptions, Wrong};
+pub use version::{Tag, Version};
 
-use crate::log::{self, Entry, Log, ObjectLog};
-use crate::record::{self, found};
-use crate::{Id, Snapshot, keys};
-use bases::Bases;
+use crate::Snapshot;
+use crate::log::{self, Entry, Log};
+use crate::record::found;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_source::{OpenOptions, Store};
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
-
-/// What to do about datasets that are there, and cannot be opened.
-const NAME_LOG: &str = "say which database it is in: log=URL, or --log URL";
-const CREATE_AGAIN: &str = "create it again";
-
-/// Which version of a dataset.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Version {
-    /// The newest.
-    #[default]
-    Latest,
-    /// The one of that number.
-    Number(u64),
-    /// The one of that tag.
-    Tag(String),
-    /// The newest one at a moment: milliseconds since 1970.
-    Time(u64),
-}
-
-impl FromStr for Version {
-    type Err = Error;
-
-    /// `v12`, `latest`, or the name of a tag.
-    fn from_str(text: &str) -> Result<Version> {
-        let number = text.strip_prefix('v').and_then(|digits| digits.parse().ok());
-        match (text, number) {
-            (_, Some(number)) => Ok(Version::Number(number)),
-            ("latest", _) => Ok(Version::Latest),
-            _ => tags::check(text).map(|()| Version::Tag(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Version::Latest => f.write_str("latest"),
-            Version::Number(number) => write!(f, "v{number}"),
-            Version::Tag(name) => f.write_str(name),
-            Version::Time(time) => write!(f, "the version of {time} ms"),
-        }
-    }
-}
-
-/// Where a dataset lies.
-#[derive(Debug)]
-struct Home {
-    store: Arc<dyn Store>,
-    log: Arc<dyn Log>,
-    bases: Bases,
-}
+use storage::{CREATE_AGAIN, NAME_LOG, Storage};
 
 /// A dataset at one of its versions. What was committed since does not change it.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    place: Arc<Home>,
+    place: Arc<Storage>,
     entry: Entry,
     snapshot: Arc<Snapshot>,
     /// The entry was read in the log, not only in the hint.
@@ -115,10 +66,10 @@ impl Dataset {
         version: &Version,
         deadline: Deadline,
     ) -> Result<Dataset> {
-        let place = Arc::new(Home::new(store, log));
+        let place = Arc::new(Storage::new(store, log));
         match version {
-            Version::Latest => Home::newest(&place, None, deadline).await,
-            _ => Home::at(&place, version, deadline).await,
+            Version::Latest => Dataset::newest(&place, None, deadline).await,
+            _ => Dataset::at_version(&place, version, deadline).await,
         }
     }
 
@@ -128,8 +79,8 @@ impl Dataset {
     /// As [`Dataset::open`].
     pub async fn at(&self, version: &Version, deadline: Deadline) -> Result<Dataset> {
         match version {
-            Version::Latest => Home::newest(&self.place, Some(self.entry.clone()), deadline).await,
-            _ => Home::at(&self.place, version, deadline).await,
+            Version::Latest => Dataset::newest(&self.place, Some(self.entry.clone()), deadline).await,
+            _ => Dataset::at_version(&self.place, version, deadline).await,
         }
     }
 
@@ -188,18 +139,9 @@ impl Dataset {
     }
 }
 
-impl Home {
-    fn new(store: Arc<dyn Store>, log: Option<Arc<dyn Log>>) -> Home {
-        let log = log.unwrap_or_else(|| Arc::new(ObjectLog::new(Arc::clone(&store))));
-        Home { store, log, bases: Bases::default() }
-    }
-
-    fn url(&self) -> &str {
-        self.store.url()
-    }
-
+impl Dataset {
     /// The newest version; `known` is one that is there.
-    async fn newest(place: &Arc<Home>, known: Option<Entry>, deadline: Deadline) -> Result<Dataset> {
+    async fn newest(place: &Arc<Storage>, known: Option<Entry>, deadline: Deadline) -> Result<Dataset> {
         let sure = known.is_some();
         let known = match known {
             Some(entry) => Some(entry),
@@ -207,46 +149,24 @@ impl Home {
         };
         let Some(known) = known else {
             let entry = place.search(deadline).await?;
-            return Home::load(place, entry, deadline).await;
+            return Dataset::load(place, entry, deadline).await;
         };
         let newer = log::newest_after(&*place.log, known.n, deadline);
         match join(newer, place.snapshot(known.snapshot, deadline)).await {
-            (Ok(Some(entry)), _) => Home::load(place, entry, deadline).await,
+            (Ok(Some(entry)), _) => Dataset::load(place, entry, deadline).await,
             (Ok(None), Ok(snapshot)) => {
                 Ok(Dataset { place: Arc::clone(place), entry: known, snapshot: Arc::new(snapshot), sure })
             }
             // A hint may be of another time, or dataset.
             (Ok(None), Err(error)) if !sure && error.kind() == ErrorKind::NotFound => {
                 let entry = place.search(deadline).await?;
-                Home::load(place, entry, deadline).await
+                Dataset::load(place, entry, deadline).await
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
         }
     }
 
-    /// The newest entry, without a hint.
-    async fn search(&self, deadline: Deadline) -> Result<Entry> {
-        if let Some(entry) = log::newest_after(&*self.log, 0, deadline).await? {
-            return Ok(entry);
-        }
-        let format = Format::read(&*self.store, deadline).await?;
-        let missing = |message: &str| Error::new(ErrorKind::NotFound, message).url(self.url());
-        let here = self.log.url() == self.store.url();
-        Err(match format {
-            None => missing("there is no dataset here"),
-            Some(format) if format.log_elsewhere && here => {
-                missing("the log of this dataset is not in its store").hint(NAME_LOG)
-            }
-            Some(format) if !format.log_elsewhere && !here => {
-                missing("the log of this dataset is in its store").hint("open it without another log")
-            }
-            Some(_) => {
-                missing("the dataset here has no version: it was not created to the end").hint(CREATE_AGAIN)
-            }
-        })
-    }
-
-    async fn at(place: &Arc<Home>, version: &Version, deadline: Deadline) -> Result<Dataset> {
+    async fn at_version(place: &Arc<Storage>, version: &Version, deadline: Deadline) -> Result<Dataset> {
         let missing = |message: String| Error::new(ErrorKind::Missing, message).url(place.url());
         let entry = match version {
             Version::Number(number) => log::read(&*place.log, (*number).max(1), deadline)
@@ -269,50 +189,14 @@ impl Home {
             }
             Version::Latest => place.tip(deadline).await?,
         };
-        Home::load(place, entry, deadline).await
-    }
-
-    /// The newest entry.
-    async fn tip(&self, deadline: Deadline) -> Result<Entry> {
-        // A hint that is wrong must not decide what is kept: the entry itself is read.
-        let hint = log::hint(&*self.log, deadline).await?.map_or(0, |entry| entry.n);
-        let known = match hint {
-            0 => None,
-            n => log::read(&*self.log, n, deadline).await?,
-        };
-        let Some(known) = known else { return self.search(deadline).await };
-        Ok(log::newest_after(&*self.log, known.n, deadline).await?.unwrap_or(known))
+        Dataset::load(place, entry, deadline).await
     }
 
     /// The dataset at an entry that was read.
-    async fn load(place: &Arc<Home>, entry: Entry, deadline: Deadline) -> Result<Dataset> {
+    async fn load(place: &Arc<Storage>, entry: Entry, deadline: Deadline) -> Result<Dataset> {
         let Some(snapshot) = found(place.snapshot(entry.snapshot, deadline).await)? else {
             return Err(place.gone(&entry, deadline).await?);
         };
         Ok(Dataset { place: Arc::clone(place), entry, snapshot: Arc::new(snapshot), sure: true })
-    }
-
-    /// Why a version has no snapshot: it expired, or the object is lost.
-    async fn gone(&self, entry: &Entry, deadline: Deadline) -> Result<Error> {
-        let kept = entry.n >= self.tip(deadline).await?.oldest
-            || self.tags_since(None, deadline).await?.iter().any(|tag| tag.version == entry.n);
-        Ok(match kept {
-            true => Error::corrupt(format!("the snapshot of version {} is lost", entry.n))
-                .url(record::url_of(&*self.store, &keys::snapshot(entry.snapshot)))
-                .hint("other versions can be read; nothing is deleted until it is there again"),
-            false => Error::new(ErrorKind::Missing, format!("version {} is there no more", entry.n))
-                .url(self.url())
-                .hint("it expired; tags keep versions"),
-        })
-    }
-
-    async fn snapshot(&self, id: Id, deadline: Deadline) -> Result<Snapshot> {
-        let key = keys::snapshot(id);
-        let object = self.store.get(&key, None, deadline).await?;
-        let decoded = Snapshot::decode(&object).and_then(|snapshot| match snapshot.id == id {
-            true => Ok(snapshot),
-            false => Err(Error::corrupt(format!("the snapshot {id} says that it is {}", snapshot.id))),
-        });
-        decoded.map_err(|error| error.url(record::url_of(&*self.store, &key)))
     }
 }

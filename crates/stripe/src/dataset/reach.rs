@@ -1,6 +1,7 @@
 //! What versions refer to: the stripe lists of a snapshot, and the objects of these.
 
-use super::{Dataset, Home};
+use super::Dataset;
+use super::storage::Storage;
 use crate::record::url_of;
 use crate::{Id, ObjectRef, Product, Segment, Snapshot, StripeList, keys};
 use bytes::Bytes;
@@ -87,7 +88,7 @@ fn decode(
     decoded.map_err(|error| error.inside(list.offset))
 }
 
-impl Home {
+impl Storage {
     pub(super) async fn list(
         &self,
         snapshot: &Snapshot,

@@ -1,7 +1,8 @@
 //! Reads what a version refers to, and compares all checksums.
 
+use super::Dataset;
 use super::reach::sections;
-use super::{Dataset, Home};
+use super::storage::Storage;
 use crate::record::url_of;
 use crate::{Directory, Kind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
 use bytes::Bytes;
@@ -257,6 +258,6 @@ fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
     }
 }
 
-fn data_url(place: &Home, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+fn data_url(place: &Storage, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
     url_of(base.as_ref().map_or(&*place.store, |store| &**store), &keys::data(id))
 }

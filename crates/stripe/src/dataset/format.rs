@@ -1,0 +1,48 @@
+//! What a dataset says of itself, once.
+
+use crate::record::{self, found, from_json, to_json};
+use crate::{Id, Kind, keys, seal, unseal};
+use sapwood_core::{Deadline, Error, Result};
+use sapwood_source::{Created, Store};
+use serde::{Deserialize, Serialize};
+
+/// What a dataset says of itself, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// Its name, which no other dataset has; copies keep it.
+    pub dataset: Id,
+    /// Path of the tree.
+    pub tree: String,
+    /// The log is not in the store of the dataset.
+    pub log_elsewhere: bool,
+    /// Name and version of what created it.
+    pub tool: String,
+}
+
+impl Format {
+    /// That of the dataset in a store, if there is one.
+    ///
+    /// # Errors
+    /// Those of the store, and of an object that is damaged.
+    pub async fn read(store: &dyn Store, deadline: Deadline) -> Result<Option<Format>> {
+        let Some(object) = found(store.get(keys::FORMAT, None, deadline).await)? else { return Ok(None) };
+        let read =
+            unseal(Kind::Format, &object).and_then(|json| from_json(&json, "a description of a dataset"));
+        read.map(Some).map_err(|error| error.url(record::url_of(store, keys::FORMAT)))
+    }
+
+    /// Writes it; the one that is there, if there is one already.
+    pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
+        let object = seal(Kind::Format, &to_json(self)?);
+        for _ in 0..4 {
+            if let Created::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
+                return Ok(self.clone());
+            }
+            if let Some(format) = Format::read(store, deadline).await? {
+                return Ok(format);
+            }
+        }
+        Err(Error::unsupported("the description of the dataset was neither written nor refused")
+            .url(store.url()))
+    }
+}
