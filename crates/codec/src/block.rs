@@ -94,7 +94,7 @@ impl fmt::Display for Algorithm {
 
 /// What was done to the bytes of a block before they were compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum BlockEncoding {
     /// Nothing, as in all blocks that ROOT writes and reads.
     Bytes,
     /// Numbers of so many bytes (2, 4 or 8) were put in as many planes: tag `ZP`, and this number behind it. Only in stripes of datasets.
@@ -103,12 +103,12 @@ pub enum Form {
     Steps,
 }
 
-impl Form {
+impl BlockEncoding {
     /// The form of a tag and the byte behind it, if it is one of those that only Zstandard has, and only in stripes.
-    fn of(tag: [u8; 2], width: u8) -> Option<Form> {
+    fn of(tag: [u8; 2], width: u8) -> Option<BlockEncoding> {
         match (&tag, usize::from(width)) {
-            (b"ZP", width) if planes::WIDTHS.contains(&width) => Some(Form::Planes(width)),
-            (b"ZT", steps::WIDTH) => Some(Form::Steps),
+            (b"ZP", width) if planes::WIDTHS.contains(&width) => Some(BlockEncoding::Planes(width)),
+            (b"ZT", steps::WIDTH) => Some(BlockEncoding::Steps),
             _ => None,
         }
     }
@@ -116,9 +116,9 @@ impl Form {
     /// Tag, and the byte behind it, of a block.
     pub(crate) fn tag_of(self, algorithm: Algorithm) -> [u8; 3] {
         let ([t0, t1], width) = match self {
-            Form::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
-            Form::Planes(width) => (*b"ZP", width),
-            Form::Steps => (*b"ZT", steps::WIDTH),
+            BlockEncoding::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
+            BlockEncoding::Planes(width) => (*b"ZP", width),
+            BlockEncoding::Steps => (*b"ZT", steps::WIDTH),
         };
         // A width is at most 8.
         [t0, t1, width as u8]
@@ -128,9 +128,9 @@ impl Form {
 /// A block's header.
 ///
 /// ```
-/// use sapwood_codec::{Algorithm, BlockHeader, Form};
+/// use sapwood_codec::{Algorithm, BlockHeader, BlockEncoding};
 /// let header = BlockHeader::parse(b"ZS\x01\x10\x00\x00\x00\x01\x00")?;
-/// assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Bytes));
+/// assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, BlockEncoding::Bytes));
 /// assert_eq!((header.compressed, header.uncompressed), (16, 256));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
@@ -139,7 +139,7 @@ pub struct BlockHeader {
     /// How the block is compressed.
     pub algorithm: Algorithm,
     /// What was done to the bytes before.
-    pub form: Form,
+    pub form: BlockEncoding,
     /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
     pub compressed: usize,
     /// Bytes that they decompress to, below 16 MiB.
@@ -160,8 +160,8 @@ impl BlockHeader {
             )));
         };
         let tag = [t0, t1];
-        let of_stripes = Form::of(tag, method).map(|form| (Algorithm::Zstd, form));
-        let of_root = || Algorithm::of(tag, method).map(|algorithm| (algorithm, Form::Bytes));
+        let of_stripes = BlockEncoding::of(tag, method).map(|form| (Algorithm::Zstd, form));
+        let of_root = || Algorithm::of(tag, method).map(|algorithm| (algorithm, BlockEncoding::Bytes));
         let Some((algorithm, form)) = of_stripes.or_else(of_root) else {
             return Err(Error::corrupt(format!(
                 "a compression block begins with the unknown tag '{}', method {method}",
@@ -211,7 +211,7 @@ impl Block<'_> {
             // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
             Algorithm::Lzma => byte(7) & 0x0f != 0,
             // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
-            Algorithm::Zstd => self.header.form == Form::Bytes && byte(4) & 4 != 0,
+            Algorithm::Zstd => self.header.form == BlockEncoding::Bytes && byte(4) & 4 != 0,
         }
     }
 }
@@ -284,7 +284,8 @@ pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
 /// True if a payload that holds `object_len` bytes has a block of a form that only stripes have: ROOT does not read it.
 pub fn is_of_stripes(payload: &[u8], object_len: usize) -> bool {
     is_compressed(object_len, payload.len())
-        && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.form != Form::Bytes))
+        && blocks(payload, object_len)
+            .any(|block| block.is_ok_and(|block| block.header.form != BlockEncoding::Bytes))
 }
 
 /// Bytes of a payload that a checksum covers, so that any change of them is found: those of blocks of zlib, LZ4, xz

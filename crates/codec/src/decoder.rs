@@ -1,6 +1,6 @@
 //! From a compressed payload to the bytes of the object.
 
-use crate::block::{Algorithm, Block, Form, blocks, uncompressed_len};
+use crate::block::{Algorithm, Block, BlockEncoding, blocks, uncompressed_len};
 use crate::{lz4, lzma, planes, steps, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -119,9 +119,9 @@ impl Decoder {
             Algorithm::Lzma => lzma::decompress(block.data, out),
             Algorithm::Lz4 => lz4::decompress(block.data, out),
             Algorithm::Zstd => match block.header.form {
-                Form::Bytes => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
-                Form::Planes(width) => self.decompress_planes(block.data, width, out),
-                Form::Steps => self.decompress_steps(block.data, out),
+                BlockEncoding::Bytes => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
+                BlockEncoding::Planes(width) => self.decompress_planes(block.data, width, out),
+                BlockEncoding::Steps => self.decompress_steps(block.data, out),
             },
         };
         match written {
@@ -186,8 +186,8 @@ impl fmt::Debug for Decoder {
 /// True if a block is known to hold these bytes.
 fn is_known(block: &Block<'_>, bytes: &[u8]) -> bool {
     match (block.header.algorithm, block.header.form) {
-        (Algorithm::Zstd, Form::Bytes) => table::holds(block.data, bytes),
-        (Algorithm::Zstd, Form::Steps) => steps::holds(block.data, bytes),
+        (Algorithm::Zstd, BlockEncoding::Bytes) => table::holds(block.data, bytes),
+        (Algorithm::Zstd, BlockEncoding::Steps) => steps::holds(block.data, bytes),
         _ => false,
     }
 }

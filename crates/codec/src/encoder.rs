@@ -1,6 +1,6 @@
 //! From the bytes of an object to a compressed payload.
 
-use crate::block::{Form, HEADER_LEN};
+use crate::block::{BlockEncoding, HEADER_LEN};
 use crate::table::{self, TableEncoder};
 use crate::{Algorithm, Compression, Search, lz4, lzma, planes, steps, zstd};
 use libdeflater::{CompressionLvl, Compressor};
@@ -48,7 +48,7 @@ pub struct Encoder {
 
 /// How a block is compressed, where its algorithm has more than one way.
 #[derive(Clone, Copy)]
-enum Way {
+enum CompressionScheme {
     By(Search),
     /// As planes of numbers of so many bytes.
     Planes(usize),
@@ -58,21 +58,21 @@ enum Way {
     Steps,
 }
 
-impl Way {
+impl CompressionScheme {
     /// Most bytes in a block.
     fn block_max(self) -> usize {
         match self {
-            Way::By(_) => BLOCK_MAX,
-            Way::Planes(_) => planes::BLOCK,
-            Way::Table | Way::Steps => table::BLOCK,
+            CompressionScheme::By(_) => BLOCK_MAX,
+            CompressionScheme::Planes(_) => planes::BLOCK,
+            CompressionScheme::Table | CompressionScheme::Steps => table::BLOCK,
         }
     }
 
-    fn form(self) -> Form {
+    fn form(self) -> BlockEncoding {
         match self {
-            Way::By(_) | Way::Table => Form::Bytes,
-            Way::Planes(width) => Form::Planes(width),
-            Way::Steps => Form::Steps,
+            CompressionScheme::By(_) | CompressionScheme::Table => BlockEncoding::Bytes,
+            CompressionScheme::Planes(width) => BlockEncoding::Planes(width),
+            CompressionScheme::Steps => BlockEncoding::Steps,
         }
     }
 }
@@ -108,7 +108,13 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.compress_by((&[Way::By(search)], Way::Table), content, data_len, compression, payload)
+        self.compress_by(
+            (&[CompressionScheme::By(search)], CompressionScheme::Table),
+            content,
+            data_len,
+            compression,
+            payload,
+        )
     }
 
     /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
@@ -128,21 +134,21 @@ impl Encoder {
             return self.compress_basket(Search::default(), content, data_len, compression, payload);
         }
         let sample = Sample::of(content, data_len, compression);
-        let planes = Way::Planes(planes::likely_width(sample.entries));
+        let planes = CompressionScheme::Planes(planes::likely_width(sample.entries));
         let ways = if sample.entries.len() == apart(content, data_len, compression).0.len() {
-            vec![Way::By(Search::Far), planes]
+            vec![CompressionScheme::By(Search::Far), planes]
         } else {
             let (search, size) = self.enough(&sample, compression)?;
             let smaller = self.size(planes, &sample, compression)? < size;
-            vec![if smaller { planes } else { Way::By(search) }]
+            vec![if smaller { planes } else { CompressionScheme::By(search) }]
         };
-        self.compress_by((&ways, Way::Steps), content, data_len, compression, payload)
+        self.compress_by((&ways, CompressionScheme::Steps), content, data_len, compression, payload)
     }
 
     /// Compresses entries in that of some ways that makes them smallest, and their tables in another one.
     fn compress_by(
         &mut self,
-        (entries_ways, table_way): (&[Way], Way),
+        (entries_ways, table_way): (&[CompressionScheme], CompressionScheme),
         content: &[u8],
         data_len: usize,
         compression: Compression,
@@ -162,7 +168,7 @@ impl Encoder {
     /// As [`append`](Encoder::append), in that of some ways by which there are the fewest bytes; the first if others do as well.
     fn append_smallest(
         &mut self,
-        ways: &[Way],
+        ways: &[CompressionScheme],
         bytes: &[u8],
         most: usize,
         compression: Compression,
@@ -186,7 +192,7 @@ impl Encoder {
     /// Appends `bytes` as blocks, after which `payload` has at most so many bytes; false, and as it was, if it would have more.
     fn append(
         &mut self,
-        way: Way,
+        way: CompressionScheme,
         bytes: &[u8],
         most: usize,
         compression: Compression,
@@ -235,11 +241,11 @@ impl Encoder {
 
     /// The quickest search that is enough for a sample, and how many bytes the sample has then.
     fn enough(&mut self, sample: &Sample<'_>, compression: Compression) -> Result<(Search, usize)> {
-        let farthest = self.size(Way::By(Search::Far), sample, compression)?;
+        let farthest = self.size(CompressionScheme::By(Search::Far), sample, compression)?;
         let mut least = farthest;
         let quicker = if Search::has_choice(compression) { &QUICKER[..] } else { &[] };
         for &(search, most) in quicker {
-            let size = self.size(Way::By(search), sample, compression)?;
+            let size = self.size(CompressionScheme::By(search), sample, compression)?;
             least = least.min(size);
             let more = sample.saved.min(least * most / 1000).max(least * MORE_PER_MILLE / 1000);
             if size <= least + more + MORE_BYTES {
@@ -250,17 +256,27 @@ impl Encoder {
     }
 
     /// How many bytes a sample has after compression.
-    fn size(&mut self, way: Way, sample: &Sample<'_>, compression: Compression) -> Result<usize> {
+    fn size(
+        &mut self,
+        way: CompressionScheme,
+        sample: &Sample<'_>,
+        compression: Compression,
+    ) -> Result<usize> {
         let (entries, mut tried) = (sample.entries, Vec::new());
-        let smaller =
-            self.compress_by((&[way], Way::Table), entries, entries.len(), compression, &mut tried)?;
+        let smaller = self.compress_by(
+            (&[way], CompressionScheme::Table),
+            entries,
+            entries.len(),
+            compression,
+            &mut tried,
+        )?;
         Ok(if smaller { tried.len() } else { entries.len() })
     }
 
     /// Compresses one block with its header; `None` if it does not fit in `target`.
     fn block(
         &mut self,
-        way: Way,
+        way: CompressionScheme,
         block: &[u8],
         compression: Compression,
         target: &mut [u8],
@@ -274,17 +290,19 @@ impl Encoder {
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
-                Way::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
-                Way::Planes(_) | Way::Steps => {
+                CompressionScheme::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
+                CompressionScheme::Planes(_) | CompressionScheme::Steps => {
                     let mut room = std::mem::take(&mut self.room);
                     let written = match way {
-                        Way::Planes(width) => planes::compress(self.zstd()?, block, width, &mut room, stream),
+                        CompressionScheme::Planes(width) => {
+                            planes::compress(self.zstd()?, block, width, &mut room, stream)
+                        }
                         _ => steps::compress(self.zstd()?, block, &mut room, stream),
                     };
                     self.room = room;
                     written
                 }
-                Way::Table => self.table()?.compress(block, stream),
+                CompressionScheme::Table => self.table()?.compress(block, stream),
             },
         };
         let Some(written) = written.filter(|&written| written <= BLOCK_MAX) else { return Ok(None) };

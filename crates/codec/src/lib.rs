@@ -7,7 +7,7 @@
 //! - [`Decoder`], [`with_decoder`]: payload → bytes; one per worker thread, its contexts are reused.
 //! - [`Encoder`], [`with_encoder`]: bytes → payload, by a [`Compression`]: algorithm and level; by a [`Search`], where these
 //!   leave open how far to search.
-//! - Blocks of further [`Form`]s, which are smaller, and which ROOT does not read: for stripes of datasets
+//! - Blocks of further [`BlockEncoding`]s, which are smaller, and which ROOT does not read: for stripes of datasets
 //!   ([`Encoder::compress_stripe`], [`is_of_stripes`]).
 //! - [`BlockHeader`], [`blocks`]: what a payload consists of, without decompressing it.
 //! - [`uncompressed_len`]: how long a payload claims to be, checked for plausibility before memory is taken.
@@ -24,7 +24,7 @@ mod table;
 mod zstd;
 
 pub use block::{
-    Algorithm, Block, BlockHeader, Blocks, Form, HEADER_LEN, begins_block, blocks, checksummed_len,
+    Algorithm, Block, BlockEncoding, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, checksummed_len,
     is_compressed, is_of_stripes, uncompressed_len,
 };
 pub use compression::Compression;

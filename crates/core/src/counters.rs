@@ -18,16 +18,16 @@ macro_rules! counters {
 
         /// The values of [`Counters`] at one moment.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        pub struct Snapshot { $($(#[doc = $doc])+ pub $name: u64,)+ }
+        pub struct CounterValues { $($(#[doc = $doc])+ pub $name: u64,)+ }
 
         impl Counters {
             /// The values now.
-            pub fn snapshot(&self) -> Snapshot {
-                Snapshot { $($name: self.$name.get(),)+ }
+            pub fn snapshot(&self) -> CounterValues {
+                CounterValues { $($name: self.$name.get(),)+ }
             }
         }
 
-        impl Snapshot {
+        impl CounterValues {
             /// Names and values, in a fixed order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)+]

@@ -125,9 +125,9 @@ impl ErrorKind {
 ///     "the key is shorter than its header (branch 'Muon_pt', at byte 1234 of https://example.org/f.root)"
 /// );
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorDetails>);
 
-struct Inner {
+struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
@@ -142,7 +142,7 @@ struct Inner {
 impl Error {
     /// An error of a kind, described by one sentence without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner {
+        Error(Box::new(ErrorDetails {
             kind,
             message: message.into(),
             url: None,
@@ -271,10 +271,10 @@ impl Error {
     /// The same error without the library's error that caused it: that can be told only once.
     #[must_use]
     pub fn copy(&self) -> Error {
-        let Inner { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
+        let ErrorDetails { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
         let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
         let story = story.clone();
-        Error(Box::new(Inner {
+        Error(Box::new(ErrorDetails {
             kind: *kind,
             message,
             url,

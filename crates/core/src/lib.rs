@@ -28,7 +28,7 @@ mod unify;
 
 pub use buffer::Buffer;
 pub use column::Column;
-pub use counters::{Counter, Counters, Snapshot};
+pub use counters::{Counter, CounterValues, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};

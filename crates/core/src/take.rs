@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Items that lie one behind the other, first to one behind the last. Lists that follow one another have items
 /// that do, so that whole runs are copied at once at every depth.
-type Run = Range<usize>;
+type ItemRange = Range<usize>;
 
 impl Column {
     /// The items at `indices`, in that order; an index may be there several times.
@@ -35,19 +35,19 @@ impl Column {
             let message = format!("there is no item {beyond} in a column of {}", self.length);
             return Err(Error::usage(message));
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<ItemRange> = Vec::new();
         for &index in indices {
             push(&mut runs, index..index + 1);
         }
         let mut taken =
-            Taken { source: self.buffers.iter(), buffers: Vec::with_capacity(self.buffers.len()) };
+            ColumnTaker { source: self.buffers.iter(), buffers: Vec::with_capacity(self.buffers.len()) };
         taken.node(&self.form, &runs)?;
         Ok(Column { form: self.form.clone(), length: indices.len(), buffers: taken.buffers })
     }
 }
 
 /// Adds a run behind others, to the last of them if it continues that.
-fn push(runs: &mut Vec<Run>, run: Run) {
+fn push(runs: &mut Vec<ItemRange>, run: ItemRange) {
     match runs.last_mut() {
         _ if run.is_empty() => {}
         Some(last) if last.end == run.start => last.end = run.end,
@@ -55,18 +55,18 @@ fn push(runs: &mut Vec<Run>, run: Run) {
     }
 }
 
-fn count(runs: &[Run]) -> usize {
-    runs.iter().map(Run::len).sum()
+fn count(runs: &[ItemRange]) -> usize {
+    runs.iter().map(ItemRange::len).sum()
 }
 
 /// A column in the making: the buffers of the source that were not used yet, and those of the result.
-struct Taken<'a> {
+struct ColumnTaker<'a> {
     source: std::slice::Iter<'a, Arc<Buffer>>,
     buffers: Vec<Arc<Buffer>>,
 }
 
-impl<'a> Taken<'a> {
-    fn node(&mut self, form: &Form, runs: &[Run]) -> Result<()> {
+impl<'a> ColumnTaker<'a> {
+    fn node(&mut self, form: &Form, runs: &[ItemRange]) -> Result<()> {
         match form {
             Form::Primitive(primitive) => self.values(primitive.size(), runs),
             Form::Fixed { size, content } => {
@@ -104,7 +104,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Copies the values of `size` bytes.
-    fn values(&mut self, size: usize, runs: &[Run]) -> Result<()> {
+    fn values(&mut self, size: usize, runs: &[ItemRange]) -> Result<()> {
         let source = self.next()?.as_bytes();
         let mut buffer = Buffer::zeroed(count(runs).checked_mul(size).ok_or_else(unfit)?);
         let mut place = buffer.as_bytes_mut();
@@ -119,7 +119,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Counts the offsets of lists anew, and answers which items are in them.
-    fn lists(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
+    fn lists(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed((count(runs) + 1) * size_of::<i64>());
         let mut places = buffer.view_mut::<i64>().iter_mut().skip(1);
@@ -139,7 +139,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Counts the positions of present items anew, and answers where they were.
-    fn options(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
+    fn options(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed(count(runs) * size_of::<i64>());
         let mut places = buffer.view_mut::<i64>().iter_mut();
@@ -161,12 +161,12 @@ impl<'a> Taken<'a> {
     }
 
     /// Counts the positions of each tag anew, and answers, tag by tag, where the items were.
-    fn unions(&mut self, tags: usize, runs: &[Run]) -> Result<Vec<Vec<Run>>> {
+    fn unions(&mut self, tags: usize, runs: &[ItemRange]) -> Result<Vec<Vec<ItemRange>>> {
         let source_tags = self.next()?.as_bytes();
         let source: &[i64] = self.next()?.view();
         let (mut new_tags, mut positions) =
             (Vec::with_capacity(count(runs)), Vec::with_capacity(count(runs)));
-        let mut items: Vec<Vec<Run>> = vec![Vec::new(); tags];
+        let mut items: Vec<Vec<ItemRange>> = vec![Vec::new(); tags];
         let mut next = vec![0i64; tags];
         for run in runs {
             let here = source_tags.get(run.clone()).zip(source.get(run.clone())).ok_or_else(unfit)?;

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-pub use sapwood_tfile::Entry as KeyEntry;
+pub use sapwood_tfile::KeyEntry;
 
 /// Classes of trees that are known without the file's class descriptions.
 const TREES: [&str; 3] = ["TTree", "TNtuple", "TNtupleD"];

@@ -58,11 +58,11 @@ pub use object::Object;
 pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{
-    Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
-    Told, printable,
+    Buffer, Column, CounterValues, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result,
+    Story, Told, printable,
 };
-pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
-pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
+pub use sapwood_fetch::blocks::{Cache, CacheCheck, CachedFile};
+pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_source::{
     BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,

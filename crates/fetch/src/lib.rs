@@ -19,11 +19,11 @@
 mod ahead;
 pub mod blocks;
 mod budget;
+pub mod candidates;
 mod cost;
 mod fetcher;
 pub mod learn;
 mod link;
-pub mod places;
 mod plan;
 pub mod replay;
 pub mod replicas;

@@ -46,10 +46,10 @@ impl Link {
 
 /// Watches the requests to one server.
 #[derive(Debug, Default)]
-pub(crate) struct Meter(Mutex<State>);
+pub(crate) struct Meter(Mutex<MeterState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MeterState {
     round_trip: Best<Duration>,
     bandwidth: Best<u64>,
     in_flight: usize,
@@ -107,43 +107,43 @@ impl Meter {
     }
 
     /// A request is sent; it is over when what is returned is dropped.
-    pub(crate) fn asked(self: Arc<Self>, now: Instant) -> Asked {
+    pub(crate) fn asked(self: Arc<Self>, now: Instant) -> RequestTimer {
         let mut state = self.lock();
         if state.in_flight == 0 {
             state.busy = Some(Busy { since: now, bytes: 0, from_idle: true });
         }
         state.in_flight += 1;
         drop(state);
-        Asked { meter: self, at: now }
+        RequestTimer { meter: self, at: now }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MeterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that is in flight.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestTimer {
     meter: Arc<Meter>,
     at: Instant,
 }
 
-impl Asked {
+impl RequestTimer {
     /// All of its answer came: so many bytes.
     pub(crate) fn answered(self, bytes: u64, now: Instant) {
         self.meter.lock().answered(self.at, bytes, now);
     }
 }
 
-impl Drop for Asked {
+impl Drop for RequestTimer {
     fn drop(&mut self) {
         let mut state = self.meter.lock();
         state.in_flight = state.in_flight.saturating_sub(1);
     }
 }
 
-impl State {
+impl MeterState {
     fn answered(&mut self, asked: Instant, bytes: u64, now: Instant) {
         let took = now.saturating_duration_since(asked);
         if bytes <= SMALL {

@@ -13,7 +13,7 @@ use sapwood_stripe::LayoutOptions;
 /// How a chain runs, as Python says it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Running {
+pub(crate) struct ChainArguments {
     full: bool,
     lanes: usize,
     threads: Option<usize>,
@@ -34,7 +34,7 @@ pub(crate) fn chain<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     output: (String, String),
-    running: Running,
+    running: ChainArguments,
     deadline: Option<f64>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -86,12 +86,12 @@ fn array(py: Python<'_>, buffer: Buffer, dtype: &str, size: usize) -> PyResult<P
 
 /// A buffer that the core keeps, too.
 #[pyclass(frozen)]
-struct Shared(Arc<Buffer>);
+struct SharedBuffer(Arc<Buffer>);
 
 /// An array over memory that others read as well: it cannot be written to.
 #[expect(unsafe_code, reason = "a copy would take the memory twice, and 6 % of the time of decoding")]
 fn shared_array(py: Python<'_>, buffer: Arc<Buffer>, dtype: &str) -> PyResult<Py<PyAny>> {
-    let owner = Bound::new(py, Shared(buffer))?;
+    let owner = Bound::new(py, SharedBuffer(buffer))?;
     let bytes = ArrayView1::from(owner.get().0.as_bytes());
     // SAFETY: the owner, which the array keeps alive, keeps the buffer; nobody can change or move the contents of a
     // buffer that is shared.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use sapwood::{Error, ErrorKind, Result};
 use sapwood_core::Deadline;
 use sapwood_source::{BoxFuture, Created};
-use sapwood_stripe::{Kind, Log, seal, unseal};
+use sapwood_stripe::{Log, ObjectKind, seal, unseal};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -61,7 +61,7 @@ impl DatabaseLog {
 
     /// What is in a row.
     fn opened(&self, n: u64, row: Vec<u8>) -> Result<Bytes> {
-        unseal(Kind::Record, &row.into()).map_err(|error| {
+        unseal(ObjectKind::Record, &row.into()).map_err(|error| {
             let message = format!("entry {n} of the log: {}", error.message());
             Error::new(error.kind(), message).url(self.url.clone())
         })
@@ -92,7 +92,7 @@ impl Log for DatabaseLog {
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
         Box::pin(async move {
-            let row = seal(Kind::Record, &content);
+            let row = seal(ObjectKind::Record, &content);
             let create =
                 move |log: &Bound<'_, PyAny>| log.call_method1("create", (n, &row[..]))?.extract::<bool>();
             match self.ask(deadline, create).await {

@@ -32,10 +32,10 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 }
 
 /// An event at a source: seconds since the story began, server, what happened, in words, times in a row.
-pub(crate) type Happening = (f64, Option<String>, &'static str, String, u64);
+pub(crate) type EventRow = (f64, Option<String>, &'static str, String, u64);
 
 /// An event as Python gets it.
-pub(crate) fn happening(told: &Told) -> Happening {
+pub(crate) fn happening(told: &Told) -> EventRow {
     (told.when.as_secs_f64(), told.server.clone(), told.event.name(), told.text.clone(), told.times)
 }
 

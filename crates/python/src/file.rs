@@ -3,7 +3,7 @@
 use crate::arguments::{self, open_options};
 use crate::column::columns;
 use crate::database_log::log_of;
-use crate::error::{Happening, detached, exception, happening};
+use crate::error::{EventRow, detached, exception, happening};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
 use bytes::Bytes;
@@ -45,10 +45,10 @@ impl Object {
 }
 
 /// A range that was fetched: see [`File::trace`].
-type Fetched = (f64, f64, u64, u64, u64, Option<String>);
+type TraceRow = (f64, f64, u64, u64, u64, Option<String>);
 
 /// What a server sent: see [`File::uses`].
-type Used = (Option<String>, Sums, Sums, f64);
+type UsageRow = (Option<String>, Sums, Sums, f64);
 type Sums = (u64, u64, u64, u64, u64);
 
 fn sums(reads: Reads) -> Sums {
@@ -224,7 +224,7 @@ impl File {
 
     /// Every range that was fetched: seconds since opening began at question and answer, offset, bytes, number of
     /// the request, server.
-    fn trace(&self) -> Vec<Fetched> {
+    fn trace(&self) -> Vec<TraceRow> {
         let records = self.trace.records().into_iter();
         records
             .filter_map(|TraceRecord { asked, answered, range, request, server }| {
@@ -237,7 +237,7 @@ impl File {
 
     /// What each server sent so far: server, requests for one range (number, bytes, squares of bytes, ranges, squares
     /// of ranges), the same of those for several, seconds in which it was busy.
-    fn uses(&self, py: Python<'_>) -> Vec<Used> {
+    fn uses(&self, py: Python<'_>) -> Vec<UsageRow> {
         let uses = py.detach(|| ServerUse::of(&self.trace.records())).into_iter();
         uses.map(|one| {
             let server = one.server.map(|server| server.to_string());
@@ -247,7 +247,7 @@ impl File {
     }
 
     /// What happened at the sources so far; and how many events are not kept.
-    fn story(&self) -> (Vec<Happening>, u64) {
+    fn story(&self) -> (Vec<EventRow>, u64) {
         (self.counters.story.told().iter().map(happening).collect(), self.counters.story.dropped())
     }
 

@@ -86,7 +86,7 @@ impl Lazy {
             by_column.set_item(column, entry)?;
         }
         let by_kind = PyDict::new(py);
-        for kind in sapwood::Kind::ALL {
+        for kind in sapwood::FetchKind::ALL {
             let account = accounting.kinds.get(&kind).copied().unwrap_or_default();
             let entry = PyDict::new(py);
             entry.set_item("fetches", account.fetches)?;

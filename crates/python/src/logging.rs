@@ -14,9 +14,9 @@ const MOST: usize = 1000;
 
 static KEPT: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
 
-struct Keeper;
+struct MessageLog;
 
-impl Log for Keeper {
+impl Log for MessageLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().strip_prefix(NAME).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
@@ -44,7 +44,7 @@ pub(crate) fn install() {
         return;
     }
     // It fails if it was done before.
-    if log::set_logger(&Keeper).is_ok() {
+    if log::set_logger(&MessageLog).is_ok() {
         log::set_max_level(LevelFilter::Info);
     }
 }

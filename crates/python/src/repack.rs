@@ -12,7 +12,7 @@ use sapwood::{Deadline, Error, OpenOptions};
 use std::time::Duration;
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
-type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
+type TreeSelection = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
 
 /// Writes what is in some files to a new one; what was done.
 #[pyfunction]
@@ -30,7 +30,7 @@ pub(crate) fn repack<'py>(
     basket_size: Option<u32>,
     cluster: Option<(String, u64)>,
     trees: Option<Vec<String>>,
-    choices: Vec<Chosen>,
+    choices: Vec<TreeSelection>,
     intersection: bool,
     sets: Vec<String>,
     threads: Option<usize>,
@@ -95,7 +95,7 @@ fn whole(seconds: Option<f64>) -> PyResult<Deadline> {
     deadline(seconds.or(Some(Deadline::LONGEST.as_secs_f64())))
 }
 
-fn choice((tree, branches, entries): Chosen) -> Choice {
+fn choice((tree, branches, entries): TreeSelection) -> Choice {
     let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
     Choice { tree, branches, entries: entries.map(|inputs| inputs.into_iter().map(ranges).collect()) }
 }

@@ -11,7 +11,8 @@ use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Deadline, Interrupt, Result};
 use sapwood_stripe::{
-    Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, Receipt, VerifyOptions,
+    Change, Dataset, EventId, GcOptions, LayoutOptions, LumiMask, Provenance, Receipt, Retention,
+    VerifyOptions,
 };
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -29,7 +30,7 @@ pub(crate) struct Stripes {
 /// How a dataset is written, as Python says it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Writing {
+struct WriteArguments {
     compression: Option<i32>,
     stripe_size: Option<u64>,
     batch: Option<u64>,
@@ -48,7 +49,7 @@ struct Writing {
     entries: Option<Vec<Vec<(u64, u64)>>>,
 }
 
-impl Writing {
+impl WriteArguments {
     fn options(self, deadline: Deadline) -> Result<WriteOptions> {
         let defaults = LayoutOptions::default();
         let layout = LayoutOptions {
@@ -62,7 +63,7 @@ impl Writing {
         let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
         let entries = self.entries.map(|inputs| inputs.into_iter().map(ranges).collect());
         let chosen = Chosen { branches: self.branches, entries };
-        let Writing { threads, who, job, parameters, base, .. } = self;
+        let WriteArguments { threads, who, job, parameters, base, .. } = self;
         let without_statistics = !self.statistics;
         Ok(WriteOptions {
             compression,
@@ -134,7 +135,7 @@ impl Stripes {
         py: Python<'py>,
         tree: &str,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
         let written = self.run(py, |place, deadline, interrupt| {
@@ -149,7 +150,7 @@ impl Stripes {
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
         let written = self.run(py, |place, deadline, interrupt| {
@@ -165,7 +166,7 @@ impl Stripes {
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
         let inputs = self.inputs(&inputs)?;
         let (written, receipt) = self.run(py, |place, deadline, interrupt| {
@@ -182,7 +183,7 @@ impl Stripes {
         &self,
         py: Python<'py>,
         receipts: Vec<String>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let written = self.run(py, |place, deadline, interrupt| {
             let options = writing.options(deadline)?;
@@ -200,7 +201,7 @@ impl Stripes {
         py: Python<'py>,
         products: Option<Vec<String>>,
         dry_run: bool,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let done = self.run(py, |place, deadline, interrupt| {
             let options = writing.options(deadline)?;
@@ -225,7 +226,7 @@ impl Stripes {
         tree: &str,
         products: Option<Vec<String>>,
         by_position: bool,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let source = input(source, self.deadline)?;
         let written = self.run(py, |place, deadline, interrupt| {
@@ -277,7 +278,7 @@ impl Stripes {
         dry_run: bool,
     ) -> PyResult<u64> {
         let within = within.map(|seconds| crate::arguments::seconds("within", seconds)).transpose()?;
-        let keep = Keep { newest, within };
+        let keep = Retention { newest, within };
         self.on(
             py,
             "latest",
@@ -374,7 +375,7 @@ impl Stripes {
     }
 
     fn change(&self, py: Python<'_>, change: Change, who: Option<String>) -> PyResult<u64> {
-        let made = Made { who, tool: TOOL.to_owned(), ..Made::default() };
+        let made = Provenance { who, tool: TOOL.to_owned(), ..Provenance::default() };
         self.on(py, "latest", |dataset, deadline| async move {
             Ok(dataset.commit(&change, made, deadline).await?.version)
         })

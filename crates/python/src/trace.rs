@@ -3,7 +3,7 @@
 use crate::error::{detached, exception};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use sapwood::replay::{self, Job, Line, Place, Policy};
+use sapwood::replay::{self, LinkModel, Policy, RecordedJob, ReplayTarget};
 use sapwood::{Error, ErrorKind};
 use sapwood_source::record::{self, Recording};
 use std::collections::HashMap;
@@ -60,13 +60,13 @@ pub(crate) fn replay_job(
     replicas: Vec<Figures>,
 ) -> PyResult<String> {
     let place = match lines {
-        None => Place::Real(urls),
+        None => ReplayTarget::Real(urls),
         Some(lines) => {
             let lines = lines.into_iter().map(|(server, figures)| Ok((server, line(figures)?)));
-            let mut servers: HashMap<String, Line> = lines.collect::<PyResult<_>>()?;
+            let mut servers: HashMap<String, LinkModel> = lines.collect::<PyResult<_>>()?;
             let others = servers.remove("").unwrap_or_default();
             let replicas = replicas.into_iter().map(line).collect::<PyResult<_>>()?;
-            Place::Model { servers, others, replicas }
+            ReplayTarget::Model { servers, others, replicas }
         }
     };
     detached(py, move |interrupt| {
@@ -93,15 +93,15 @@ pub(crate) fn replay_job(
     })
 }
 
-fn job(path: &Path) -> sapwood::Result<Job> {
-    Recording::read(path).map(|recording| Job::new(&recording))
+fn job(path: &Path) -> sapwood::Result<RecordedJob> {
+    Recording::read(path).map(|recording| RecordedJob::new(&recording))
 }
 
-fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<Line> {
+fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<LinkModel> {
     let time = |seconds: f64| {
         Duration::try_from_secs_f64(seconds)
             .map_err(|_| exception(&Error::usage(format!("a time of {seconds} seconds makes no sense"))))
     };
     let (round_trip, request_cost) = (time(round_trip)?, time(request_cost)?);
-    Ok(Line { round_trip, bandwidth, request_cost, concurrency: concurrency.unwrap_or(usize::MAX) })
+    Ok(LinkModel { round_trip, bandwidth, request_cost, concurrency: concurrency.unwrap_or(usize::MAX) })
 }

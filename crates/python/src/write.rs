@@ -23,7 +23,7 @@ struct Open {
 }
 
 /// A tree that was there before: its number, its entries, and name and storage of its branches.
-type TreeAgain<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
+type ExistingTree<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
 
 /// Name, title, storage, ROOT's number of the compression, basket size.
 type Branch<'py> = (String, Option<String>, Bound<'py, PyTuple>, i32, u32);
@@ -100,7 +100,7 @@ impl Writer {
     }
 
     /// A tree that was there before: its number, its entries, and name and storage of its branches.
-    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<TreeAgain<'py>> {
+    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
             let tree = open.writer.tree_again(path)?;
             open.trees.push(tree);

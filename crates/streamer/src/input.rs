@@ -29,7 +29,7 @@ pub struct Input<'a> {
 
 /// A pointer as it is streamed (Buffer §6).
 #[derive(Debug)]
-pub(crate) enum Slot<'a> {
+pub(crate) enum PointerValue<'a> {
     Null,
     /// An object that stands here.
     Object {
@@ -188,7 +188,7 @@ impl<'a> Input<'a> {
     }
 
     /// A pointer, and where its tag stands. An object without a byte count remains to be read.
-    pub(crate) fn slot(&mut self) -> Result<(Slot<'a>, usize)> {
+    pub(crate) fn slot(&mut self) -> Result<(PointerValue<'a>, usize)> {
         let at = self.position();
         let mut body = self.frame()?;
         let inner = body.as_mut().unwrap_or(self);
@@ -196,10 +196,10 @@ impl<'a> Input<'a> {
         let class = match inner.u32()? {
             NEW_CLASS_TAG => inner.class_name()?,
             tag if tag & CLASS_MASK != 0 => inner.class_at(tag & !CLASS_MASK, tag_at)?,
-            0 => return Ok((Slot::Null, tag_at)),
-            tag => return Ok((Slot::Reference(tag), tag_at)),
+            0 => return Ok((PointerValue::Null, tag_at)),
+            tag => return Ok((PointerValue::Reference(tag), tag_at)),
         };
-        Ok((Slot::Object { class, at, body }, tag_at))
+        Ok((PointerValue::Object { class, at, body }, tag_at))
     }
 
     /// True if the tag at a place names a position: that of a class name, or of an object. No position are null (0) and

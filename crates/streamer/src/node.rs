@@ -61,12 +61,12 @@ pub enum Node {
     /// An STL collection as an object: a count and the items, or framed as a member is (ElementTypes §7.2).
     Unframed(Arc<Collection>),
     /// An object behind its version header (Buffer §3).
-    Object(Arc<Class>),
+    Object(Arc<CompiledClass>),
     /// An object without a header of its own, of the layout with this index (ReadingEntries §3.3).
-    Members(Arc<Class>, usize),
+    Members(Arc<CompiledClass>, usize),
     /// The members of objects to the end of the entry, each a column: of the layout with this index, of which
     /// each object takes so many bytes.
-    Columns(Arc<Class>, usize, usize),
+    Columns(Arc<CompiledClass>, usize, usize),
     /// A pointer: nothing, an object of a class that stands there, or a reference (Buffer §6).
     Pointer(Selection),
     /// A pointer or, in files of ROOT before 5.15/09, an object of this class: an item of a counted array of
@@ -86,7 +86,7 @@ pub enum Node {
     RefArray,
     /// `TMatrixTSym`: the class of its base, behind which the elements stand from the diagonal on; the index
     /// of the number of rows (Matrix §2).
-    Symmetric(Arc<Class>, Number, usize),
+    Symmetric(Arc<CompiledClass>, Number, usize),
     /// The name of a class, as long as a byte says and ended by a zero, then an object.
     Named(Box<Node>),
     /// No bytes, nothing built.
@@ -119,19 +119,19 @@ pub struct Collection {
     /// What an item looks like object-wise.
     pub(crate) item: Node,
     /// The class whose members are the columns member-wise; a `pair` for maps.
-    pub(crate) class: Option<Arc<Class>>,
+    pub(crate) class: Option<Arc<CompiledClass>>,
     /// The member is a pointer to a collection, which only old files store otherwise (Collections §11.3).
     pub(crate) is_pointer: bool,
 }
 
 /// A class: the record that is built, and how each version of it lies on file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Class {
+pub struct CompiledClass {
     pub(crate) name: String,
     /// What is built, the members of bases among it.
     pub(crate) fields: Vec<ClassField>,
     /// The first is the one that the fields are taken from.
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) layouts: Vec<ClassLayout>,
     /// A checksum stands behind a version of 0 or less (Buffer §4).
     pub(crate) has_checksum: bool,
     /// Members that are kept because others are counted by them, those of bases first.
@@ -196,10 +196,10 @@ pub(crate) struct ClassField {
 
 /// How one version of a class lies on file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct ClassLayout {
     pub(crate) version: i32,
     pub(crate) checksum: u32,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<LayoutStep>,
     /// So many steps build all that is wanted: where the end is known, the others need not be done.
     pub(crate) needed: usize,
     /// The fewest bytes of one object's members in columns.
@@ -210,15 +210,15 @@ pub(crate) struct Layout {
 
 /// A part of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum LayoutStep {
     /// Members of fixed size, of which some are wanted.
-    Run { bytes: usize, pieces: Vec<Piece> },
+    Run { bytes: usize, pieces: Vec<RunMember> },
     /// One member.
     Field { index: usize, node: Node },
     /// One integer, which counts others.
     Counter { index: Option<usize>, number: Number, register: usize },
     /// A base class, whose fields begin at `first`.
-    Base { class: Arc<Class>, layout: usize, first: usize, register: usize },
+    Base { class: Arc<CompiledClass>, layout: usize, first: usize, register: usize },
     /// A member that is not wanted or not readable.
     Skip(Node),
     /// A number that has another type in the record that is built.
@@ -229,7 +229,7 @@ pub(crate) enum Step {
 
 /// A wanted member of a run: numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Piece {
+pub(crate) struct RunMember {
     /// Where it begins in the run.
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
@@ -364,7 +364,7 @@ impl Node {
     }
 
     /// The class of the objects that this holds, however deep in collections.
-    pub(crate) fn class(&self) -> Option<&Arc<Class>> {
+    pub(crate) fn class(&self) -> Option<&Arc<CompiledClass>> {
         match self {
             Node::Object(class) | Node::Members(class, _) | Node::Columns(class, ..) => Some(class),
             Node::Fixed { content, .. }
@@ -403,60 +403,60 @@ impl Node {
     }
 }
 
-impl Layout {
+impl ClassLayout {
     /// Bytes of one object's members in columns, if all objects have as many.
     pub(crate) fn fixed_size(&self) -> Option<usize> {
         let sizes = self.steps.iter().map(|step| match step {
-            Step::Run { bytes, .. } => Some(*bytes),
-            Step::Counter { number, .. } => Some(number.size_on_file()),
-            Step::Convert { from, .. } => Some(from.size_on_file()),
-            Step::Default { .. } => Some(0),
-            Step::Base { class, layout, .. } => class.layouts.get(*layout)?.fixed_size(),
-            Step::Field { .. } | Step::Skip(_) => None,
+            LayoutStep::Run { bytes, .. } => Some(*bytes),
+            LayoutStep::Counter { number, .. } => Some(number.size_on_file()),
+            LayoutStep::Convert { from, .. } => Some(from.size_on_file()),
+            LayoutStep::Default { .. } => Some(0),
+            LayoutStep::Base { class, layout, .. } => class.layouts.get(*layout)?.fixed_size(),
+            LayoutStep::Field { .. } | LayoutStep::Skip(_) => None,
         });
         sizes.sum()
     }
 }
 
-impl Step {
+impl LayoutStep {
     /// The fewest bytes that one object's part of a column takes.
     pub(crate) fn smallest(&self) -> usize {
         match self {
-            Step::Run { bytes, .. } => *bytes,
+            LayoutStep::Run { bytes, .. } => *bytes,
             // One frame stands for the whole column.
-            Step::Field { node: Node::Framed(content), .. } => content.smallest(),
-            Step::Field { node: Node::Collection(_), .. } => 4,
-            Step::Field { node, .. } => node.smallest(),
-            Step::Skip(Node::TObject) => 10,
-            Step::Skip(Node::Text) => 1,
-            Step::Skip(node) => node.numbers().map_or(0, |_| node.smallest()),
-            Step::Counter { number, .. } => number.size_on_file(),
-            Step::Convert { from, .. } => from.size_on_file(),
-            Step::Base { class, layout, .. } => {
+            LayoutStep::Field { node: Node::Framed(content), .. } => content.smallest(),
+            LayoutStep::Field { node: Node::Collection(_), .. } => 4,
+            LayoutStep::Field { node, .. } => node.smallest(),
+            LayoutStep::Skip(Node::TObject) => 10,
+            LayoutStep::Skip(Node::Text) => 1,
+            LayoutStep::Skip(node) => node.numbers().map_or(0, |_| node.smallest()),
+            LayoutStep::Counter { number, .. } => number.size_on_file(),
+            LayoutStep::Convert { from, .. } => from.size_on_file(),
+            LayoutStep::Base { class, layout, .. } => {
                 class.layouts.get(*layout).map_or(0, |layout| layout.smallest)
             }
-            Step::Default { .. } => 0,
+            LayoutStep::Default { .. } => 0,
         }
     }
 
     /// True if it builds something.
     pub(crate) fn is_wanted(&self) -> bool {
         match self {
-            Step::Run { pieces, .. } => !pieces.is_empty(),
-            Step::Base { class, .. } => !class.fields.is_empty(),
-            Step::Counter { index, .. } => index.is_some(),
-            Step::Skip(_) => false,
-            Step::Field { .. } | Step::Convert { .. } | Step::Default { .. } => true,
+            LayoutStep::Run { pieces, .. } => !pieces.is_empty(),
+            LayoutStep::Base { class, .. } => !class.fields.is_empty(),
+            LayoutStep::Counter { index, .. } => index.is_some(),
+            LayoutStep::Skip(_) => false,
+            LayoutStep::Field { .. } | LayoutStep::Convert { .. } | LayoutStep::Default { .. } => true,
         }
     }
 }
 
-impl Class {
+impl CompiledClass {
     /// The layout that a version or a checksum selects. A class with one description has no choice
     /// (SchemaEvolution §4).
     #[inline]
-    pub(crate) fn layout(&self, version: i16, checksum: Option<u32>) -> Option<&Layout> {
-        let is_it = |layout: &&Layout| match checksum {
+    pub(crate) fn layout(&self, version: i16, checksum: Option<u32>) -> Option<&ClassLayout> {
+        let is_it = |layout: &&ClassLayout| match checksum {
             Some(checksum) => layout.checksum == checksum,
             None => layout.version == i32::from(version),
         };

@@ -13,14 +13,14 @@ pub struct Program {
     /// The steps.
     pub node: Node,
     /// The form of what is built, as far as it does not depend on the data: where pointers lead is
-    /// [`Form::Empty`], and the [column](Run::finish) says more.
+    /// [`Form::Empty`], and the [column](ProgramRun::finish) says more.
     pub form: Form,
     /// The C++ type, spelled with the names of `<cstdint>`.
     pub type_name: String,
     /// Members that cannot be read and are left out: path and reason.
     pub skipped: Vec<(String, String)>,
     /// The member whose column says how many items the object, or each object, of an entry has, if
-    /// [`Run::entry_counted`] must be told.
+    /// [`ProgramRun::entry_counted`] must be told.
     pub counter: Option<String>,
     /// For the classes that only the data name.
     pub(crate) compiler: Option<Compiler>,
@@ -63,8 +63,8 @@ impl Program {
     }
 
     /// Begins to build a column.
-    pub fn run(&self) -> Run<'_> {
-        Run {
+    pub fn run(&self) -> ProgramRun<'_> {
+        ProgramRun {
             program: self,
             runner: Runner::new(self.compiler.as_ref()),
             builder: Builder::new(&self.node),
@@ -100,7 +100,7 @@ impl Program {
         run.runner = run.runner.tolerant();
         run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
         let skipped = run.program.node.gaps(&run.builder, self.skipped.clone());
-        Ok((Part::join(vec![run.finish()])?, skipped))
+        Ok((ColumnPart::join(vec![run.finish()])?, skipped))
     }
 }
 
@@ -111,14 +111,14 @@ fn begins_with_byte_count(payload: &[u8]) -> bool {
 
 /// A column that is being built.
 #[derive(Debug)]
-pub struct Run<'p> {
+pub struct ProgramRun<'p> {
     program: &'p Program,
     runner: Runner<'p>,
     builder: Builder,
     entries: usize,
 }
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     /// Reads one entry, all of it.
     ///
     /// # Errors
@@ -127,11 +127,11 @@ impl Run<'_> {
         self.entry_counted(input, &[])
     }
 
-    /// As [`entry`](Run::entry); `counts` are the values of the program's [counter](Program::counter), one for
+    /// As [`entry`](ProgramRun::entry); `counts` are the values of the program's [counter](Program::counter), one for
     /// each object of the entry.
     ///
     /// # Errors
-    /// As [`entry`](Run::entry).
+    /// As [`entry`](ProgramRun::entry).
     pub fn entry_counted(&mut self, input: Input<'_>, counts: &[i64]) -> Result<()> {
         self.runner.entry(&self.program.node, input, counts, &mut self.builder)?;
         self.entries += 1;
@@ -139,30 +139,30 @@ impl Run<'_> {
     }
 
     /// What was built.
-    pub fn finish(self) -> Part {
+    pub fn finish(self) -> ColumnPart {
         let node = &self.program.node;
         let form =
             if node.is_open() { node.form_with(Some(&self.builder)) } else { self.program.form.clone() };
         let mut buffers = Vec::new();
         self.builder.finish(&mut buffers);
-        Part { form, length: self.entries, buffers }
+        ColumnPart { form, length: self.entries, buffers }
     }
 }
 
 /// A part of a column: the entries of one basket.
 #[derive(Debug)]
-pub struct Part {
+pub struct ColumnPart {
     form: Form,
     length: usize,
     buffers: Vec<Raw>,
 }
 
-impl Part {
+impl ColumnPart {
     /// The column of consecutive parts, in a form that holds what all of them hold.
     ///
     /// # Errors
     /// `Unsupported` if the data hold too many classes in one place.
-    pub fn join(parts: Vec<Part>) -> Result<Column> {
+    pub fn join(parts: Vec<ColumnPart>) -> Result<Column> {
         let first = parts.first().map_or(Form::Empty, |part| part.form.clone());
         if parts.iter().all(|part| part.form == first) {
             let all: Vec<Vec<&[u8]>> = parts.iter().map(|part| part.slices()).collect();

@@ -1,9 +1,9 @@
 //! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
 
-use crate::consolidate::{Consolidated, consolidate, restripe};
+use crate::consolidate::{SegmentMerge, consolidate, restripe};
 use crate::rebase::{conflict, fresh, product, same_lists, segment, shape};
 use crate::receipt::{Receipt, receive};
-use crate::{Id, Made, NewProduct, NewSegment, Product, Schema, Segment, Snapshot, StripeListRef};
+use crate::{Id, NewProduct, NewSegment, Product, Provenance, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub enum Change {
     /// Segments become fewer, with the same entries in other stripes.
     Consolidate {
         /// Which become which.
-        segments: Vec<Consolidated>,
+        segments: Vec<SegmentMerge>,
     },
     /// Some products have the same entries in other stripes; segments and all other products stay as they are.
     Restripe {
@@ -122,7 +122,7 @@ impl Change {
         base: &Snapshot,
         tip: &Snapshot,
         old: Option<&Snapshot>,
-        (version, made): (u64, Made),
+        (version, made): (u64, Provenance),
     ) -> Result<Snapshot> {
         let mut next = Snapshot { id: Id::random(), parent: Some(tip.id), made, ..tip.clone() };
         match self {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Segments in whose place another stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Consolidated {
+pub struct SegmentMerge {
     /// Their numbers, as they follow each other.
     pub segments: Vec<u32>,
     /// The same entries, with the same products.
@@ -17,14 +17,14 @@ pub struct Consolidated {
 }
 
 /// Puts segments in the place of those that they hold.
-pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[Consolidated]) -> Result<()> {
+pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[SegmentMerge]) -> Result<()> {
     if all.is_empty() {
         return Err(Error::usage("there is nothing to consolidate"));
     }
     all.iter().try_for_each(|one| replace(base, next, one))
 }
 
-fn replace(base: &Snapshot, next: &mut Snapshot, one: &Consolidated) -> Result<()> {
+fn replace(base: &Snapshot, next: &mut Snapshot, one: &SegmentMerge) -> Result<()> {
     let was = run(base, &one.segments).ok_or_else(|| {
         Error::usage(format!("the dataset has no segments {} in a row", told(&one.segments)))
     })?;
@@ -95,7 +95,7 @@ pub(crate) fn restripe(
     Ok(())
 }
 
-impl Consolidated {
+impl SegmentMerge {
     /// That nothing is lost: all entries are there, all products, and what else they have.
     fn check(&self, base: &Snapshot, old: &[Segment]) -> Result<()> {
         let entries = old.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.entries));

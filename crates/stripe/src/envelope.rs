@@ -17,7 +17,7 @@ pub(crate) const JOBS: u32 = 1;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ObjectKind {
     /// What a dataset says of itself, written once (`fmt`).
     Format = 1,
     /// A version (`snap/…`).
@@ -32,19 +32,25 @@ pub enum Kind {
     Record = 6,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::Format, Kind::Snapshot, Kind::List, Kind::Stripe, Kind::Events, Kind::Record];
+impl ObjectKind {
+    const ALL: [ObjectKind; 6] = [
+        ObjectKind::Format,
+        ObjectKind::Snapshot,
+        ObjectKind::List,
+        ObjectKind::Stripe,
+        ObjectKind::Events,
+        ObjectKind::Record,
+    ];
 
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Format => "a description of a dataset",
-            Kind::Snapshot => "a snapshot",
-            Kind::List => "a stripe list",
-            Kind::Stripe => "a stripe",
-            Kind::Events => "an index of events",
-            Kind::Record => "a record",
+            ObjectKind::Format => "a description of a dataset",
+            ObjectKind::Snapshot => "a snapshot",
+            ObjectKind::List => "a stripe list",
+            ObjectKind::Stripe => "a stripe",
+            ObjectKind::Events => "an index of events",
+            ObjectKind::Record => "a record",
         }
     }
 }
@@ -53,7 +59,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Bits of features that a writer must know.
     pub writer_features: u32,
     /// Length of what follows.
@@ -97,7 +103,7 @@ impl Envelope {
         if (compression, reserved, header_len, more) != (0, 0, Envelope::LEN as u32, 0) || stored != len {
             return unknown("an object has a header in a form that is not known".into());
         }
-        let Some(kind) = Kind::ALL.into_iter().find(|known| *known as u8 == kind) else {
+        let Some(kind) = ObjectKind::ALL.into_iter().find(|known| *known as u8 == kind) else {
             return unknown(format!("an object is of kind {kind}, which is not known"));
         };
         Ok(Envelope { kind, writer_features: writers, len, checksum: body })
@@ -126,17 +132,17 @@ impl Envelope {
 /// Puts content into an object.
 ///
 /// ```
-/// use sapwood_stripe::{Kind, seal, unseal};
-/// let object = seal(Kind::Format, b"{}");
-/// assert_eq!(unseal(Kind::Format, &object)?, "{}");
+/// use sapwood_stripe::{ObjectKind, seal, unseal};
+/// let object = seal(ObjectKind::Format, b"{}");
+/// assert_eq!(unseal(ObjectKind::Format, &object)?, "{}");
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
-pub fn seal(kind: Kind, content: &[u8]) -> Bytes {
+pub fn seal(kind: ObjectKind, content: &[u8]) -> Bytes {
     seal_with(kind, 0, content)
 }
 
 /// Puts content into an object that not every writer may build upon.
-pub(crate) fn seal_with(kind: Kind, writer_features: u32, content: &[u8]) -> Bytes {
+pub(crate) fn seal_with(kind: ObjectKind, writer_features: u32, content: &[u8]) -> Bytes {
     let mut object = Vec::with_capacity(Envelope::LEN + content.len());
     object.resize(Envelope::LEN, 0);
     object.extend(content);
@@ -144,11 +150,11 @@ pub(crate) fn seal_with(kind: Kind, writer_features: u32, content: &[u8]) -> Byt
 }
 
 /// Writes the header of an object, whose first [`Envelope::LEN`] bytes were left free.
-pub(crate) fn close(kind: Kind, object: Vec<u8>) -> Bytes {
+pub(crate) fn close(kind: ObjectKind, object: Vec<u8>) -> Bytes {
     close_with(kind, 0, object)
 }
 
-fn close_with(kind: Kind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
+fn close_with(kind: ObjectKind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
     if let Some((header, content)) = object.split_at_mut_checked(Envelope::LEN) {
         let (len, checksum) = (content.len() as u64, checksum(content));
         let envelope = Envelope { kind, writer_features, len, checksum };
@@ -162,7 +168,7 @@ fn close_with(kind: Kind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
 /// # Errors
 /// As [`Envelope::parse`]; `Corrupt` if the object is of another kind, or longer than it says, `Truncated` if it is shorter,
 /// `Checksum` if its content was changed.
-pub fn unseal(kind: Kind, object: &Bytes) -> Result<Bytes> {
+pub fn unseal(kind: ObjectKind, object: &Bytes) -> Result<Bytes> {
     let envelope = Envelope::parse(object)?;
     if envelope.kind != kind {
         let message = format!("an object is {}, not {}", envelope.kind.name(), kind.name());

@@ -53,19 +53,19 @@ impl Default for LayoutOptions {
 
 /// How the entries of a segment are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct SegmentLayout {
     /// Entries of a batch.
     pub batch: u64,
     /// What makes an object, in the order of the first products.
-    pub objects: Vec<Planned>,
+    pub objects: Vec<ObjectPlan>,
 }
 
 /// What stands in an object, and for how many entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct ObjectPlan {
     /// Places of the products among those that were planned for; of each, the places of the branches that are in it.
     pub products: Vec<(usize, Range<usize>)>,
-    /// Entries of an object; divides [`Layout::batch`].
+    /// Entries of an object; divides [`SegmentLayout::batch`].
     pub entries: u64,
 }
 
@@ -75,19 +75,19 @@ pub struct Planned {
 /// requests read it. Only a branch that is itself too large is divided between entries.
 ///
 /// ```
-/// use sapwood_stripe::{LayoutOptions, Planned, plan};
+/// use sapwood_stripe::{LayoutOptions, ObjectPlan, plan};
 /// // A large branch, two products of a small one, and one of branches that are large together.
 /// let products = [vec![40_000.0], vec![20.0], vec![50.0], vec![600.0, 600.0, 800.0]];
 /// let layout = plan(&products, &LayoutOptions::default());
 /// assert_eq!(layout.batch, 840);
 /// assert_eq!(layout.objects, [
-///     Planned { products: vec![(0, 0..1)], entries: 28 },
-///     Planned { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
-///     Planned { products: vec![(3, 0..2)], entries: 840 },
-///     Planned { products: vec![(3, 2..3)], entries: 840 },
+///     ObjectPlan { products: vec![(0, 0..1)], entries: 28 },
+///     ObjectPlan { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
+///     ObjectPlan { products: vec![(3, 0..2)], entries: 840 },
+///     ObjectPlan { products: vec![(3, 2..3)], entries: 840 },
 /// ]);
 /// ```
-pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
+pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> SegmentLayout {
     let known = |bytes: &f64| if bytes.is_finite() { bytes.max(0.0) } else { 0.0 };
     let products: Vec<Vec<f64>> =
         bytes_per_entry.iter().map(|branches| branches.iter().map(known).collect()).collect();
@@ -95,7 +95,7 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
     let batch = options.batch.unwrap_or_else(|| choose_batch(products.iter().flatten().sum(), options));
     let batch = batch.clamp(1, BATCH_LIMIT);
     let (divisors, filled) = (divisors(batch), options.entries.unwrap_or(batch).clamp(1, batch));
-    let mut objects: Vec<Planned> = Vec::new();
+    let mut objects: Vec<ObjectPlan> = Vec::new();
     // The group that is not full, and its bytes.
     let mut open: Option<(usize, f64)> = None;
     let parts = products.iter().enumerate().flat_map(|(product, branches)| {
@@ -109,7 +109,7 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
         let part = (product, range);
         if !options.group || whole >= target / 2.0 {
             let entries = if divisible { choose_entries(bytes, &divisors, options) } else { batch };
-            objects.push(Planned { products: vec![part], entries });
+            objects.push(ObjectPlan { products: vec![part], entries });
             continue;
         }
         let room = open.filter(|(_, sum)| sum + whole <= 1.25 * target);
@@ -120,10 +120,10 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
             open = open.map(|(number, _)| (number, sum + whole));
         } else {
             open = Some((objects.len(), whole));
-            objects.push(Planned { products: vec![part], entries: batch });
+            objects.push(ObjectPlan { products: vec![part], entries: batch });
         }
     }
-    Layout { batch, objects }
+    SegmentLayout { batch, objects }
 }
 
 /// Branches that follow each other, so that so many entries of them have about as many bytes as are wanted; all, if these are few.
@@ -277,7 +277,7 @@ mod tests {
         let of = |bytes: &[f64]| {
             let options = LayoutOptions { batch: Some(1000), target: 1000, ..LayoutOptions::default() };
             let objects = plan(&[bytes.to_vec()], &options).objects;
-            let part = |object: Planned| (object.products[0].1.clone(), object.entries);
+            let part = |object: ObjectPlan| (object.products[0].1.clone(), object.entries);
             objects.into_iter().map(part).collect::<Vec<_>>()
         };
         assert_eq!(of(&[0.5; 6]), [(0..2, 1000), (2..4, 1000), (4..6, 1000)]);

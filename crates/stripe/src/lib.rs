@@ -32,19 +32,19 @@ mod wire;
 pub use additions::{NewProduct, NewSegment};
 pub use change::Change;
 pub use check_log::check_log;
-pub use consolidate::Consolidated;
+pub use consolidate::SegmentMerge;
 pub use dataset::{
-    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format,
-    Fragments, GcOptions, Keep, Lease, LeaseKind, Leased, RECEIPTS_LAST, Tag, Verified, VerifyOptions,
-    Version, Wrong, probe,
+    CommitOutcome, CopyReport, Damage, Dataset, DescribedProduct, DescribedSegment, Description, Format,
+    Fragments, GcOptions, GcReport, Lease, LeaseKind, RECEIPTS_LAST, Retention, StoredLease, Tag,
+    VerifyOptions, VerifyReport, Version, probe,
 };
-pub use envelope::{Envelope, Kind, seal, unseal};
+pub use envelope::{Envelope, ObjectKind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
 pub use id::{Id, Ids};
-pub use layout::{Layout, LayoutOptions, Planned, plan};
-pub use list::{BasketPlace, Extremes, ListBuilder, ObjectName, Place, Statistics, Stripe, StripeList};
-pub use log::{Entry, Log, ObjectLog};
+pub use layout::{LayoutOptions, ObjectPlan, SegmentLayout, plan};
+pub use list::{BasketLocation, Extremes, ListBuilder, Location, ObjectName, Statistics, Stripe, StripeList};
+pub use log::{Log, LogEntry, ObjectLog};
 pub use receipt::Receipt;
-pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef, Used};
-pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
+pub use snapshot::{HighestIds, ObjectRef, Product, Provenance, Schema, Segment, Snapshot, StripeListRef};
+pub use stripe::{BasketRecord, ObjectBuilder, ObjectDirectory, ProductBaskets, ProductStripes};
 pub use wire::checksum;

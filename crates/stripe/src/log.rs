@@ -1,7 +1,7 @@
 //! The log: numbered entries, each written once, of which each makes a version.
 
 use crate::record::{self, from_json, to_json};
-use crate::{Id, Kind, keys, seal, unseal};
+use crate::{Id, ObjectKind, keys, seal, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -19,7 +19,7 @@ const TOGETHER: usize = 16;
 
 /// An entry of the log: a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// Number of the version, from 1, without holes.
     pub n: u64,
     /// What the dataset is at this version.
@@ -45,7 +45,7 @@ pub struct Entry {
     pub oldest: u64,
 }
 
-impl Entry {
+impl LogEntry {
     /// As JSON of less than 4 kB.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Entry {
     ///
     /// # Errors
     /// `Corrupt` if it is none, or that of another entry than `n`.
-    pub fn decode(n: u64, json: &[u8]) -> Result<Entry> {
-        let entry: Entry = from_json(json, "an entry of the log")?;
+    pub fn decode(n: u64, json: &[u8]) -> Result<LogEntry> {
+        let entry: LogEntry = from_json(json, "an entry of the log")?;
         match entry.n == n && n > 0 && entry.parent < n && entry.oldest <= n {
             true => Ok(entry),
             false => {
@@ -134,7 +134,7 @@ impl ObjectLog {
 
     async fn content(&self, key: &str, deadline: Deadline) -> Result<Option<Bytes>> {
         match record::found(self.store.get(key, None, deadline).await)? {
-            Some(object) => unseal(Kind::Record, &object)
+            Some(object) => unseal(ObjectKind::Record, &object)
                 .map(Some)
                 .map_err(|error| error.url(record::url_of(&*self.store, key))),
             None => Ok(None),
@@ -166,32 +166,34 @@ impl Log for ObjectLog {
     }
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
-        Box::pin(
-            async move { self.store.create(&keys::log(n), seal(Kind::Record, &content), deadline).await },
-        )
+        Box::pin(async move {
+            self.store.create(&keys::log(n), seal(ObjectKind::Record, &content), deadline).await
+        })
     }
 
     fn advise(&self, _: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move { self.store.put(keys::HINT, seal(Kind::Record, &content), deadline).await })
+        Box::pin(
+            async move { self.store.put(keys::HINT, seal(ObjectKind::Record, &content), deadline).await },
+        )
     }
 }
 
 /// An entry, if it is there.
-pub(crate) async fn read(log: &dyn Log, n: u64, deadline: Deadline) -> Result<Option<Entry>> {
+pub(crate) async fn read(log: &dyn Log, n: u64, deadline: Deadline) -> Result<Option<LogEntry>> {
     let content = log.read(n, deadline).await?;
-    content.map(|json| Entry::decode(n, &json)).transpose().map_err(|error| error.url(log.url()))
+    content.map(|json| LogEntry::decode(n, &json)).transpose().map_err(|error| error.url(log.url()))
 }
 
 /// The entry of the hint, if there is one that can be read.
-pub(crate) async fn hint(log: &dyn Log, deadline: Deadline) -> Result<Option<Entry>> {
+pub(crate) async fn hint(log: &dyn Log, deadline: Deadline) -> Result<Option<LogEntry>> {
     let hint = log.hint(deadline).await?;
-    Ok(hint.and_then(|(n, json)| Entry::decode(n, &json).ok()))
+    Ok(hint.and_then(|(n, json)| LogEntry::decode(n, &json).ok()))
 }
 
 /// The newest entry after number `from`, which is there (or 0); None if there is none.
 ///
 /// Steps double, so that who is far behind needs few requests; entries have no holes, so that halves find the end.
-pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -> Result<Option<Entry>> {
+pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -> Result<Option<LogEntry>> {
     let (mut newest, mut step) = (None, 1u64);
     let (mut known, mut absent) = (from, u64::MAX);
     while absent - known > 1 {
@@ -208,7 +210,7 @@ pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -
 }
 
 /// Entries `from..=to`, all of which are there.
-pub(crate) async fn range(log: &dyn Log, from: u64, to: u64, deadline: Deadline) -> Result<Vec<Entry>> {
+pub(crate) async fn range(log: &dyn Log, from: u64, to: u64, deadline: Deadline) -> Result<Vec<LogEntry>> {
     let entries = stream::iter(from..=to).map(|n| async move {
         read(log, n, deadline).await?.ok_or_else(|| {
             let message = format!("entry {n} of the log is missing, and later ones are there");
@@ -222,9 +224,9 @@ pub(crate) async fn range(log: &dyn Log, from: u64, to: u64, deadline: Deadline)
 pub(crate) async fn last_where(
     log: &dyn Log,
     (mut from, mut to): (u64, u64),
-    early: impl Fn(&Entry) -> bool,
+    early: impl Fn(&LogEntry) -> bool,
     deadline: Deadline,
-) -> Result<Option<Entry>> {
+) -> Result<Option<LogEntry>> {
     let mut last = None;
     while from <= to {
         let middle = from + (to - from) / 2;
@@ -238,9 +240,9 @@ pub(crate) async fn last_where(
 
 /// Whose an entry is.
 #[derive(Debug)]
-pub(crate) enum Claim {
+pub(crate) enum ClaimOutcome {
     Ours,
-    Theirs(Entry),
+    Theirs(LogEntry),
 }
 
 /// Times that an entry is written again when nobody can say whether it was.
@@ -251,7 +253,7 @@ const TRIES: u32 = 4;
 ///
 /// # Errors
 /// `CommitUnknown` if that cannot be found out.
-pub(crate) async fn claim(log: &dyn Log, entry: &Entry, deadline: Deadline) -> Result<Claim> {
+pub(crate) async fn claim(log: &dyn Log, entry: &LogEntry, deadline: Deadline) -> Result<ClaimOutcome> {
     let content = entry.encode()?;
     let mut unclear: Option<Error> = None;
     let unknown = |error: Error| {
@@ -262,14 +264,14 @@ pub(crate) async fn claim(log: &dyn Log, entry: &Entry, deadline: Deadline) -> R
     };
     for _ in 0..TRIES {
         match log.create(entry.n, content.clone(), deadline).await {
-            Ok(Created::Done) => return Ok(Claim::Ours),
+            Ok(Created::Done) => return Ok(ClaimOutcome::Ours),
             Ok(Created::Exists) => {}
             Ok(Created::Unclear(error)) => unclear = Some(error),
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }
         match read(log, entry.n, deadline).await {
-            Ok(Some(found)) if found.commit == entry.commit => return Ok(Claim::Ours),
-            Ok(Some(found)) => return Ok(Claim::Theirs(found)),
+            Ok(Some(found)) if found.commit == entry.commit => return Ok(ClaimOutcome::Ours),
+            Ok(Some(found)) => return Ok(ClaimOutcome::Theirs(found)),
             Ok(None) => {}
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }

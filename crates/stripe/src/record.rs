@@ -1,6 +1,6 @@
 //! Small objects of JSON: entries of the log, tags, leases, marks of jobs.
 
-use crate::{Kind, seal, unseal};
+use crate::{ObjectKind, seal, unseal};
 use bytes::Bytes;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_source::{Created, Store};
@@ -22,7 +22,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(json: &[u8], what: &str) -> Result<
 
 /// The object that holds JSON.
 pub(crate) fn sealed(value: &impl Serialize) -> Result<Bytes> {
-    to_json(value).map(|json| seal(Kind::Record, &json))
+    to_json(value).map(|json| seal(ObjectKind::Record, &json))
 }
 
 /// What is stored at `key`, if there is anything.
@@ -33,7 +33,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
 ) -> Result<Option<T>> {
     match found(store.get(key, None, deadline).await)? {
         Some(object) => {
-            let opened = unseal(Kind::Record, &object).and_then(|json| from_json(&json, "a record"));
+            let opened = unseal(ObjectKind::Record, &object).and_then(|json| from_json(&json, "a record"));
             opened.map(Some).map_err(|error| error.url(url_of(store, key)))
         }
         None => Ok(None),

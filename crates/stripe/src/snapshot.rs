@@ -1,7 +1,7 @@
 //! A version of a dataset: what it holds, and where that lies.
 
 use crate::Id;
-use crate::envelope::{Envelope, JOBS, Kind, seal_with, unseal};
+use crate::envelope::{Envelope, JOBS, ObjectKind, seal_with, unseal};
 use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -27,12 +27,12 @@ pub struct Snapshot {
     pub bases: Vec<String>,
     /// The highest numbers that were ever given.
     #[serde(default)]
-    pub used: Used,
+    pub used: HighestIds,
     /// Jobs whose receipts are in it, and which attempt of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, u32>,
     /// How it came to be.
-    pub made: Made,
+    pub made: Provenance,
     /// Bits of features that it has, which one must know to make another one of it, and which are not known here.
     #[serde(skip)]
     pub unknown: u32,
@@ -40,7 +40,7 @@ pub struct Snapshot {
 
 /// The highest numbers that were ever given in a dataset: they are not given again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
+pub struct HighestIds {
     /// Of [`Schema::id`].
     pub schemas: u32,
     /// Of [`Product::id`].
@@ -66,7 +66,7 @@ impl Snapshot {
             put_packed(&mut content, &schema.file)?;
         }
         let features = if self.jobs.is_empty() { 0 } else { JOBS };
-        Ok(seal_with(Kind::Snapshot, features, &content))
+        Ok(seal_with(ObjectKind::Snapshot, features, &content))
     }
 
     /// Reads an object.
@@ -74,7 +74,7 @@ impl Snapshot {
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes) -> Result<Snapshot> {
-        let content = unseal(Kind::Snapshot, object)?;
+        let content = unseal(ObjectKind::Snapshot, object)?;
         let mut snapshot = Snapshot::parse(&content).map_err(|error| error.inside(Envelope::LEN as u64))?;
         snapshot.unknown = Envelope::parse(object)?.unknown();
         Ok(snapshot)
@@ -223,7 +223,7 @@ pub type StripeListRef = ObjectRef;
 
 /// How a version came to be.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct Provenance {
     /// Milliseconds since 1970, by the clock of who wrote it.
     pub time_ms: u64,
     /// `create`, `append`, `add`, `replace`, `drop`, ….

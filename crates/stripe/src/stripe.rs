@@ -1,6 +1,6 @@
 //! Objects that hold baskets: a stripe of one product, or a group of them, behind a directory.
 
-use crate::envelope::{Envelope, Kind, close, unseal};
+use crate::envelope::{Envelope, ObjectKind, close, unseal};
 use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -11,21 +11,21 @@ const DIRECTORY_LIMIT: usize = 64 << 20;
 
 /// A basket's record, as ROOT writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Basket {
+pub struct BasketRecord {
     /// Its length in bytes; 0 where a branch has no basket, since it has no leaves.
     pub len: u32,
     /// XXH64 of it; of no bytes, where there is none.
     pub checksum: u64,
 }
 
-impl Basket {
+impl BasketRecord {
     /// That of a record.
     ///
     /// # Errors
     /// `Limit` for 4 GiB and more.
-    pub fn of(record: &[u8]) -> Result<Basket> {
+    pub fn of(record: &[u8]) -> Result<BasketRecord> {
         let len = u32::try_from(record.len()).map_err(|_| too_long(record.len() as u64))?;
-        Ok(Basket { len, checksum: checksum(record) })
+        Ok(BasketRecord { len, checksum: checksum(record) })
     }
 }
 
@@ -36,16 +36,16 @@ pub(crate) fn too_long(len: u64) -> Error {
 
 /// Baskets of one product over some entries: one for each of its branches, in their order, without a gap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placed {
+pub struct ProductBaskets {
     /// Where the first begins in the object.
     pub offset: u64,
     /// Number of entries.
     pub entries: u64,
     /// The baskets.
-    pub baskets: Vec<Basket>,
+    pub baskets: Vec<BasketRecord>,
 }
 
-impl Placed {
+impl ProductBaskets {
     /// Length of all baskets together, in bytes.
     pub fn byte_count(&self) -> u64 {
         self.baskets.iter().map(|basket| u64::from(basket.len)).sum()
@@ -54,29 +54,29 @@ impl Placed {
 
 /// What one product has in an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ProductStripes {
     /// Name of the product.
     pub product: String,
     /// Its first entry, in the segment.
     pub first_entry: u64,
     /// Where its baskets lie.
-    pub placed: Placed,
+    pub placed: ProductBaskets,
 }
 
 /// Makes an object of baskets: a stripe, if one product is added, or a group.
 ///
 /// ```
 /// use bytes::Bytes;
-/// use sapwood_stripe::{Directory, ObjectBuilder};
+/// use sapwood_stripe::{ObjectDirectory, ObjectBuilder};
 /// let mut builder = ObjectBuilder::default();
 /// builder.add("Muon", 0, 720, vec![Bytes::from("a record"), Bytes::from("another")])?;
 /// let (object, placed) = builder.finish()?;
-/// assert_eq!(Directory::of(&object)?.members[0].placed, placed[0]);
+/// assert_eq!(ObjectDirectory::of(&object)?.members[0].placed, placed[0]);
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct ObjectBuilder {
-    members: Vec<Member>,
+    members: Vec<ProductStripes>,
     records: Vec<Bytes>,
     byte_count: u64,
 }
@@ -91,12 +91,12 @@ impl ObjectBuilder {
         if entries == 0 || u16::try_from(product.len()).is_err() {
             return Err(Error::usage(format!("a stripe of '{product}' cannot have {entries} entries")));
         }
-        let baskets = records.iter().map(|record| Basket::of(record)).collect::<Result<Vec<_>>>()?;
-        let placed = Placed { offset: self.byte_count, entries, baskets };
+        let baskets = records.iter().map(|record| BasketRecord::of(record)).collect::<Result<Vec<_>>>()?;
+        let placed = ProductBaskets { offset: self.byte_count, entries, baskets };
         let len = placed.byte_count();
         u32::try_from(len).map_err(|_| too_long(len))?;
         self.byte_count += len;
-        self.members.push(Member { product: product.to_owned(), first_entry, placed });
+        self.members.push(ProductStripes { product: product.to_owned(), first_entry, placed });
         self.records.extend(records);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl ObjectBuilder {
     ///
     /// # Errors
     /// `Limit` if there is no memory.
-    pub fn finish(self) -> Result<(Bytes, Vec<Placed>)> {
+    pub fn finish(self) -> Result<(Bytes, Vec<ProductBaskets>)> {
         let mut directory = Vec::new();
         put_packed(&mut directory, &encode(&self.members))?;
         let start = Envelope::LEN + 8 + directory.len();
@@ -126,16 +126,16 @@ impl ObjectBuilder {
         for record in &self.records {
             object.extend_from_slice(record);
         }
-        let at = |placed: Placed| Placed { offset: start as u64 + placed.offset, ..placed };
+        let at = |placed: ProductBaskets| ProductBaskets { offset: start as u64 + placed.offset, ..placed };
         let placed = self.members.into_iter().map(|member| at(member.placed)).collect();
-        Ok((close(Kind::Stripe, object), placed))
+        Ok((close(ObjectKind::Stripe, object), placed))
     }
 }
 
-fn encode(members: &[Member]) -> Vec<u8> {
+fn encode(members: &[ProductStripes]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend((members.len() as u32).to_le_bytes());
-    for Member { product, first_entry, placed } in members {
+    for ProductStripes { product, first_entry, placed } in members {
         out.extend((product.len() as u16).to_le_bytes());
         out.extend(product.as_bytes());
         out.extend(first_entry.to_le_bytes());
@@ -149,19 +149,19 @@ fn encode(members: &[Member]) -> Vec<u8> {
 
 /// What an object says that it holds. Readers go by the stripe lists; this is for checks, and for rescue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
+pub struct ObjectDirectory {
     /// What it holds, in order.
-    pub members: Vec<Member>,
+    pub members: Vec<ProductStripes>,
 }
 
-impl Directory {
+impl ObjectDirectory {
     /// Reads that of a whole object, and compares all checksums.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
-    pub fn of(object: &Bytes) -> Result<Directory> {
-        unseal(Kind::Stripe, object)?;
-        let directory = Directory::head(object)?;
+    pub fn of(object: &Bytes) -> Result<ObjectDirectory> {
+        unseal(ObjectKind::Stripe, object)?;
+        let directory = ObjectDirectory::head(object)?;
         let mut end = directory.members.first().map_or(object.len() as u64, |member| member.placed.offset);
         for member in &directory.members {
             for basket in &member.placed.baskets {
@@ -184,10 +184,10 @@ impl Directory {
     /// Reads that of an object of which the first bytes are known: enough of them, or the error is `Truncated`.
     ///
     /// # Errors
-    /// As [`Directory::of`]; baskets are not looked at.
-    pub fn head(object: &[u8]) -> Result<Directory> {
+    /// As [`ObjectDirectory::of`]; baskets are not looked at.
+    pub fn head(object: &[u8]) -> Result<ObjectDirectory> {
         let envelope = Envelope::parse(object)?;
-        if envelope.kind != Kind::Stripe {
+        if envelope.kind != ObjectKind::Stripe {
             return Err(Error::corrupt(format!("an object is {}, not a stripe", envelope.kind.name())).at(8));
         }
         let mut reader = Reader::new(object, "a stripe");
@@ -203,11 +203,11 @@ impl Directory {
         let mut reader = Reader::new(&content, "the directory of a stripe");
         let members = (0..reader.u32()?).map(|_| member(&mut reader, &mut offset)).collect::<Result<_>>()?;
         reader.end()?;
-        Ok(Directory { members })
+        Ok(ObjectDirectory { members })
     }
 }
 
-fn member(reader: &mut Reader<'_>, offset: &mut u64) -> Result<Member> {
+fn member(reader: &mut Reader<'_>, offset: &mut u64) -> Result<ProductStripes> {
     let len = usize::from(reader.u16()?);
     let name = std::str::from_utf8(reader.take(len)?);
     let product = name.map_err(|_| Error::corrupt("a stripe names a product in bytes that are no text"))?;
@@ -216,11 +216,11 @@ fn member(reader: &mut Reader<'_>, offset: &mut u64) -> Result<Member> {
     reader.rule(count <= reader.left() / 12, || format!("'{product}' has {count} baskets, more than fit"))?;
     let lens = (0..count).map(|_| reader.u32()).collect::<Result<Vec<_>>>()?;
     let sums = (0..count).map(|_| reader.u64()).collect::<Result<Vec<_>>>()?;
-    let baskets = lens.into_iter().zip(sums).map(|(len, checksum)| Basket { len, checksum }).collect();
-    let placed = Placed { offset: *offset, entries, baskets };
+    let baskets = lens.into_iter().zip(sums).map(|(len, checksum)| BasketRecord { len, checksum }).collect();
+    let placed = ProductBaskets { offset: *offset, entries, baskets };
     // At most 2^32 numbers of 32 bits: no overflow.
     *offset += placed.byte_count();
-    Ok(Member { product: product.to_owned(), first_entry, placed })
+    Ok(ProductStripes { product: product.to_owned(), first_entry, placed })
 }
 
 fn ends_before(product: &str) -> Error {

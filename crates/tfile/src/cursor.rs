@@ -3,7 +3,7 @@
 mod objects;
 
 pub(crate) use objects::{CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
-pub use objects::{Named, ObjectBase, ObjectHeader, ObjectSlot};
+pub use objects::{ObjectBase, ObjectHeader, ObjectSlot, TNamed};
 
 use sapwood_core::{Error, ErrorKind, Result};
 

@@ -12,7 +12,7 @@ pub(crate) const MAX_PATH: usize = 4096;
 
 /// A key and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeyEntry {
     /// Names from the root directory down, joined with `/`, without cycle.
     pub path: String,
     /// The key.
@@ -59,7 +59,7 @@ impl TFile {
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if a directory is broken, or holds itself.
-    pub fn list(&self, known: &Segments) -> Result<Step<Vec<Entry>>> {
+    pub fn list(&self, known: &Segments) -> Result<Step<Vec<KeyEntry>>> {
         let mut listing = Listing {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),
@@ -81,7 +81,7 @@ struct Listing<'a> {
     /// Bytes of the key lists met so far. In a sound file they do not overlap, so that their sum is below
     /// the file's size; this bounds the walk.
     list_bytes: u64,
-    entries: Vec<Entry>,
+    entries: Vec<KeyEntry>,
 }
 
 impl Listing<'_> {
@@ -89,7 +89,7 @@ impl Listing<'_> {
     fn add(&mut self, directory: &Directory, path: &str, depth: usize) -> Result<()> {
         for key in &directory.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.entries.push(Entry { path: path.clone(), key: key.clone() });
+            self.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
             if !key.is_directory() {
                 continue;
             }

@@ -23,14 +23,14 @@ mod streamers;
 mod survey;
 pub mod write;
 
-pub use cursor::{Cursor, Named, ObjectBase, ObjectHeader, ObjectSlot};
+pub use cursor::{Cursor, ObjectBase, ObjectHeader, ObjectSlot, TNamed};
 pub use directory::Directory;
 pub use elements::{Count, ElementKind, StreamerElement, ValueRange};
 pub use file::{HEAD_LEN, TAIL_LEN, TFile};
-pub use find::Entry;
+pub use find::KeyEntry;
 pub use header::FileHeader;
 pub use key::Key;
-pub use outline::{Edits, Marker, Outline, Slot, Target};
+pub use outline::{Edits, Marker, Outline, PointerSlot, PointerTarget};
 pub use record::Record;
 pub use streamers::{StreamerInfo, StreamerInfos};
 pub use survey::Survey;

@@ -30,12 +30,12 @@ enum Mark {
     /// A byte count, and where the object ends.
     Count { at: usize, end: usize },
     /// A pointer.
-    Slot(Slot),
+    Slot(PointerSlot),
 }
 
 /// A pointer, as it stands in a record.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot {
+pub struct PointerSlot {
     /// Position of its first byte. References to its object mean this place.
     pub at: usize,
     /// Position behind it, object included.
@@ -43,12 +43,12 @@ pub struct Slot {
     /// True if it begins with a byte count.
     pub framed: bool,
     /// What it points at.
-    pub target: Target,
+    pub target: PointerTarget,
 }
 
 /// What a pointer points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum PointerTarget {
     /// Nothing.
     Null,
     /// The record's own object.
@@ -67,7 +67,7 @@ pub enum Target {
 impl Mark {
     fn at(&self) -> usize {
         match self {
-            Mark::Count { at, .. } | Mark::Slot(Slot { at, .. }) => *at,
+            Mark::Count { at, .. } | Mark::Slot(PointerSlot { at, .. }) => *at,
         }
     }
 }
@@ -176,7 +176,7 @@ impl<'a> Marker<'a> {
     ///
     /// # Errors
     /// `Corrupt` if a tag makes no sense; `Unsupported` if a reference names what was not met.
-    pub fn slot(&mut self) -> Result<(Slot, &'a str)> {
+    pub fn slot(&mut self) -> Result<(PointerSlot, &'a str)> {
         let at = self.position();
         let end = self.cursor.byte_count()?.map(|(_, end)| end);
         let tag_at = self.position();
@@ -184,7 +184,7 @@ impl<'a> Marker<'a> {
         let framed = end.is_some();
         let mut class_name = "";
         let target = if tag == 0 {
-            Target::Null
+            PointerTarget::Null
         } else if tag & CLASS_MASK == 0 {
             self.referred(u64::from(tag), tag_at)?
         } else {
@@ -197,10 +197,10 @@ impl<'a> Marker<'a> {
                 self.place(u64::from(reference)).ok_or_else(|| unknown("a class tag", tag_at))?
             };
             self.deeper()?;
-            Target::Object { class_at, body: self.position() }
+            PointerTarget::Object { class_at, body: self.position() }
         };
-        let slot = Slot { at, end: end.unwrap_or(self.position()), framed, target };
-        if let Target::Object { .. } = target {
+        let slot = PointerSlot { at, end: end.unwrap_or(self.position()), framed, target };
+        if let PointerTarget::Object { .. } = target {
             self.outline.objects.insert(at, self.outline.marks.len());
         } else if slot.end != self.position() {
             return Err(unknown("a reference", at));
@@ -213,7 +213,7 @@ impl<'a> Marker<'a> {
     ///
     /// # Errors
     /// `Unsupported` if bytes of it are left.
-    pub fn leave(&mut self, slot: &Slot, class: &str) -> Result<Slot> {
+    pub fn leave(&mut self, slot: &PointerSlot, class: &str) -> Result<PointerSlot> {
         self.depth = self.depth.saturating_sub(1);
         let position = self.position();
         if slot.framed && slot.end != position {
@@ -223,7 +223,7 @@ impl<'a> Marker<'a> {
         if let Some(Mark::Slot(slot)) = mark {
             slot.end = position;
         }
-        Ok(Slot { end: position, ..*slot })
+        Ok(PointerSlot { end: position, ..*slot })
     }
 
     /// The outline, when all of the record was walked over.
@@ -242,12 +242,12 @@ impl<'a> Marker<'a> {
         Ok(())
     }
 
-    fn referred(&self, id: u64, at: usize) -> Result<Target> {
+    fn referred(&self, id: u64, at: usize) -> Result<PointerTarget> {
         if id == SELF {
-            return Ok(Target::Own);
+            return Ok(PointerTarget::Own);
         }
         let place = self.place(id).filter(|place| self.outline.objects.contains_key(place));
-        place.map(Target::Reference).ok_or_else(|| unknown("a reference", at))
+        place.map(PointerTarget::Reference).ok_or_else(|| unknown("a reference", at))
     }
 
     /// The position that a reference means.
@@ -300,7 +300,7 @@ impl Edits {
 
 impl Outline {
     /// All pointers in the record, by rising position.
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub fn slots(&self) -> impl Iterator<Item = &PointerSlot> {
         self.marks.iter().filter_map(|mark| match mark {
             Mark::Slot(slot) => Some(slot),
             Mark::Count { .. } => None,
@@ -416,15 +416,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn slot(&mut self, slot: &Slot) -> Result<()> {
+    fn slot(&mut self, slot: &PointerSlot) -> Result<()> {
         let target = match slot.target {
-            Target::Null | Target::Own => return self.copy(slot.at..slot.end),
-            Target::Reference(target) => target,
-            Target::Object { .. } => slot.at,
+            PointerTarget::Null | PointerTarget::Own => return self.copy(slot.at..slot.end),
+            PointerTarget::Reference(target) => target,
+            PointerTarget::Object { .. } => slot.at,
         };
         if let Some(&place) = self.placed.get(&target) {
             let reference = self.id(place)?;
-            if slot.framed && matches!(slot.target, Target::Reference(_)) {
+            if slot.framed && matches!(slot.target, PointerTarget::Reference(_)) {
                 self.out.extend((BYTE_COUNT_MASK | 4).to_be_bytes());
             }
             self.out.extend(reference.to_be_bytes());
@@ -437,8 +437,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn object(&mut self, slot: &Slot) -> Result<()> {
-        let Target::Object { class_at, body } = slot.target else {
+    fn object(&mut self, slot: &PointerSlot) -> Result<()> {
+        let PointerTarget::Object { class_at, body } = slot.target else {
             return Err(Error::corrupt("an outline refers to what is no object"));
         };
         // A reference to an object that holds the reference can make this go on for ever only if both were moved.

@@ -1,6 +1,6 @@
 //! A walk through all directories that goes on where one of them is broken.
 
-use crate::find::{Entry, MAX_DEPTH, MAX_PATH};
+use crate::find::{KeyEntry, MAX_DEPTH, MAX_PATH};
 use crate::reader::Reader;
 use crate::{Directory, TFile};
 use sapwood_core::{ByteRange, Error, Result, Segments, Step};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Every key, each directory before what it holds.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<KeyEntry>,
     /// Path and key list of every directory that could be read; the root directory has an empty path.
     pub key_lists: Vec<(String, ByteRange)>,
     /// Path and reason for every directory that could not be read.
@@ -23,7 +23,7 @@ impl TFile {
     /// # Errors
     /// None at present; the signature is that of the other parsers.
     pub fn survey(&self, known: &Segments) -> Result<Step<Survey>> {
-        let mut walk = Walk {
+        let mut walk = DirectoryWalk {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),
             list_bytes: 0,
@@ -35,7 +35,7 @@ impl TFile {
     }
 }
 
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     /// Offsets of the directories met so far: a cycle ends at the second visit.
     visited: HashSet<u64>,
@@ -44,7 +44,7 @@ struct Walk<'a> {
     survey: Survey,
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn add(&mut self, directory: &Directory, path: &str, depth: usize) {
         if let Some(range) = directory.key_list {
             self.list_bytes = self.list_bytes.saturating_add(range.len);
@@ -52,7 +52,7 @@ impl Walk<'_> {
         }
         for key in &directory.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.survey.entries.push(Entry { path: path.clone(), key: key.clone() });
+            self.survey.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
             if !key.is_directory() {
                 continue;
             }

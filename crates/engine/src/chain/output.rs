@@ -18,7 +18,7 @@ use sapwood_codec::Compression;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::wait;
 use sapwood_source::Store;
-use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
+use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(super) struct Target<'a> {
 /// Products and layout of the stripes that are written.
 pub(super) struct Stripes {
     parts: Vec<Part>,
-    layout: Layout,
+    layout: SegmentLayout,
 }
 
 impl Stripes {

@@ -4,7 +4,7 @@ use crate::{Interrupt, pool};
 use sapwood_core::Result;
 use sapwood_fetch::wait;
 use sapwood_source::{OpenOptions, open_store};
-use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
+use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use std::sync::Arc;
 
 /// What a version of a dataset holds; with `sizes`, also how many bytes and objects.
@@ -38,7 +38,7 @@ pub fn log_after(
     after: u64,
     options: &OpenOptions,
     interrupt: Interrupt<'_>,
-) -> Result<Vec<Entry>> {
+) -> Result<Vec<LogEntry>> {
     let (store, deadline) = (open_store(url, options)?, options.deadline);
     let entries = async {
         let dataset = Dataset::open(store, log, &Version::Latest, deadline).await?;

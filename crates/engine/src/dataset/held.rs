@@ -4,7 +4,7 @@ use crate::Interrupt;
 use crate::pool::runtime;
 use sapwood_core::{Deadline, ErrorKind, Result};
 use sapwood_fetch::wait;
-use sapwood_stripe::{Change, Committed, Dataset, Lease, LeaseKind, Made};
+use sapwood_stripe::{Change, CommitOutcome, Dataset, Lease, LeaseKind, Provenance};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -73,9 +73,9 @@ impl Held {
         &self,
         dataset: &Dataset,
         change: &Change,
-        made: Made,
+        made: Provenance,
         interrupt: Interrupt<'_>,
-    ) -> Result<Committed> {
+    ) -> Result<CommitOutcome> {
         let committed = async {
             let mut lease = self.lease.lock().await;
             lease.renew(self.deadline).await?;

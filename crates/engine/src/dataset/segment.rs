@@ -10,8 +10,8 @@ use rayon::ThreadPool;
 use sapwood_codec::Compression;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_stripe::{
-    Id, Ids, Layout, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, StripeList, StripeListRef, checksum,
-    keys,
+    Id, Ids, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, SegmentLayout, StripeList, StripeListRef,
+    checksum, keys,
 };
 
 /// A product that is written, and the places of its branches in the tree that it comes from.
@@ -25,7 +25,7 @@ pub(crate) struct Part {
 pub(crate) struct Writing<'a> {
     pub(crate) input: &'a InputTree,
     pub(crate) parts: &'a [Part],
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a SegmentLayout,
     pub(crate) order: Order,
     pub(crate) entries: u64,
     pub(crate) compression: Compression,
@@ -75,7 +75,7 @@ impl Writing<'_> {
 }
 
 /// For each branch of each product, the entries of its stripes.
-pub(crate) fn stripes(layout: &Layout, parts: &[Part]) -> Vec<u64> {
+pub(crate) fn stripes(layout: &SegmentLayout, parts: &[Part]) -> Vec<u64> {
     let mut stripes: Vec<_> = parts.iter().map(|part| vec![layout.batch; part.branches.len()]).collect();
     for object in &layout.objects {
         for (product, branches) in &object.products {
@@ -90,13 +90,13 @@ pub(crate) fn stripes(layout: &Layout, parts: &[Part]) -> Vec<u64> {
 #[derive(Debug)]
 pub(crate) struct Placing<'a> {
     parts: &'a [Part],
-    layout: &'a Layout,
+    layout: &'a SegmentLayout,
     lists: Vec<StripeList>,
     ids: Ids,
 }
 
 impl<'a> Placing<'a> {
-    pub(crate) fn new(parts: &'a [Part], layout: &'a Layout) -> Placing<'a> {
+    pub(crate) fn new(parts: &'a [Part], layout: &'a SegmentLayout) -> Placing<'a> {
         let lists = parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
         Placing { parts, layout, lists, ids: Ids::new() }
     }

@@ -7,7 +7,7 @@ use crate::{Interrupt, Request, Tree, pool, recorded};
 use bytes::Bytes;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::learn::{Fetched, Layout, Piece};
+use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
 use sapwood_source::record::Read;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Baskets {
     /// The columns that were fetched, decoded on all threads, and the bytes of each.
     pub(super) fn decode(
         &self,
-        fetched: &[Fetched],
+        fetched: &[FetchedColumn],
         window: usize,
         threads: Option<usize>,
         deadline: Deadline,
@@ -100,7 +100,7 @@ impl Baskets {
     }
 }
 
-impl Layout for Baskets {
+impl ColumnMap for Baskets {
     fn columns(&self) -> usize {
         self.requests.len()
     }
@@ -110,7 +110,7 @@ impl Layout for Baskets {
     }
 
     /// A column that cannot be planned has no pieces: whoever touches it is told why when it is decoded.
-    fn pieces(&self, column: usize, window: usize) -> Vec<Piece> {
+    fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange> {
         let (Some(one), Some(entries)) = (self.requests.get(column), self.windows.get(window)) else {
             return Vec::new();
         };
@@ -118,7 +118,7 @@ impl Layout for Baskets {
         let pieces = plans.iter().flat_map(|plan| plan.baskets()).map(|located| {
             let basket = located.basket;
             let inside = entries.start <= basket.first_entry && basket.end() <= entries.end;
-            Piece { object: located.file, range: located.range(), shared: one.shares || !inside }
+            ColumnRange { object: located.file, range: located.range(), shared: one.shares || !inside }
         });
         pieces.collect()
     }

@@ -9,7 +9,7 @@ use crate::request::{Request, Requests};
 use crate::{Interrupt, Tree, pool};
 use layout::Baskets;
 use sapwood_core::{Column, Deadline, Error, Result};
-use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Layout, Limits, Reader, Rules};
+use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
 use sapwood_source::record::Read;
 use std::ops::Range;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ impl Lazy {
         deadline: Deadline,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<Column>> {
-        let work = |fetched: &[Fetched], interrupt: Interrupt<'_>| {
+        let work = |fetched: &[FetchedColumn], interrupt: Interrupt<'_>| {
             self.baskets.decode(fetched, window, self.threads, deadline, interrupt)
         };
         let (file, read) = (self.baskets.tree.file(), self.baskets.recorded());

@@ -7,7 +7,7 @@ use crate::{File, Interrupt, Tree, pool};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::wait;
 use sapwood_streamer::Compiler;
-use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
+use sapwood_tfile::{Key, KeyEntry, Record, StreamerInfos, Survey, TFile};
 use sapwood_ttree::{BasketRef, TreeOutline};
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ pub(super) struct CheckedTree {
 /// All of that.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<KeyEntry>,
     pub(super) key_lists: Vec<String>,
     pub(super) trees: Vec<CheckedTree>,
     /// Where the records of trees lie, also of those that cannot be read.
@@ -263,7 +263,7 @@ impl<'f> Structure<'f> {
     /// A tree; inside, why its record cannot be understood.
     fn tree(
         &mut self,
-        entry: &Entry,
+        entry: &KeyEntry,
         streamers: &StreamerInfos,
         interrupt: Interrupt<'_>,
     ) -> Result<Result<CheckedTree>> {
@@ -275,7 +275,7 @@ impl<'f> Structure<'f> {
         Ok(self.parsed(entry, &record, streamers).map_err(|error| record.locate(&entry.path, &error)))
     }
 
-    fn parsed(&self, entry: &Entry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
+    fn parsed(&self, entry: &KeyEntry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
         let class = entry.key.class_name.as_str();
         // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
@@ -324,7 +324,7 @@ fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &m
 }
 
 /// True if an entry is what a path means: its own, with or without its cycle.
-fn is_named(entry: &Entry, path: &str) -> bool {
+fn is_named(entry: &KeyEntry, path: &str) -> bool {
     path == entry.path || path == format!("{};{}", entry.path, entry.key.cycle)
 }
 

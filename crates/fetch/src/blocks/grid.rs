@@ -42,7 +42,7 @@ impl Grid {
 
 /// A part of a wanted range that lies in one block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct BlockPart {
     /// Where it lies in the file.
     pub(super) range: ByteRange,
     wanted: usize,
@@ -52,7 +52,7 @@ pub(super) struct Part {
 /// The parts of wanted ranges, as they come together.
 #[derive(Debug)]
 pub(super) struct Gather {
-    missing: BTreeMap<u64, Vec<Part>>,
+    missing: BTreeMap<u64, Vec<BlockPart>>,
     /// For each wanted range, its parts.
     answers: Vec<Vec<Bytes>>,
 }
@@ -60,12 +60,12 @@ pub(super) struct Gather {
 impl Gather {
     /// Nothing is there yet of `wanted`, which lies in the file.
     pub(super) fn new(grid: Grid, wanted: &[ByteRange]) -> Self {
-        let mut missing: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        let mut missing: BTreeMap<u64, Vec<BlockPart>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(wanted.len());
         for (i, &range) in wanted.iter().enumerate() {
             let mut places = 0;
             for (place, (block, range)) in grid.parts(range).enumerate() {
-                missing.entry(block).or_default().push(Part { range, wanted: i, place });
+                missing.entry(block).or_default().push(BlockPart { range, wanted: i, place });
                 places = place + 1;
             }
             answers.push(vec![Bytes::new(); places]);
@@ -74,7 +74,7 @@ impl Gather {
     }
 
     /// The blocks that are still needed, in the order of the file, and what of each.
-    pub(super) fn missing(&self) -> Vec<(u64, Vec<Part>)> {
+    pub(super) fn missing(&self) -> Vec<(u64, Vec<BlockPart>)> {
         self.missing.iter().map(|(&block, parts)| (block, parts.clone())).collect()
     }
 
@@ -126,7 +126,7 @@ mod tests {
             [(0, 2), (1, 1), (2, 2)]
         );
         for (block, parts) in gather.missing() {
-            let slice = |part: &Part| {
+            let slice = |part: &BlockPart| {
                 Bytes::copy_from_slice(&content[part.range.start as usize..part.range.end() as usize])
             };
             gather.add(block, parts.iter().map(slice));

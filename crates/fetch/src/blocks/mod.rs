@@ -14,7 +14,7 @@ mod scratch;
 mod store;
 mod trouble;
 
-pub use cache::{Cache, Kept, Verified, make_private};
+pub use cache::{Cache, CacheCheck, CachedFile, make_private};
 pub use opening::{name_of, open};
 pub use origin::Reopen;
 
@@ -23,7 +23,7 @@ use reading::BlockReader;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
-use store::Store;
+use store::BlockStore;
 
 /// A source that reads another one in blocks, and keeps these.
 ///
@@ -34,7 +34,7 @@ use store::Store;
 pub struct Blocks(Arc<BlockReader>);
 
 impl Blocks {
-    fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
+    fn new(origin: Origin, block: u64, store: Box<dyn BlockStore>, counters: Arc<Counters>) -> Self {
         Blocks(Arc::new(BlockReader::new(origin, block, store, counters)))
     }
 }

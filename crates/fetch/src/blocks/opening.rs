@@ -4,7 +4,7 @@ use super::Blocks;
 use super::cache::{Cache, Shelf};
 use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
-use super::store::Store;
+use super::store::BlockStore;
 use super::trouble::Trouble;
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_source::{BlockOptions, CacheOptions, Identity, Opened, redact};
@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use xxhash_rust::xxh64::xxh64;
 
 /// What a cache has of a file, of the version that was seen last.
-struct Kept {
+struct CachedVersion {
     identity: Identity,
     shelf: Shelf,
     known: Segments,
@@ -44,7 +44,7 @@ pub async fn open(
         }
         None => (None, None),
     };
-    if let Some(Kept { identity, shelf, known, is_young: true }) = kept {
+    if let Some(CachedVersion { identity, shelf, known, is_young: true }) = kept {
         let origin = Origin::new(identity, reopen, None);
         return Ok(wrapped(origin, options, Some(shelf), counters, known));
     }
@@ -82,7 +82,7 @@ fn wrapped(
 ) -> Opened {
     let block = options.block.max(1);
     let url = origin.identity().url.clone();
-    let store: Box<dyn Store> = match shelf {
+    let store: Box<dyn BlockStore> = match shelf {
         Some(shelf) => Box::new(shelf),
         None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
     };
@@ -90,7 +90,7 @@ fn wrapped(
 }
 
 /// The cache that is wished for, and what it has of the file.
-fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<Kept>) {
+fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<CachedVersion>) {
     let cache = match Cache::open(&wish.directory, wish.size) {
         Ok(cache) => cache,
         Err(error) => {
@@ -101,7 +101,7 @@ fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<Kept>) {
     let kept = cache.latest(name).and_then(|latest| {
         let shelf = cache.shelf(name, &latest.identity)?;
         let known = shelf.known(latest.identity.size)?;
-        Some(Kept { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
+        Some(CachedVersion { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
     });
     (Some(cache), kept)
 }

@@ -1,9 +1,9 @@
 //! Reading through blocks: what is kept is read from the disk, what is not is fetched, and kept.
 
-use super::claims::{Claim, Claims};
-use super::grid::{Gather, Grid, Part};
+use super::claims::{BlockClaim, BlockClaims};
+use super::grid::{BlockPart, Gather, Grid};
 use super::origin::Origin;
-use super::store::{Held, Place, Reserved, Store};
+use super::store::{BlockStore, BlockWriter, Reservation, StoredBlock};
 use crate::wait::late;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
@@ -31,46 +31,51 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct BlockReader {
     origin: Origin,
     grid: Grid,
-    store: Box<dyn Store>,
-    claims: Claims,
+    store: Box<dyn BlockStore>,
+    claims: BlockClaims,
     counters: Arc<Counters>,
 }
 
 /// A block that is missing, and what is wanted of it.
-struct Missing {
+struct MissingBlock {
     block: u64,
     range: ByteRange,
-    parts: Vec<Part>,
+    parts: Vec<BlockPart>,
 }
 
 /// A missing block that is ours to fetch.
-struct Ours {
-    missing: Missing,
-    claim: Claim,
-    place: Box<dyn Place>,
+struct OwnBlock {
+    missing: MissingBlock,
+    claim: BlockClaim,
+    place: Box<dyn BlockWriter>,
 }
 
 /// What became of blocks that were looked for.
 #[derive(Default)]
-struct Looked {
+struct Lookup {
     found: Vec<(u64, Vec<Bytes>)>,
-    missing: Vec<Missing>,
+    missing: Vec<MissingBlock>,
 }
 
 /// What became of blocks that were to be reserved.
 #[derive(Default)]
-struct Turn {
+struct Reservations {
     found: Vec<(u64, Vec<Bytes>)>,
-    ours: Vec<Ours>,
-    nowhere: Vec<(Missing, Claim)>,
+    ours: Vec<OwnBlock>,
+    nowhere: Vec<(MissingBlock, BlockClaim)>,
     /// True if another process fetches some.
     elsewhere: bool,
 }
 
 impl BlockReader {
-    pub(super) fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(
+        origin: Origin,
+        block: u64,
+        store: Box<dyn BlockStore>,
+        counters: Arc<Counters>,
+    ) -> Self {
         let grid = Grid::new(origin.identity().size, block);
-        BlockReader { origin, grid, store, claims: Claims::default(), counters }
+        BlockReader { origin, grid, store, claims: BlockClaims::default(), counters }
     }
 
     pub(super) fn identity(&self) -> &Identity {
@@ -140,15 +145,15 @@ impl BlockReader {
     }
 
     /// Looks for blocks that are kept.
-    async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Looked> {
+    async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<BlockPart>)>) -> Result<Lookup> {
         let this = Arc::clone(self);
         self.blocking(move || {
-            let mut looked = Looked::default();
+            let mut looked = Lookup::default();
             for (block, parts) in wanted {
                 let range = this.grid.range(block);
                 match this.store.find(range).and_then(|held| this.read_held(block, &held, &parts)) {
                     Some(bytes) => looked.found.push((block, bytes)),
-                    None => looked.missing.push(Missing { block, range, parts }),
+                    None => looked.missing.push(MissingBlock { block, range, parts }),
                 }
             }
             looked
@@ -157,27 +162,27 @@ impl BlockReader {
     }
 
     /// Claims and reserves missing blocks: as many as are fetched at once.
-    async fn turn(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Turn> {
+    async fn turn(self: &Arc<Self>, wanted: Vec<(u64, Vec<BlockPart>)>) -> Result<Reservations> {
         let this = Arc::clone(self);
         self.blocking(move || {
-            let (mut turn, mut bytes) = (Turn::default(), 0_u64);
+            let (mut turn, mut bytes) = (Reservations::default(), 0_u64);
             for (block, parts) in wanted {
                 if bytes >= BATCH.saturating_mul(IN_FLIGHT as u64) {
                     break;
                 }
                 let Some(claim) = this.claims.take(block) else { continue };
-                let missing = Missing { block, range: this.grid.range(block), parts };
+                let missing = MissingBlock { block, range: this.grid.range(block), parts };
                 match this.store.reserve(missing.range) {
-                    Reserved::Here(held) => match this.read_held(block, &held, &missing.parts) {
+                    Reservation::Here(held) => match this.read_held(block, &held, &missing.parts) {
                         Some(found) => turn.found.push((block, found)),
                         None => turn.nowhere.push((missing, claim)),
                     },
-                    Reserved::Ours(place) => {
+                    Reservation::Ours(place) => {
                         bytes = bytes.saturating_add(missing.range.len);
-                        turn.ours.push(Ours { missing, claim, place });
+                        turn.ours.push(OwnBlock { missing, claim, place });
                     }
-                    Reserved::Elsewhere => turn.elsewhere = true,
-                    Reserved::Nowhere => turn.nowhere.push((missing, claim)),
+                    Reservation::Elsewhere => turn.elsewhere = true,
+                    Reservation::Nowhere => turn.nowhere.push((missing, claim)),
                 }
             }
             turn
@@ -186,9 +191,9 @@ impl BlockReader {
     }
 
     /// The wanted parts of a block that is kept; `None` if the disk fails.
-    fn read_held(&self, block: u64, held: &Held, parts: &[Part]) -> Option<Vec<Bytes>> {
+    fn read_held(&self, block: u64, held: &StoredBlock, parts: &[BlockPart]) -> Option<Vec<Bytes>> {
         let start = self.grid.range(block).start;
-        let read = |part: &Part| held.read(ByteRange { start: part.range.start - start, ..part.range });
+        let read = |part: &BlockPart| held.read(ByteRange { start: part.range.start - start, ..part.range });
         let read: Result<Vec<Bytes>, _> = parts.iter().map(read).collect();
         match read {
             Ok(bytes) => Some(bytes),
@@ -210,12 +215,12 @@ impl BlockReader {
     /// Fetches blocks, hands out what is wanted of them, and keeps them.
     async fn fetch_blocks(
         self: &Arc<Self>,
-        ours: Vec<Ours>,
+        ours: Vec<OwnBlock>,
         gather: &mut Gather,
         deadline: Deadline,
     ) -> Result<()> {
         let batches = self.batches(ours);
-        let fetch = |batch: Vec<Ours>| async move {
+        let fetch = |batch: Vec<OwnBlock>| async move {
             let ranges: Vec<_> = batch.iter().map(|one| one.missing.range).collect();
             let fetcher = self.origin.fetcher(deadline).await?;
             let blocks = fetcher.fetch_unwaited(&ranges, deadline).await?;
@@ -232,8 +237,8 @@ impl BlockReader {
         Ok(())
     }
 
-    fn batches(&self, ours: Vec<Ours>) -> Vec<Vec<Ours>> {
-        let mut batches: Vec<Vec<Ours>> = Vec::new();
+    fn batches(&self, ours: Vec<OwnBlock>) -> Vec<Vec<OwnBlock>> {
+        let mut batches: Vec<Vec<OwnBlock>> = Vec::new();
         let mut bytes = u64::MAX;
         for one in ours {
             bytes = bytes.saturating_add(one.missing.range.len);
@@ -248,9 +253,9 @@ impl BlockReader {
         batches
     }
 
-    async fn keep(&self, batch: Vec<Ours>, blocks: Vec<Bytes>) -> Result<()> {
+    async fn keep(&self, batch: Vec<OwnBlock>, blocks: Vec<Bytes>) -> Result<()> {
         self.blocking(move || {
-            for (Ours { claim, place, .. }, bytes) in batch.into_iter().zip(blocks) {
+            for (OwnBlock { claim, place, .. }, bytes) in batch.into_iter().zip(blocks) {
                 place.keep(&bytes);
                 drop(claim);
             }
@@ -261,7 +266,7 @@ impl BlockReader {
     /// Fetches the wanted parts only, of blocks that cannot be kept.
     async fn fetch_parts(
         &self,
-        missing: Vec<(Missing, Claim)>,
+        missing: Vec<(MissingBlock, BlockClaim)>,
         gather: &mut Gather,
         deadline: Deadline,
     ) -> Result<()> {
@@ -299,8 +304,8 @@ impl BlockReader {
 }
 
 /// What is wanted of a block that was fetched. Copied: a slice would keep all of the block in memory.
-fn cut(block: &Bytes, missing: &Missing) -> Vec<Bytes> {
-    let cut = |part: &Part| {
+fn cut(block: &Bytes, missing: &MissingBlock) -> Vec<Bytes> {
+    let cut = |part: &BlockPart| {
         let start = part.range.start - missing.range.start;
         // Both fit: the block has its length, and lies in memory.
         Bytes::copy_from_slice(&block[start as usize..(start + part.range.len) as usize])

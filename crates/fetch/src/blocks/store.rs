@@ -9,12 +9,12 @@ use std::io;
 use std::sync::Arc;
 
 /// Keeps blocks of one file. All calls may wait for the disk.
-pub(super) trait Store: fmt::Debug + Send + Sync {
+pub(super) trait BlockStore: fmt::Debug + Send + Sync {
     /// A block that is kept.
-    fn find(&self, block: ByteRange) -> Option<Held>;
+    fn find(&self, block: ByteRange) -> Option<StoredBlock>;
 
     /// A place for a block that shall be fetched.
-    fn reserve(&self, block: ByteRange) -> Reserved;
+    fn reserve(&self, block: ByteRange) -> Reservation;
 
     /// Number of blocks that are kept, as far as is known.
     fn kept(&self) -> u64;
@@ -25,11 +25,11 @@ pub(super) trait Store: fmt::Debug + Send + Sync {
 
 /// The answer to somebody who wants to fetch a block.
 #[derive(Debug)]
-pub(super) enum Reserved {
+pub(super) enum Reservation {
     /// It is there by now.
-    Here(Held),
+    Here(StoredBlock),
     /// It is his to fetch, and is to be put there.
-    Ours(Box<dyn Place>),
+    Ours(Box<dyn BlockWriter>),
     /// Another process fetches it just now.
     Elsewhere,
     /// It cannot be kept.
@@ -37,29 +37,29 @@ pub(super) enum Reserved {
 }
 
 /// Where a block is to be put. Dropped without, the block is free for others to fetch.
-pub(super) trait Place: fmt::Debug + Send {
+pub(super) trait BlockWriter: fmt::Debug + Send {
     /// Keeps the bytes of the block; false if that does not work.
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool;
 }
 
 /// A block on the disk. It can be read for as long as this is there, even if the store lets it go.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct StoredBlock {
     file: Arc<File>,
     /// Where the block begins in the file of the store, and how long it is.
     place: ByteRange,
     _keeps: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-impl Held {
+impl StoredBlock {
     /// The block that lies at `place` of `file`.
     pub(super) fn new(file: Arc<File>, place: ByteRange) -> Self {
-        Held { file, place, _keeps: None }
+        StoredBlock { file, place, _keeps: None }
     }
 
     /// Keeps `lease` for as long as the block can be read.
     pub(super) fn with_lease(self, lease: Arc<dyn Any + Send + Sync>) -> Self {
-        Held { _keeps: Some(lease), ..self }
+        StoredBlock { _keeps: Some(lease), ..self }
     }
 
     /// Bytes of the block.

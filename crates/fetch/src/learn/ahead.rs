@@ -1,25 +1,26 @@
 //! What is fetched before it is touched: the trained columns of the windows that are needed next.
 
-use super::Kind;
-use super::fetching::{Shared, State};
+use super::FetchKind;
+use super::fetching::{ReaderState, SharedReader};
 use super::policy::Decision;
-use super::travel::Next;
+use super::travel::NextWindows;
 use std::sync::Arc;
 
 /// Most windows that are fetched ahead where these do not fill the link.
 const MOST_SMALL: usize = 64;
 
-impl<V: Clone + Send + 'static> Shared<V> {
+impl<V: Clone + Send + 'static> SharedReader<V> {
     /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
     /// it is asked for as if it were.
     pub(super) fn read_ahead_again(
         self: &Arc<Self>,
-        state: &mut State<V>,
+        state: &mut ReaderState<V>,
         columns: &[usize],
         declared: bool,
     ) {
         let mut left = self.limits.ahead_bytes;
-        let Next::These(windows) = state.policy.next_windows(self.layout.windows(), state.depth.windows())
+        let NextWindows::These(windows) =
+            state.policy.next_windows(self.layout.windows(), state.depth.windows())
         else {
             return;
         };
@@ -39,11 +40,11 @@ impl<V: Clone + Send + 'static> Shared<V> {
 
     /// Asks for the trained columns of the windows that will be needed next: of `depth` of them, and of more where these
     /// do not fill the link.
-    pub(super) fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
+    pub(super) fn read_ahead(self: &Arc<Self>, state: &mut ReaderState<V>) {
         let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
         let windows = match state.policy.next_windows(self.layout.windows(), MOST_SMALL) {
-            Next::These(windows) => windows,
-            Next::Any(jumps) => {
+            NextWindows::These(windows) => windows,
+            NextWindows::Any(jumps) => {
                 let most = state.policy.worth_of_jumps(jumps, in_flight_bytes).min(self.limits.ahead_bytes);
                 return self.read_all(state, most);
             }
@@ -63,7 +64,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 if bytes > if left == most { self.limits.memory_bytes / 2 } else { left } {
                     return;
                 }
-                self.launch(state, Decision { kind: Kind::Trained, columns }, window);
+                self.launch(state, Decision { kind: FetchKind::Trained, columns }, window);
             }
             left = left.saturating_sub(state.store.ahead_bytes(window));
         }
@@ -71,7 +72,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
 
     /// Asks for the trained columns of all windows that were not touched, if they are at most so many bytes: where any
     /// may be next, some of them would help little.
-    fn read_all(self: &Arc<Self>, state: &mut State<V>, most: u64) {
+    fn read_all(self: &Arc<Self>, state: &mut ReaderState<V>, most: u64) {
         let mut left = most;
         let mut decisions = Vec::new();
         for window in 0..self.layout.windows() {
@@ -82,7 +83,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
             let Some(rest) = left.checked_sub(self.costs(state, &columns, window)) else { return };
             left = rest;
             if !columns.is_empty() {
-                decisions.push((window, Decision { kind: Kind::Trained, columns }));
+                decisions.push((window, Decision { kind: FetchKind::Trained, columns }));
             }
         }
         for (window, decision) in decisions {
@@ -92,7 +93,12 @@ impl<V: Clone + Send + 'static> Shared<V> {
 
     /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
     /// of them since, for the touch of one would cost a wait.
-    fn ahead_of_need(&self, state: &mut State<V>, window: usize, trained: Vec<usize>) -> Option<Vec<usize>> {
+    fn ahead_of_need(
+        &self,
+        state: &mut ReaderState<V>,
+        window: usize,
+        trained: Vec<usize>,
+    ) -> Option<Vec<usize>> {
         if !state.store.is_asked(window) {
             return Some(trained);
         }

@@ -1,6 +1,6 @@
 //! What a thread works on, so that others leave it alone: columns that it makes values of, and windows that stay.
 
-use super::fetching::Shared;
+use super::fetching::SharedReader;
 use super::flight::Flight;
 use super::store::Stage;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A column whose bytes are here.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct FetchedColumn {
     /// The column.
     pub column: usize,
     /// Its pieces: object, range, bytes. None where the source is immediate: they are read where they are needed.
@@ -20,18 +20,18 @@ pub struct Fetched {
 pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
-pub(super) type Work<'a, V> = &'a (dyn Fn(&[Fetched], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
+pub(super) type Work<'a, V> = &'a (dyn Fn(&[FetchedColumn], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
 /// Columns that this thread makes values of; dropping it leaves them to others.
-pub(super) struct Claim<'r, V: Clone + Send + 'static> {
-    pub(super) shared: &'r Arc<Shared<V>>,
+pub(super) struct ColumnClaim<'r, V: Clone + Send + 'static> {
+    pub(super) shared: &'r Arc<SharedReader<V>>,
     pub(super) window: usize,
     /// Whoever waits for the values waits for this.
     pub(super) gate: Arc<Flight>,
-    pub(super) fetched: Vec<Fetched>,
+    pub(super) fetched: Vec<FetchedColumn>,
 }
 
-impl<V: Clone + Send + 'static> Claim<'_, V> {
+impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
     /// Makes the values, and keeps them.
     pub(super) fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
         let values = work(&self.fetched, interrupted)?;
@@ -55,7 +55,7 @@ impl<V: Clone + Send + 'static> Claim<'_, V> {
     }
 }
 
-impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
+impl<V: Clone + Send + 'static> Drop for ColumnClaim<'_, V> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let held = state.store.window(self.window);
@@ -72,12 +72,12 @@ impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
 
 /// A window that a call works on.
 pub(super) struct Pin<'r, V: Clone + Send + 'static> {
-    shared: &'r Arc<Shared<V>>,
+    shared: &'r Arc<SharedReader<V>>,
     window: usize,
 }
 
 impl<'r, V: Clone + Send + 'static> Pin<'r, V> {
-    pub(super) fn new(shared: &'r Arc<Shared<V>>, window: usize) -> Self {
+    pub(super) fn new(shared: &'r Arc<SharedReader<V>>, window: usize) -> Self {
         shared.lock().store.window(window).pins += 1;
         Pin { shared, window }
     }

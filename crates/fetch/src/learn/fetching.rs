@@ -3,8 +3,8 @@
 use super::flight::Flight;
 use super::ledger::Ledger;
 use super::policy::{Decision, Policy, Touch};
-use super::store::{Place, Store};
-use super::{Kind, Layout};
+use super::store::{ColumnStore, ObjectRange};
+use super::{ColumnMap, FetchKind};
 use crate::plan;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
@@ -28,19 +28,19 @@ pub struct Limits {
     pub ahead_bytes: u64,
 }
 
-pub(super) struct Shared<V> {
-    pub(super) layout: Arc<dyn Layout>,
+pub(super) struct SharedReader<V> {
+    pub(super) layout: Arc<dyn ColumnMap>,
     pub(super) handle: Handle,
     pub(super) limits: Limits,
     /// The source never waits: nothing is fetched ahead of the work.
     pub(super) immediate: bool,
-    state: Mutex<State<V>>,
+    state: Mutex<ReaderState<V>>,
 }
 
-pub(super) struct State<V> {
+pub(super) struct ReaderState<V> {
     pub(super) policy: Policy,
     pub(super) ledger: Ledger,
-    pub(super) store: Store<V>,
+    pub(super) store: ColumnStore<V>,
     pub(super) depth: Depth,
 }
 
@@ -65,33 +65,37 @@ impl Depth {
     }
 }
 
-impl<V: Clone + Send + 'static> Shared<V> {
+impl<V: Clone + Send + 'static> SharedReader<V> {
     pub(super) fn new(
-        layout: Arc<dyn Layout>,
+        layout: Arc<dyn ColumnMap>,
         handle: Handle,
         limits: Limits,
         policy: Policy,
         begin: Instant,
     ) -> Self {
         let immediate = layout.fetcher(0).source().physics().immediate;
-        let state =
-            State { policy, ledger: Ledger::new(begin), store: Store::new(), depth: Depth::default() };
-        Shared { layout, handle, limits, immediate, state: Mutex::new(state) }
+        let state = ReaderState {
+            policy,
+            ledger: Ledger::new(begin),
+            store: ColumnStore::new(),
+            depth: Depth::default(),
+        };
+        SharedReader { layout, handle, limits, immediate, state: Mutex::new(state) }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<V>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ReaderState<V>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes to fetch for some columns of a window.
-    pub(super) fn costs(&self, state: &State<V>, columns: &[usize], window: usize) -> u64 {
+    pub(super) fn costs(&self, state: &ReaderState<V>, columns: &[usize], window: usize) -> u64 {
         columns.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window)).sum()
     }
 
     /// Makes the fetch that a touch of missing columns in a window takes.
     pub(super) fn fetch_for(
         self: &Arc<Self>,
-        state: &mut State<V>,
+        state: &mut ReaderState<V>,
         missing: &[usize],
         window: usize,
         declared: bool,
@@ -101,20 +105,20 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let held = state.store.window(window);
         let (reopened, misses) = (held.reopened, held.misses);
         let decision = if alone || self.immediate {
-            let kind = if declared { Kind::Declared } else { Kind::Touched };
+            let kind = if declared { FetchKind::Declared } else { FetchKind::Touched };
             Decision { kind, columns: missing.to_vec() }
         } else {
             let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
             let touch = Touch { window, missing, declared, opening, reopened, misses, in_flight_bytes };
             state.policy.decide(&touch, |column| state.store.cost(&*self.layout, column, window))
         };
-        let is_miss = matches!(decision.kind, Kind::Startup | Kind::Trigger | Kind::Touched);
+        let is_miss = matches!(decision.kind, FetchKind::Startup | FetchKind::Trigger | FetchKind::Touched);
         state.store.window(window).misses += usize::from(is_miss);
         self.launch(state, decision, window);
     }
 
     /// Sends what is not held yet of some columns.
-    pub(super) fn launch(self: &Arc<Self>, state: &mut State<V>, decision: Decision, window: usize) {
+    pub(super) fn launch(self: &Arc<Self>, state: &mut ReaderState<V>, decision: Decision, window: usize) {
         let flight = Arc::new(Flight::new());
         let mut places = Vec::new();
         for &column in &decision.columns {
@@ -145,7 +149,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
 }
 
 /// The bytes at some places, all asked for at once, and the number of requests that this takes.
-async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>>) {
+async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<Vec<Bytes>>) {
     let mut by_object: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, (object, _)) in places.iter().enumerate() {
         by_object.entry(*object).or_default().push(index);
@@ -172,17 +176,17 @@ async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>
 }
 
 /// The places, as they are recorded.
-fn recorded(layout: &dyn Layout, places: &[Place]) -> Vec<Basket> {
+fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<Basket> {
     let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
     places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
 }
 
 /// A fetch is over.
 fn land<V: Clone + Send + 'static>(
-    shared: &Weak<Shared<V>>,
+    shared: &Weak<SharedReader<V>>,
     flight: &Weak<Flight>,
     (number, requests): (usize, u64),
-    places: &[Place],
+    places: &[ObjectRange],
     result: Result<Vec<Bytes>>,
 ) {
     let (Some(shared), Some(flight)) = (shared.upgrade(), flight.upgrade()) else { return };

@@ -1,6 +1,6 @@
 //! Who asked for what: touches, hits and misses by column, fetches by kind.
 
-use super::Kind;
+use super::FetchKind;
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub struct KindUse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// Why it was made.
-    pub kind: Kind,
+    pub kind: FetchKind,
     /// For which window.
     pub window: usize,
     /// For which columns.
@@ -60,7 +60,7 @@ pub struct Accounting {
     /// By column; those that were neither touched nor fetched are left out.
     pub columns: BTreeMap<usize, ColumnUse>,
     /// By kind of fetch.
-    pub kinds: BTreeMap<Kind, KindUse>,
+    pub kinds: BTreeMap<FetchKind, KindUse>,
 }
 
 /// Keeps the accounts.
@@ -106,7 +106,7 @@ impl Ledger {
     /// A fetch starts; its number.
     pub(super) fn asked(
         &mut self,
-        kind: Kind,
+        kind: FetchKind,
         window: usize,
         columns: Vec<usize>,
         ranges: Vec<(usize, ByteRange)>,

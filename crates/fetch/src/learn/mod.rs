@@ -1,6 +1,6 @@
 //! Learning: which columns a reader turns out to need, window by window, so that they are fetched ahead of need.
 //!
-//! Knows columns and windows as numbers, and where the bytes of a column in a window lie ([`Layout`]); nothing
+//! Knows columns and windows as numbers, and where the bytes of a column in a window lie ([`ColumnMap`]); nothing
 //! of formats.
 //!
 //! ```text
@@ -19,12 +19,12 @@ mod reader;
 mod store;
 mod travel;
 
-pub use claim::Fetched;
+pub use claim::FetchedColumn;
 pub use fetching::Limits;
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
 pub use policy::Rules;
 pub use reader::Reader;
-pub use travel::Stop;
+pub use travel::ExpectedWindow;
 
 use crate::Fetcher;
 use sapwood_core::ByteRange;
@@ -32,7 +32,7 @@ use sapwood_source::record;
 use std::fmt;
 
 /// Where the bytes of columns lie.
-pub trait Layout: fmt::Debug + Send + Sync + 'static {
+pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
     /// Number of columns.
     fn columns(&self) -> usize;
 
@@ -40,7 +40,7 @@ pub trait Layout: fmt::Debug + Send + Sync + 'static {
     fn windows(&self) -> usize;
 
     /// What is to be fetched for a column in a window; nothing for one that cannot be read, or needs nothing.
-    fn pieces(&self, column: usize, window: usize) -> Vec<Piece>;
+    fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange>;
 
     /// What fetches from an object.
     fn fetcher(&self, object: usize) -> Fetcher;
@@ -53,7 +53,7 @@ pub trait Layout: fmt::Debug + Send + Sync + 'static {
 
 /// A range of bytes that a column needs in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct ColumnRange {
     /// The object that it lies in.
     pub object: usize,
     /// Where in it.
@@ -64,7 +64,7 @@ pub struct Piece {
 
 /// Why something is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FetchKind {
     /// Nothing is known yet: all columns of a window, as far as the budget reaches.
     Startup,
     /// Columns that are touched in most windows, ahead of need.
@@ -77,18 +77,19 @@ pub enum Kind {
     Touched,
 }
 
-impl Kind {
+impl FetchKind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Startup, Kind::Trained, Kind::Trigger, Kind::Declared, Kind::Touched];
+    pub const ALL: [FetchKind; 5] =
+        [FetchKind::Startup, FetchKind::Trained, FetchKind::Trigger, FetchKind::Declared, FetchKind::Touched];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Startup => "startup",
-            Kind::Trained => "trained",
-            Kind::Trigger => "trigger",
-            Kind::Declared => "declared",
-            Kind::Touched => "touched",
+            FetchKind::Startup => "startup",
+            FetchKind::Trained => "trained",
+            FetchKind::Trigger => "trigger",
+            FetchKind::Declared => "declared",
+            FetchKind::Touched => "touched",
         }
     }
 }

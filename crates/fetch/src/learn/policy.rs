@@ -1,7 +1,7 @@
 //! What to fetch when a column is touched: learned from what was touched before. Pure: no bytes, no time.
 
-use super::Kind;
-use super::travel::{Next, Travel};
+use super::FetchKind;
+use super::travel::{NextWindows, Travel};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What a window counts for, relative to the one after it.
@@ -53,7 +53,7 @@ pub(super) struct Touch<'a> {
 /// What to fetch.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decision {
-    pub(super) kind: Kind,
+    pub(super) kind: FetchKind,
     /// The touched columns first.
     pub(super) columns: Vec<usize>,
 }
@@ -166,21 +166,21 @@ impl Policy {
         let startup = touch.opening && self.rules.startup && self.last_touch.is_empty() && !touch.declared;
         if startup {
             selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
-            return selection.decided(Kind::Startup);
+            return selection.decided(FetchKind::Startup);
         }
         let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
         if touch.opening {
             selection.add(self.trained(touch.window), u64::MAX);
         }
         if touch.declared {
-            return selection.decided(Kind::Declared);
+            return selection.decided(FetchKind::Declared);
         }
         if touch.opening && is_known {
-            return selection.decided(Kind::Trained);
+            return selection.decided(FetchKind::Trained);
         }
         if !self.rules.trigger {
             let alone = selection.columns.len() == touch.missing.len();
-            return selection.decided(if alone { Kind::Touched } else { Kind::Trained });
+            return selection.decided(if alone { FetchKind::Touched } else { FetchKind::Trained });
         }
         let alone = selection.columns.len();
         selection.add(self.trained(touch.window), u64::MAX);
@@ -199,7 +199,7 @@ impl Policy {
         if touch.misses > usize::from(touch.reopened) || (nothing_remembered && first_ever()) {
             selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
         }
-        selection.decided(Kind::Trigger)
+        selection.decided(FetchKind::Trigger)
     }
 
     /// What to fetch for a window of which something was fetched ahead of need, now that more columns are trained: these,
@@ -224,7 +224,7 @@ impl Policy {
     }
 
     /// What is needed next: at most `most` of `windows`.
-    pub(super) fn next_windows(&self, windows: usize, most: usize) -> Next {
+    pub(super) fn next_windows(&self, windows: usize, most: usize) -> NextWindows {
         self.travel.next(&self.recent, windows, most, self.seed.is_some())
     }
 
@@ -322,7 +322,7 @@ impl<'c, C: Fn(usize) -> Option<u64>> Selection<'c, C> {
         self.add(costs.into_iter().map(|(_, column)| column), budget);
     }
 
-    fn decided(self, kind: Kind) -> Decision {
+    fn decided(self, kind: FetchKind) -> Decision {
         Decision { kind, columns: self.columns }
     }
 }
@@ -364,7 +364,7 @@ mod tests {
         policy.open(0);
         // Column n costs 10 n bytes.
         let decision = policy.decide(&touch(0, &[9]), |column| Some(10 * column as u64));
-        assert_eq!(decision, Decision { kind: Kind::Startup, columns: vec![9, 0, 1, 2] });
+        assert_eq!(decision, Decision { kind: FetchKind::Startup, columns: vec![9, 0, 1, 2] });
     }
 
     #[test]
@@ -409,11 +409,11 @@ mod tests {
     fn what_an_earlier_reader_learned_counts_until_it_is_learned_anew() {
         let mut policy = policy(&[(3, 1.0), (4, 0.1), (99, 1.0), (5, 0.0)]);
         assert_eq!(policy.trained(0), [3]);
-        assert_eq!(policy.next_windows(5, 9), Next::These(vec![]));
+        assert_eq!(policy.next_windows(5, 9), NextWindows::These(vec![]));
         policy.open(2);
-        assert_eq!(policy.next_windows(5, 9), Next::These(vec![3, 4]));
+        assert_eq!(policy.next_windows(5, 9), NextWindows::These(vec![3, 4]));
         let decision = policy.decide(&touch(2, &[6]), |_| Some(1));
-        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![6, 3, 4] });
+        assert_eq!(decision, Decision { kind: FetchKind::Trigger, columns: vec![6, 3, 4] });
         go(&mut policy, 3..14, &[6]);
         assert_eq!(policy.trained(99), [6]);
     }
@@ -429,9 +429,9 @@ mod tests {
     fn waits_for_jumps_buy_what_they_would_have_brought() {
         let mut policy = Policy::new(10, Rules { remembered_bytes: 9 << 20, ..RULES }, &[]);
         go(&mut policy, 3..5, &[1]);
-        assert_eq!(policy.next_windows(9, 99), Next::These(vec![5, 6, 7, 8]));
+        assert_eq!(policy.next_windows(9, 99), NextWindows::These(vec![5, 6, 7, 8]));
         go(&mut policy, 7..8, &[1]);
-        assert_eq!(policy.next_windows(9, 99), Next::Any(1));
+        assert_eq!(policy.next_windows(9, 99), NextWindows::Any(1));
         let worth = |jumps, in_flight: Option<u64>| policy.worth_of_jumps(jumps, in_flight) >> 20;
         assert_eq!([worth(1, None), worth(9, None), worth(1, Some(4 << 20))], [1, 1, 1]);
         assert_eq!([worth(2, Some(4 << 20)), worth(3, Some(4 << 20)), worth(4, Some(4 << 20))], [4, 8, 9]);
@@ -447,7 +447,7 @@ mod tests {
         policy.open(9);
         let missing = Touch { opening: false, ..touch(9, &[4]) };
         let decision = policy.decide(&missing, |column| (column != 1).then_some(10));
-        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![4, 6, 5] });
+        assert_eq!(decision, Decision { kind: FetchKind::Trigger, columns: vec![4, 6, 5] });
         // The second time, whatever is left.
         let decision = policy.decide(&Touch { misses: 1, ..missing }, |column| (column > 6).then_some(10));
         assert_eq!(decision.columns, [4, 7, 8, 9]);

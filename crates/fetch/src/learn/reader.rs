@@ -1,13 +1,13 @@
 //! The reader: touches columns in windows from several threads, and fetches as the policy decides.
 
-use super::Layout;
-use super::claim::{Claim, Fetched, Interrupt, Pin, Work};
-use super::fetching::{Limits, Shared, State};
+use super::ColumnMap;
+use super::claim::{ColumnClaim, FetchedColumn, Interrupt, Pin, Work};
+use super::fetching::{Limits, ReaderState, SharedReader};
 use super::flight::Flight;
 use super::ledger::{Accounting, Fetch};
 use super::policy::{Policy, Rules};
 use super::store::Stage;
-use super::travel::Stop;
+use super::travel::ExpectedWindow;
 use crate::wait::wait;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::fmt;
@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 ///
 /// Thread-safe: several readers may be in different windows. What one asked for another waits for, and does not
 /// ask again. Dropping it abandons what is in flight.
-pub struct Reader<V>(Arc<Shared<V>>);
+pub struct Reader<V>(Arc<SharedReader<V>>);
 
 impl<V: Clone + Send + 'static> Reader<V> {
     /// A reader of what `layout` describes, whose fetches run on `handle`.
@@ -29,7 +29,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
     /// [learned](Reader::learned) them. Times of fetches count from `begin`. From an immediate source only what is
     /// touched is read, whatever the rules say.
     pub fn new(
-        layout: Arc<dyn Layout>,
+        layout: Arc<dyn ColumnMap>,
         handle: Handle,
         rules: Rules,
         limits: Limits,
@@ -37,7 +37,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         begin: Instant,
     ) -> Self {
         let policy = Policy::new(layout.columns(), rules, seed);
-        Reader(Arc::new(Shared::new(layout, handle, limits, policy, begin)))
+        Reader(Arc::new(SharedReader::new(layout, handle, limits, policy, begin)))
     }
 
     /// The values of some columns in a window; `work` makes them of their bytes, where nobody did before.
@@ -66,9 +66,9 @@ impl<V: Clone + Send + 'static> Reader<V> {
         let mut alone = false;
         loop {
             match self.0.step(columns, window, alone) {
-                Step::Done(values) => return Ok(values),
-                Step::Work(fetched, gate) => {
-                    let claim = Claim { shared: &self.0, window, gate, fetched };
+                TouchStep::Done(values) => return Ok(values),
+                TouchStep::Work(fetched, gate) => {
+                    let claim = ColumnClaim { shared: &self.0, window, gate, fetched };
                     let Err(error) = claim.work(interrupted, work) else { continue };
                     let alone = claim.fetched.iter().all(|fetched| columns.contains(&fetched.column));
                     if alone || matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) {
@@ -76,7 +76,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
                     }
                     claim.refuse(columns);
                 }
-                Step::Wait(flight) => {
+                TouchStep::Wait(flight) => {
                     self.0.wait(&flight, deadline, interrupted)?;
                     let Some(error) = flight.failure() else { continue };
                     match error.kind() {
@@ -103,7 +103,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
     /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
     /// ahead, and no others. And what share of the entries of each will be looked at: where few are, little is guessed.
     /// Until it is [forgotten](Reader::forget), by what is returned.
-    pub fn expect(&self, windows: Vec<Stop>) -> u64 {
+    pub fn expect(&self, windows: Vec<ExpectedWindow>) -> u64 {
         self.0.lock().policy.travel.expect(windows)
     }
 
@@ -133,14 +133,14 @@ impl<V: Clone + Send + 'static> Reader<V> {
 }
 
 /// What a touch has to do next.
-enum Step<V> {
+enum TouchStep<V> {
     Done(Vec<V>),
     /// Make values of these.
-    Work(Vec<Fetched>, Arc<Flight>),
+    Work(Vec<FetchedColumn>, Arc<Flight>),
     Wait(Arc<Flight>),
 }
 
-impl<V: Clone + Send + 'static> Shared<V> {
+impl<V: Clone + Send + 'static> SharedReader<V> {
     /// Counts the touch, and asks for what the policy makes of it.
     fn note(self: &Arc<Self>, columns: &[usize], window: usize, declared: bool) {
         let mut guard = self.lock();
@@ -171,7 +171,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
     /// were not touched in the window before.
     fn fetch_missing(
         self: &Arc<Self>,
-        state: &mut State<V>,
+        state: &mut ReaderState<V>,
         columns: &[usize],
         window: usize,
         declared: bool,
@@ -198,7 +198,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
     }
 
     /// What is to be done until the columns have values.
-    fn step(self: &Arc<Self>, columns: &[usize], window: usize, alone: bool) -> Step<V> {
+    fn step(self: &Arc<Self>, columns: &[usize], window: usize, alone: bool) -> TouchStep<V> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if columns.iter().any(|&column| !state.store.has(column, window)) {
@@ -214,14 +214,14 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 Stage::Value(value, _) => values.push(value.clone()),
                 Stage::Working(gate) => elsewhere = elsewhere.or_else(|| Some(Arc::clone(gate))),
                 Stage::Bytes => match slot.flights.iter().find(|flight| !flight.is_done()) {
-                    Some(flight) => return Step::Wait(Arc::clone(flight)),
+                    Some(flight) => return TouchStep::Wait(Arc::clone(flight)),
                     None if here.contains(column) => {}
                     None => here.push(*column),
                 },
             }
         }
         if here.is_empty() {
-            return elsewhere.map_or(Step::Done(values), Step::Wait);
+            return elsewhere.map_or(TouchStep::Done(values), TouchStep::Wait);
         }
         if !self.immediate && here.iter().any(|column| state.policy.is_trained(*column)) {
             let with = state.policy.trained(window).into_iter().filter(|column| {
@@ -234,18 +234,18 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let fetched = here.into_iter().map(|column| {
             let bytes = |slot| state.store.bytes(slot).unwrap_or_default();
             let slots = state.store.windows.get(&window).map(|held| &held.slots);
-            Fetched {
+            FetchedColumn {
                 column,
                 pieces: slots.and_then(|slots| slots.get(&column)).map(bytes).unwrap_or_default(),
             }
         });
-        let fetched: Vec<Fetched> = fetched.collect();
+        let fetched: Vec<FetchedColumn> = fetched.collect();
         for slot in &fetched {
             if let Some(slot) = state.store.window(window).slots.get_mut(&slot.column) {
                 slot.stage = Stage::Working(Arc::clone(&gate));
             }
         }
-        Step::Work(fetched, gate)
+        TouchStep::Work(fetched, gate)
     }
 
     /// Waits for a flight. Who gives up as the last one abandons it.
@@ -267,7 +267,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
 
 impl<V> fmt::Debug for Reader<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { layout, limits, immediate, .. } = self.0.deref();
+        let SharedReader { layout, limits, immediate, .. } = self.0.deref();
         let mut debug = f.debug_struct("Reader");
         debug.field("layout", layout).field("limits", limits).field("immediate", immediate);
         debug.finish_non_exhaustive()

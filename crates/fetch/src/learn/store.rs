@@ -1,27 +1,27 @@
 //! What is held, window by window: bytes that are on their way or here, and the values that they became.
 
 use super::flight::Flight;
-use super::{Layout, Piece};
+use super::{ColumnMap, ColumnRange};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Where bytes lie: the object, and the range in it.
-pub(super) type Place = (usize, ByteRange);
+pub(super) type ObjectRange = (usize, ByteRange);
 
 /// All that is held.
 #[derive(Debug)]
-pub(super) struct Store<V> {
+pub(super) struct ColumnStore<V> {
     pub(super) windows: HashMap<usize, Window<V>>,
-    pieces: HashMap<Place, Held>,
+    pieces: HashMap<ObjectRange, RangeBytes>,
     clock: u64,
     held_bytes: u64,
 }
 
 /// Bytes that are here or on their way.
 #[derive(Debug)]
-struct Held {
+struct RangeBytes {
     bytes: Option<Bytes>,
     flight: Arc<Flight>,
     /// Number of slots that need them.
@@ -31,7 +31,7 @@ struct Held {
 /// What is held of a window.
 #[derive(Debug)]
 pub(super) struct Window<V> {
-    pub(super) slots: HashMap<usize, Slot<V>>,
+    pub(super) slots: HashMap<usize, WindowColumn<V>>,
     /// When it was used last.
     used: u64,
     /// Calls that work on it now: it stays.
@@ -65,8 +65,8 @@ impl<V> Default for Window<V> {
 
 /// One column in one window.
 #[derive(Debug)]
-pub(super) struct Slot<V> {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct WindowColumn<V> {
+    pub(super) pieces: Vec<ColumnRange>,
     pub(super) flights: Vec<Arc<Flight>>,
     pub(super) stage: Stage<V>,
     /// Bytes that were fetched for it, and for no other before.
@@ -87,7 +87,7 @@ pub(super) enum Stage<V> {
     Value(V, u64),
 }
 
-impl<V> Slot<V> {
+impl<V> WindowColumn<V> {
     /// It was fetched ahead of need, and is needed before it is here.
     pub(super) fn is_late(&self) -> bool {
         !self.touched && self.flights.iter().any(|flight| !flight.is_done())
@@ -99,9 +99,9 @@ impl<V> Slot<V> {
     }
 }
 
-impl<V> Store<V> {
+impl<V> ColumnStore<V> {
     pub(super) fn new() -> Self {
-        Store { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
+        ColumnStore { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
     }
 
     /// Bytes and values that are held now.
@@ -126,7 +126,7 @@ impl<V> Store<V> {
     }
 
     /// Bytes to fetch for a column; `None` if it was asked for, or nothing can be fetched for it.
-    pub(super) fn cost(&self, layout: &dyn Layout, column: usize, window: usize) -> Option<u64> {
+    pub(super) fn cost(&self, layout: &dyn ColumnMap, column: usize, window: usize) -> Option<u64> {
         if self.has(column, window) {
             return None;
         }
@@ -138,11 +138,11 @@ impl<V> Store<V> {
     /// Makes a slot for a column that `flight` is to bring; adds what is not held yet to `places`. Returns its cost.
     pub(super) fn ask(
         &mut self,
-        pieces: Vec<Piece>,
+        pieces: Vec<ColumnRange>,
         column: usize,
         window: usize,
         flight: &Arc<Flight>,
-        places: &mut Vec<Place>,
+        places: &mut Vec<ObjectRange>,
     ) -> u64 {
         let (mut cost, mut flights) = (0, Vec::new());
         for piece in &pieces {
@@ -150,20 +150,21 @@ impl<V> Store<V> {
             let held = self.pieces.entry(place).or_insert_with(|| {
                 cost += piece.range.len;
                 places.push(place);
-                Held { bytes: None, flight: Arc::clone(flight), holders: 0 }
+                RangeBytes { bytes: None, flight: Arc::clone(flight), holders: 0 }
             });
             held.holders += 1;
             if held.bytes.is_none() && !flights.iter().any(|other| Arc::ptr_eq(other, &held.flight)) {
                 flights.push(Arc::clone(&held.flight));
             }
         }
-        let slot = Slot { pieces, flights, stage: Stage::Bytes, cost, touched: false, refused: false };
+        let slot =
+            WindowColumn { pieces, flights, stage: Stage::Bytes, cost, touched: false, refused: false };
         self.window(window).slots.insert(column, slot);
         cost
     }
 
     /// Bytes came. Those that nobody needs any more are dropped.
-    pub(super) fn arrived(&mut self, places: &[Place], answers: Vec<Bytes>) {
+    pub(super) fn arrived(&mut self, places: &[ObjectRange], answers: Vec<Bytes>) {
         for (place, bytes) in places.iter().zip(answers) {
             if let Some(held) = self.pieces.get_mut(place).filter(|held| held.bytes.is_none()) {
                 self.held_bytes += place.1.len;
@@ -174,7 +175,7 @@ impl<V> Store<V> {
 
     /// What a flight was to bring does not come: it can be asked for again.
     pub(super) fn failed(&mut self, flight: &Arc<Flight>) {
-        let waits = |slot: &Slot<V>| slot.flights.iter().any(|other| Arc::ptr_eq(other, flight));
+        let waits = |slot: &WindowColumn<V>| slot.flights.iter().any(|other| Arc::ptr_eq(other, flight));
         let mut lost = Vec::new();
         for window in self.windows.values_mut() {
             lost.extend(window.slots.extract_if(|_, slot| waits(slot)).map(|(_, slot)| slot));
@@ -183,8 +184,8 @@ impl<V> Store<V> {
     }
 
     /// The bytes of a column, in the order of its pieces; `None` if some are not here.
-    pub(super) fn bytes(&self, slot: &Slot<V>) -> Option<Vec<(Place, Bytes)>> {
-        let piece = |piece: &Piece| {
+    pub(super) fn bytes(&self, slot: &WindowColumn<V>) -> Option<Vec<(ObjectRange, Bytes)>> {
+        let piece = |piece: &ColumnRange| {
             let place = (piece.object, piece.range);
             Some((place, self.pieces.get(&place)?.bytes.clone()?))
         };
@@ -232,20 +233,22 @@ impl<V> Store<V> {
     fn keep_apart(&mut self, column: usize, window: usize) {
         let slot = self.windows.get(&window).and_then(|held| held.slots.get(&column));
         for piece in slot.into_iter().flat_map(|slot| &slot.pieces) {
-            if let Some(Held { bytes: Some(bytes), .. }) = self.pieces.get_mut(&(piece.object, piece.range)) {
+            if let Some(RangeBytes { bytes: Some(bytes), .. }) =
+                self.pieces.get_mut(&(piece.object, piece.range))
+            {
                 *bytes = Bytes::copy_from_slice(bytes);
             }
         }
     }
 
-    fn let_go(&mut self, slot: Slot<V>) {
+    fn let_go(&mut self, slot: WindowColumn<V>) {
         if let Stage::Value(_, bytes) = slot.stage {
             self.held_bytes = self.held_bytes.saturating_sub(bytes);
         }
         self.let_go_of(&slot.pieces);
     }
 
-    fn let_go_of(&mut self, pieces: &[Piece]) {
+    fn let_go_of(&mut self, pieces: &[ColumnRange]) {
         for piece in pieces {
             let place = (piece.object, piece.range);
             let Some(held) = self.pieces.get_mut(&place) else { continue };

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 const NEAR: usize = 4;
 
 /// A window that will be opened, and the share of its entries that will be looked at.
-pub type Stop = (usize, f64);
+pub type ExpectedWindow = (usize, f64);
 
 /// The windows that are needed next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextWindows {
     /// These, in this order; none, if nothing is known.
     These(Vec<usize>),
     /// Any: the reader has jumped so many times to windows that it had not opened.
@@ -21,7 +21,7 @@ pub(super) enum Next {
 #[derive(Debug, Default)]
 pub(super) struct Travel {
     /// By the number of who named them.
-    paths: BTreeMap<u64, Vec<Stop>>,
+    paths: BTreeMap<u64, Vec<ExpectedWindow>>,
     named: u64,
     jumps: u64,
     /// The window opened last was jumped to.
@@ -31,7 +31,7 @@ pub(super) struct Travel {
 impl Travel {
     /// Somebody names the windows that he will open, each once, in the order in which he will open them first; what
     /// [`forget`](Travel::forget) calls him.
-    pub(super) fn expect(&mut self, path: Vec<Stop>) -> u64 {
+    pub(super) fn expect(&mut self, path: Vec<ExpectedWindow>) -> u64 {
         self.named += 1;
         self.paths.insert(self.named, path);
         self.named
@@ -57,23 +57,31 @@ impl Travel {
 
     /// At most `most` of the windows that are needed after the one opened last, of `windows` in all. `is_known` says
     /// that the reader does from its first window on what another did before.
-    pub(super) fn next(&self, recent: &VecDeque<usize>, windows: usize, most: usize, is_known: bool) -> Next {
-        let Some(&here) = recent.front() else { return Next::These(Vec::new()) };
+    pub(super) fn next(
+        &self,
+        recent: &VecDeque<usize>,
+        windows: usize,
+        most: usize,
+        is_known: bool,
+    ) -> NextWindows {
+        let Some(&here) = recent.front() else { return NextWindows::These(Vec::new()) };
         for path in self.paths.values().rev() {
             if let Some(at) = path.iter().position(|(window, _)| *window == here) {
-                return Next::These(path.iter().skip(at + 1).take(most).map(|(window, _)| *window).collect());
+                return NextWindows::These(
+                    path.iter().skip(at + 1).take(most).map(|(window, _)| *window).collect(),
+                );
             }
         }
         let before: Vec<usize> = recent.iter().skip(1).take(NEAR).copied().collect();
         let forward = here.checked_sub(1).is_some_and(|window| before.contains(&window));
         if forward || (before.is_empty() && is_known) {
-            Next::These((here + 1..windows).take(most).collect())
+            NextWindows::These((here + 1..windows).take(most).collect())
         } else if before.contains(&(here + 1)) {
-            Next::These((0..here).rev().take(most).collect())
+            NextWindows::These((0..here).rev().take(most).collect())
         } else if self.jumped {
-            Next::Any(self.jumps)
+            NextWindows::Any(self.jumps)
         } else {
-            Next::These(Vec::new())
+            NextWindows::These(Vec::new())
         }
     }
 }
@@ -83,7 +91,7 @@ mod tests {
     use super::*;
 
     /// What is next after some windows were opened, of ten.
-    fn after(travel: &mut Travel, opened: &[usize]) -> Next {
+    fn after(travel: &mut Travel, opened: &[usize]) -> NextWindows {
         let mut recent = VecDeque::new();
         for &window in opened {
             travel.opens(window, &recent);
@@ -95,13 +103,13 @@ mod tests {
     #[test]
     fn neighbours_show_a_direction_and_others_are_jumps() {
         let next = |opened: &[usize]| after(&mut Travel::default(), opened);
-        assert_eq!(next(&[]), Next::These(vec![]));
-        assert_eq!(next(&[3]), Next::These(vec![]));
-        assert_eq!(next(&[3, 4]), Next::These(vec![5, 6, 7]));
-        assert_eq!(next(&[3, 4, 2]), Next::These(vec![1, 0]));
-        assert_eq!(next(&[3, 7]), Next::Any(1));
-        assert_eq!(next(&[3, 7, 1]), Next::Any(2));
-        assert_eq!(next(&[3, 7, 1, 8]), Next::These(vec![9]));
+        assert_eq!(next(&[]), NextWindows::These(vec![]));
+        assert_eq!(next(&[3]), NextWindows::These(vec![]));
+        assert_eq!(next(&[3, 4]), NextWindows::These(vec![5, 6, 7]));
+        assert_eq!(next(&[3, 4, 2]), NextWindows::These(vec![1, 0]));
+        assert_eq!(next(&[3, 7]), NextWindows::Any(1));
+        assert_eq!(next(&[3, 7, 1]), NextWindows::Any(2));
+        assert_eq!(next(&[3, 7, 1, 8]), NextWindows::These(vec![9]));
     }
 
     #[test]
@@ -111,11 +119,11 @@ mod tests {
         let one = travel.expect(path(&[5, 1, 9, 0, 3], 0.2));
         let other = travel.expect(path(&[7, 5], 0.1));
         assert_eq!([4, 5, 7].map(|window| travel.share(window)), [1.0, 0.2, 0.1]);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![]));
         travel.forget(other);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![1, 9, 0]));
-        assert_eq!(after(&mut travel, &[9]), Next::These(vec![0, 3]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![1, 9, 0]));
+        assert_eq!(after(&mut travel, &[9]), NextWindows::These(vec![0, 3]));
         travel.forget(one);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![6, 7, 8]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![6, 7, 8]));
     }
 }

@@ -1,6 +1,6 @@
 //! A model of a distant file: its bytes are nought, but they take their time.
 
-use super::policy::Line;
+use super::policy::LinkModel;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
@@ -17,17 +17,17 @@ pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// The way to one server, which all that is asked of it shares.
 #[derive(Debug)]
-pub(super) struct Way {
-    pub(super) line: Line,
+pub(super) struct ModelLink {
+    pub(super) model: LinkModel,
     /// When the last byte that is under way will have come.
     free: Mutex<Option<Instant>>,
     places: Semaphore,
 }
 
-impl Way {
-    pub(super) fn new(line: Line) -> Arc<Way> {
-        let places = Semaphore::new(line.concurrency.clamp(1, Semaphore::MAX_PERMITS));
-        Arc::new(Way { line, free: Mutex::default(), places })
+impl ModelLink {
+    pub(super) fn new(model: LinkModel) -> Arc<ModelLink> {
+        let places = Semaphore::new(model.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        Arc::new(ModelLink { model, free: Mutex::default(), places })
     }
 
     /// Waits as long as a request for so many bytes takes, of which the first comes after so many round trips.
@@ -35,7 +35,7 @@ impl Way {
         // Nobody closes it.
         let _place = self.places.acquire().await;
         let begin = Instant::now();
-        let mut moment = begin + self.line.round_trip.mul_f64(round_trips) + self.line.request_cost;
+        let mut moment = begin + self.model.round_trip.mul_f64(round_trips) + self.model.request_cost;
         sleep_until(moment).await;
         let mut left = bytes;
         while left > 0 {
@@ -48,7 +48,7 @@ impl Way {
 
     /// When so many bytes have come that could begin at `from`.
     fn reserve(&self, from: Instant, bytes: u64) -> Instant {
-        let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.line.bandwidth.max(1));
+        let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.model.bandwidth.max(1));
         let time = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let end = free.map_or(from, |free| free.max(from)) + time;
@@ -59,16 +59,16 @@ impl Way {
 
 /// A file at the end of a way.
 #[derive(Debug)]
-pub(super) struct Modelled {
+pub(super) struct ModelFile {
     pub(super) identity: Identity,
     pub(super) physics: Physics,
-    pub(super) way: Arc<Way>,
+    pub(super) link: Arc<ModelLink>,
     pub(super) nought: Bytes,
     /// Its name, if there are several places that are told apart by it.
     pub(super) server: Option<String>,
 }
 
-impl Source for Modelled {
+impl Source for ModelFile {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -83,7 +83,7 @@ impl Source for Modelled {
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        Some(self.way.line.round_trip)
+        Some(self.link.model.round_trip)
     }
 
     fn read_ranges<'a>(
@@ -93,7 +93,7 @@ impl Source for Modelled {
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
             let bytes = ranges.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
-            self.way.pass(1.0, bytes).await;
+            self.link.pass(1.0, bytes).await;
             let answer = |range: &ByteRange| {
                 let len = usize::try_from(range.len).ok().filter(|len| *len <= self.nought.len());
                 let too_long = || Error::new(ErrorKind::Limit, "a request of the model is too large");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The way to a server, as it is modelled.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct LinkModel {
     /// Time from a small request to its answer.
     pub round_trip: Duration,
     /// Bytes per second, of all requests together.
@@ -17,11 +17,11 @@ pub struct Line {
     pub concurrency: usize,
 }
 
-impl Default for Line {
+impl Default for LinkModel {
     /// 100 ms, 1 Gbit/s, and a server that takes no time.
     fn default() -> Self {
         let (round_trip, request_cost) = (Duration::from_millis(100), Duration::ZERO);
-        Line { round_trip, bandwidth: 125_000_000, request_cost, concurrency: usize::MAX }
+        LinkModel { round_trip, bandwidth: 125_000_000, request_cost, concurrency: usize::MAX }
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Standing {
 
 /// A source that was found before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownReplica {
     /// Its URL, without secrets.
     pub url: String,
     /// Its server, as `host:port`, if it has one that has a name.
@@ -39,7 +39,11 @@ pub struct Known {
 /// - While one call waits for a place that is slow, another may be made: it tries another place.
 pub trait Finder: fmt::Debug + Send + Sync + 'static {
     /// Another source of the file.
-    fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>>;
+    fn next<'a>(
+        &'a self,
+        known: &'a [KnownReplica],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Opened>>>;
 
     /// Checksums that are stated of the file by whoever named its places; by default none.
     fn checksums(&self) -> Vec<Checksum> {

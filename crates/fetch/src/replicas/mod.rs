@@ -5,41 +5,41 @@
 //! active so that all finish together; what fails or is late is asked of another one. What happens is told in the story.
 //!
 //! ```text
-//! request ─▶ job: shares ─▶ pieces ─▶ sources        roster: which sources, and what each can do
+//! request ─▶ planned: shares ─▶ pieces ─▶ sources        roster: which sources, and what each can do
 //! ```
 //!
-//! What decides (`divide`, `job`, `layout`, `member`, `quality`, `roster`, `search`) does no I/O and has no clock; `read`,
+//! What decides (`divide`, `planned`, `row`, `replica`, `quality`, `roster`, `search`) does no I/O and has no clock; `read`,
 //! `probe`, `verify` and `shared` carry it out.
 
 mod agree;
 mod divide;
 mod finder;
-mod job;
-mod layout;
-mod member;
+mod options;
+mod planned;
 mod probe;
 mod quality;
 mod read;
+mod replica;
 mod roster;
+mod row;
 mod search;
-mod settings;
 mod shared;
 mod verify;
 
-pub use finder::{Finder, Known, Standing};
-pub use settings::Settings;
+pub use finder::{Finder, KnownReplica, Standing};
+pub use options::ReplicaOptions;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
-use shared::Shared;
+use shared::SharedReplicas;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Several sources of one file.
 #[derive(Debug)]
 pub struct Replicas {
-    shared: Arc<Shared>,
+    shared: Arc<SharedReplicas>,
 }
 
 impl Replicas {
@@ -53,12 +53,12 @@ impl Replicas {
     /// That of the last place, if the file cannot be opened at any; `NotFound` if there is none.
     pub async fn open(
         finder: Arc<dyn Finder>,
-        settings: Settings,
+        options: ReplicaOptions,
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
     ) -> Result<Opened> {
-        let (shared, known) = Shared::open(finder, settings, counters, trace, deadline).await?;
+        let (shared, known) = SharedReplicas::open(finder, options, counters, trace, deadline).await?;
         Ok(Opened { source: Arc::new(Replicas { shared }), known })
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps knowing what sources can do that are not read from: they are asked for a little of what is read anyway.
 
-use super::member::State as Standing;
-use super::roster::Id;
-use super::shared::{Shared, State, now};
+use super::replica::ReplicaState as Standing;
+use super::roster::ReplicaId;
+use super::shared::{SharedReplicas, SourcesState, now};
 use sapwood_core::{ByteRange, Deadline};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Most ranges in a probe.
 const RANGES: usize = 16;
 
-impl Shared {
+impl SharedReplicas {
     /// Asks a source that is not read from for a part of these ranges, if it is time to.
     pub(crate) fn probe_if_due(self: &Arc<Self>, ranges: &[ByteRange]) {
         let Some((id, part, number)) = self.choose_probe(ranges) else { return };
@@ -37,13 +37,13 @@ impl Shared {
         });
     }
 
-    fn choose_probe(&self, ranges: &[ByteRange]) -> Option<(Id, Vec<ByteRange>, u64)> {
+    fn choose_probe(&self, ranges: &[ByteRange]) -> Option<(ReplicaId, Vec<ByteRange>, u64)> {
         let state = &mut *self.lock();
         if state.probing.is_some() {
             return None;
         }
         let (id, most) = candidate(state)?;
-        let budget = (state.wanted as f64 * self.settings.probes) as u64;
+        let budget = (state.wanted as f64 * self.options.probes) as u64;
         let part = part(ranges, most.min(budget.saturating_sub(state.probed)));
         let bytes: u64 = part.iter().map(|range| range.len).sum();
         // Very little would say little.
@@ -59,11 +59,11 @@ impl Shared {
 }
 
 /// The source to probe, and with how many bytes at most: first those that were left, then whose turn it is.
-fn candidate(state: &State) -> Option<(Id, u64)> {
-    let members = state.roster.members().iter().enumerate();
-    let idle = members.filter_map(|(id, member)| match member.state {
-        Standing::Idle { trusted: false } => Some((0, member.bytes, id, CAREFUL)),
-        Standing::Idle { trusted: true } => Some((1, member.bytes, id, PROBE)),
+fn candidate(state: &SourcesState) -> Option<(ReplicaId, u64)> {
+    let replicas = state.roster.replicas().iter().enumerate();
+    let idle = replicas.filter_map(|(id, replica)| match replica.state {
+        Standing::Idle { trusted: false } => Some((0, replica.bytes, id, CAREFUL)),
+        Standing::Idle { trusted: true } => Some((1, replica.bytes, id, PROBE)),
         _ => None,
     });
     idle.min().map(|(_, _, id, most)| (id, most))

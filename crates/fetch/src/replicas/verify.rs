@@ -3,8 +3,8 @@
 //! Size and first and last bytes were compared before ([`super::agree`]). A checksum may need all of the file to be read
 //! by its server, so it may come when the source is read from already: if it then differs, all reads fail.
 
-use super::roster::Id;
-use super::shared::{Shared, now};
+use super::roster::ReplicaId;
+use super::shared::{SharedReplicas, now};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_source::{Checksum, Source};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(200);
 /// How long servers may take to state checksums.
 const LATEST: Duration = Duration::from_secs(120);
 
-impl Shared {
+impl SharedReplicas {
     /// Compares the first source with what is stated of the file, if anything is.
     pub(crate) fn verify_first(self: &Arc<Self>) {
         let stated = self.finder.checksums();
@@ -37,7 +37,7 @@ impl Shared {
     pub(crate) async fn verified(
         self: &Arc<Self>,
         source: &Arc<dyn Source>,
-        join: impl FnOnce() -> Id,
+        join: impl FnOnce() -> ReplicaId,
     ) -> Result<()> {
         let (shared, source) = (Arc::clone(self), Arc::clone(source));
         let mut judged = Box::pin(async move {
@@ -67,13 +67,14 @@ impl Shared {
     }
 
     /// A source has another file. If it was read from, nothing more is answered: it may belong to what was.
-    fn spoil(&self, id: Id, difference: Error) {
+    fn spoil(&self, id: ReplicaId, difference: Error) {
         let text = format!("{}; what was read of it cannot be trusted", difference.message());
         let spoiled = Error::new(ErrorKind::Changed, text).url(difference.url_str().unwrap_or_default());
         let spoiled = spoiled.hint("leave that place out, or correct what is stated of the file");
         {
             let state = &mut *self.lock();
-            let was_read = id == 0 || state.roster.members().get(id).is_some_and(|member| member.bytes > 0);
+            let was_read =
+                id == 0 || state.roster.replicas().get(id).is_some_and(|replica| replica.bytes > 0);
             state.spoiled = Some(spoiled).filter(|_| was_read).or(state.spoiled.take());
         }
         self.change(|roster, now| {

@@ -1,7 +1,7 @@
 //! The form of what nodes build: what the descriptions say, and what only the data tell.
 
 use super::Builder;
-use crate::node::{Class, Node};
+use crate::node::{CompiledClass, Node};
 use sapwood_core::{Field, Form, Primitive};
 
 impl Node {
@@ -85,7 +85,7 @@ impl Node {
     }
 }
 
-impl Class {
+impl CompiledClass {
     fn form_with<'b>(&self, built: impl Fn(usize) -> Option<&'b Builder>) -> Form {
         let fields = self.fields.iter().enumerate().map(|(index, field)| Field {
             name: field.name.clone(),

@@ -1,7 +1,7 @@
 //! What a column lacks: members that cannot be read and, as only the data tell, objects of classes that nothing describes.
 
 use super::Builder;
-use crate::node::{Class, Node, undescribed};
+use crate::node::{CompiledClass, Node, undescribed};
 
 /// Bytes of all that is reported; more helps nobody.
 const LONGEST_REPORT: usize = 1 << 18;
@@ -88,7 +88,7 @@ impl Gaps {
         }
     }
 
-    fn members(&mut self, class: &Class, fields: &[Builder], path: &str) {
+    fn members(&mut self, class: &CompiledClass, fields: &[Builder], path: &str) {
         for (field, built) in class.fields.iter().zip(fields) {
             self.look(&field.node, built, &joined(path, &field.name));
         }

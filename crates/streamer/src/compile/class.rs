@@ -2,9 +2,9 @@
 
 use super::descriptions::layout_of;
 use super::known;
-use super::member::Member;
+use super::member::ElementMeaning;
 use super::session::Session;
-use crate::node::{Class, ClassField, Layout, Piece, Size, Step};
+use crate::node::{ClassField, ClassLayout, CompiledClass, LayoutStep, RunMember, Size};
 use crate::{Node, Number, Selection};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
@@ -33,20 +33,20 @@ struct Draft {
     /// The last register of each name.
     counters: HashMap<String, usize>,
     /// Where the fields and registers of each base begin.
-    bases: Vec<(Arc<Class>, usize, usize)>,
+    bases: Vec<(Arc<CompiledClass>, usize, usize)>,
     skipped: Vec<(String, String)>,
     /// Bytes of all that is said in `skipped`.
     reported: usize,
     /// The layout is the one that the fields are taken from.
     is_first: bool,
-    steps: Vec<Step>,
+    steps: Vec<LayoutStep>,
     /// Fields that the layout sets.
     set: Vec<bool>,
     unsupported: Option<String>,
 }
 
 impl Session<'_> {
-    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<Class> {
+    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<CompiledClass> {
         let mut infos = self.descriptions.infos.versions(name).to_vec();
         if infos.is_empty() {
             infos.extend(known::description(name));
@@ -61,7 +61,7 @@ impl Session<'_> {
             layouts.push(self.layout(info, wanted, &mut draft)?);
             draft.is_first = false;
         }
-        Ok(Class {
+        Ok(CompiledClass {
             name: name.to_owned(),
             fields: draft.fields,
             layouts,
@@ -72,7 +72,7 @@ impl Session<'_> {
         })
     }
 
-    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<Layout> {
+    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<ClassLayout> {
         draft.steps = Vec::new();
         draft.set = vec![false; draft.fields.len()];
         draft.unsupported = None;
@@ -83,11 +83,11 @@ impl Session<'_> {
         let mut steps = draft.defaults();
         self.charge(steps.len())?;
         steps.append(&mut draft.steps);
-        Ok(Layout {
+        Ok(ClassLayout {
             version: info.version,
             checksum: info.checksum,
-            needed: steps.iter().rposition(Step::is_wanted).map_or(0, |last| last + 1),
-            smallest: steps.iter().map(Step::smallest).fold(0, usize::saturating_add),
+            needed: steps.iter().rposition(LayoutStep::is_wanted).map_or(0, |last| last + 1),
+            smallest: steps.iter().map(LayoutStep::smallest).fold(0, usize::saturating_add),
             steps,
             unsupported: draft.unsupported.take(),
         })
@@ -102,9 +102,9 @@ impl Session<'_> {
     ) -> Result<()> {
         let of_member = if element.is_base() { None } else { wanted.member(&element.name) };
         match self.compile_element(info, element, of_member.as_ref(), wanted)? {
-            Member::Nothing => {}
-            Member::Base(name) => return self.base(element, &name, wanted, draft),
-            Member::Forwarding(name) => {
+            ElementMeaning::Nothing => {}
+            ElementMeaning::Base(name) => return self.base(element, &name, wanted, draft),
+            ElementMeaning::Forwarding(name) => {
                 let bases: Vec<StreamerElement> = self
                     .versions(&name, "")
                     .first()
@@ -115,20 +115,22 @@ impl Session<'_> {
                     bases.try_for_each(|base| session.element(info, base, wanted, draft))
                 })?;
             }
-            Member::Skip(Node::TObject) if self.descriptions.with_identities && info.name == "TObjString" => {
+            ElementMeaning::Skip(Node::TObject)
+                if self.descriptions.with_identities && info.name == "TObjString" =>
+            {
                 // Version, fUniqueID, fBits (root-io-spec Buffer §7).
                 draft.skip(Node::Number(Number::Plain(Primitive::U16)));
                 draft.member("fUniqueID", "", Node::Number(Number::Plain(Primitive::U32)));
                 draft.skip(Node::Bits);
             }
-            Member::Skip(node) => draft.skip(node),
-            Member::Opaque(node, why) => {
+            ElementMeaning::Skip(node) => draft.skip(node),
+            ElementMeaning::Opaque(node, why) => {
                 if of_member.is_some() || element.is_base() {
                     draft.report(element.name.clone(), why);
                 }
                 draft.skip(node);
             }
-            Member::Counter(number) => {
+            ElementMeaning::Counter(number) => {
                 let node = Node::Number(number);
                 let index = of_member.and_then(|_| draft.field(&element.name, &element.title, &node));
                 let field = index.and_then(|index| draft.fields.get(index));
@@ -136,9 +138,9 @@ impl Session<'_> {
                     draft.unsupported = Some(format!("the member {} has changed its type", element.name));
                 }
                 let register = draft.register(&element.name);
-                draft.steps.push(Step::Counter { index, number, register });
+                draft.steps.push(LayoutStep::Counter { index, number, register });
             }
-            Member::Field(name, node) => {
+            ElementMeaning::Field(name, node) => {
                 if draft.is_first {
                     let inner = node.skipped().into_iter();
                     inner.for_each(|(path, why)| draft.report(format!("{name}.{path}"), why));
@@ -191,7 +193,7 @@ impl Session<'_> {
         }
         let described = self.descriptions.infos.base_of(element);
         let layout = described.map_or(0, |info| layout_of(&class, info));
-        draft.steps.push(Step::Base { class, layout, first, register });
+        draft.steps.push(LayoutStep::Base { class, layout, first, register });
         Ok(())
     }
 }
@@ -218,7 +220,7 @@ impl Draft {
     }
 
     /// The counts of a base class are kept next to those of the class.
-    fn add_registers(&mut self, class: &Class) {
+    fn add_registers(&mut self, class: &CompiledClass) {
         for name in &class.registers {
             self.add_register(name);
         }
@@ -284,7 +286,7 @@ impl Draft {
         };
         match forms {
             (Form::Primitive(one), Form::Primitive(to)) if one != to => match node {
-                Node::Number(from) => self.steps.push(Step::Convert { index, from, to }),
+                Node::Number(from) => self.steps.push(LayoutStep::Convert { index, from, to }),
                 _ => self.unsupported = Some(format!("the member {name} has changed its type")),
             },
             (one, other) if one != other => {
@@ -295,7 +297,7 @@ impl Draft {
                     let bytes = values.saturating_mul(number.size_on_file());
                     self.run(bytes, Some((number, index)));
                 }
-                None => self.steps.push(Step::Field { index, node }),
+                None => self.steps.push(LayoutStep::Field { index, node }),
             },
         }
     }
@@ -303,24 +305,24 @@ impl Draft {
     fn skip(&mut self, node: Node) {
         match node.numbers() {
             Some((number, values)) => self.run(values.saturating_mul(number.size_on_file()), None),
-            None => self.steps.push(Step::Skip(node)),
+            None => self.steps.push(LayoutStep::Skip(node)),
         }
     }
 
     /// Numbers: they join the run that they follow.
     fn run(&mut self, size: usize, wanted: Option<(Number, usize)>) {
-        if !matches!(self.steps.last(), Some(Step::Run { .. })) {
-            self.steps.push(Step::Run { bytes: 0, pieces: Vec::new() });
+        if !matches!(self.steps.last(), Some(LayoutStep::Run { .. })) {
+            self.steps.push(LayoutStep::Run { bytes: 0, pieces: Vec::new() });
         }
-        if let Some(Step::Run { bytes, pieces }) = self.steps.last_mut() {
+        if let Some(LayoutStep::Run { bytes, pieces }) = self.steps.last_mut() {
             let offset = *bytes;
             *bytes = bytes.saturating_add(size);
-            pieces.extend(wanted.map(|(number, index)| Piece { offset, bytes: size, number, index }));
+            pieces.extend(wanted.map(|(number, index)| RunMember { offset, bytes: size, number, index }));
         }
     }
 
     /// What sets the fields that this layout has not.
-    fn defaults(&mut self) -> Vec<Step> {
+    fn defaults(&mut self) -> Vec<LayoutStep> {
         let missing = self.set.iter().enumerate().filter(|(_, set)| !**set).map(|(index, _)| index);
         let mut steps = Vec::new();
         for index in missing {
@@ -328,7 +330,7 @@ impl Draft {
             if field.node.size().default > LARGEST_DEFAULT {
                 self.unsupported = Some(format!("it has no member {}", field.name));
             }
-            steps.push(Step::Default { index });
+            steps.push(LayoutStep::Default { index });
         }
         steps
     }

@@ -1,8 +1,8 @@
 //! STL collections, whose layout their names tell (root-io-spec Collections §7 to §11).
 
-use super::session::{Session, Use};
+use super::session::{ClassUse, Session};
 use crate::cpp_type::{ContainerKind, Template};
-use crate::node::{Class, Collection};
+use crate::node::{Collection, CompiledClass};
 use crate::{CppType, Node, Number, Selection, basic};
 use sapwood_core::{Primitive, Result};
 use sapwood_tfile::StreamerElement;
@@ -65,7 +65,7 @@ impl Session<'_> {
         holder: &str,
         wanted: &Selection,
         both: &[Node],
-    ) -> Result<Option<Arc<Class>>> {
+    ) -> Result<Option<Arc<CompiledClass>>> {
         // Of a class that is being compiled, it is not known yet what a column of it is.
         if both.iter().any(|node| matches!(node, Node::Later(..))) {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Session<'_> {
         let space = if value.ends_with('>') { " " } else { "" };
         let name = format!("pair<{key},{value}{space}>");
         let whole = with_both(wanted);
-        match self.class_node(&name, holder, &whole, Use::Item)? {
+        match self.class_node(&name, holder, &whole, ClassUse::Item)? {
             Node::Object(class) if fits(&class, both) => Ok(Some(class)),
             _ => Ok(None),
         }
@@ -139,7 +139,7 @@ impl Session<'_> {
             })?;
             return Ok(item.map(|item| Node::List(Box::new(item))));
         }
-        match self.class_node(name, holder, wanted, Use::Item)? {
+        match self.class_node(name, holder, wanted, ClassUse::Item)? {
             // A name that describes an integer elsewhere in the file is an enum.
             Node::Opaque(name) if self.descriptions.enums.contains_key(&name) => Ok(self
                 .descriptions
@@ -191,7 +191,7 @@ impl Session<'_> {
 }
 
 /// True if what the class `pair` builds is what the items of the map are.
-fn fits(class: &Class, both: &[Node]) -> bool {
+fn fits(class: &CompiledClass, both: &[Node]) -> bool {
     let forms = class.fields.iter().map(|field| field.node.form());
     class.fields.len() == both.len() && forms.eq(both.iter().map(Node::form))
 }

@@ -2,7 +2,7 @@
 
 use super::code::number;
 use super::names::Names;
-use crate::node::{self, Class};
+use crate::node::{self, CompiledClass};
 use crate::{CppType, Number, Selection};
 use sapwood_tfile::{ElementKind, StreamerInfo, StreamerInfos};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ pub(super) struct Descriptions {
     /// Whether a `TObjString` is built with the identity of its `TObject`.
     pub(super) with_identities: bool,
     pub(super) names: OnceLock<Names>,
-    pub(super) classes: Mutex<HashMap<(String, Selection), Arc<Class>>>,
+    pub(super) classes: Mutex<HashMap<(String, Selection), Arc<CompiledClass>>>,
     /// Work that may still be done, beyond what small compilations take.
     pub(super) budget: AtomicUsize,
 }
@@ -46,8 +46,9 @@ impl Descriptions {
 }
 
 /// The layout that a description has among those of its class.
-pub(crate) fn layout_of(class: &Class, info: &StreamerInfo) -> usize {
-    let is_it = |layout: &&node::Layout| layout.version == info.version && layout.checksum == info.checksum;
+pub(crate) fn layout_of(class: &CompiledClass, info: &StreamerInfo) -> usize {
+    let is_it =
+        |layout: &&node::ClassLayout| layout.version == info.version && layout.checksum == info.checksum;
     class.layouts.iter().position(|layout| is_it(&layout)).unwrap_or(0)
 }
 

@@ -2,13 +2,13 @@
 
 use super::code::{self, number};
 use super::known;
-use super::session::{Session, Use};
+use super::session::{ClassUse, Session};
 use crate::{Node, Number, Selection, node};
 use sapwood_core::{Error, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
 /// What an element stands for.
-pub(super) enum Member {
+pub(super) enum ElementMeaning {
     /// No bytes.
     Nothing,
     /// A base class of this name, with a header of its own.
@@ -34,9 +34,9 @@ impl Session<'_> {
         element: &StreamerElement,
         wanted: Option<&Selection>,
         of_class: &Selection,
-    ) -> Result<Member> {
+    ) -> Result<ElementMeaning> {
         if element.type_code == code::NOTHING {
-            return Ok(Member::Nothing);
+            return Ok(ElementMeaning::Nothing);
         }
         if let ElementKind::Base { .. } = element.kind {
             return self.compile_base(element, of_class);
@@ -45,16 +45,16 @@ impl Session<'_> {
         if self.is_counter(info, element)
             && let Some((number, _)) = number(element)
         {
-            return Ok(Member::Counter(number));
+            return Ok(ElementMeaning::Counter(number));
         }
         let node = self.node_of_element(info, element, wanted)?;
         Ok(match (unreadable(&node), wanted) {
             (Some(class), _) => {
                 let why = node::undescribed(class);
-                Member::Opaque(node, why)
+                ElementMeaning::Opaque(node, why)
             }
-            (None, Some(_)) => Member::Field(element.name.clone(), node),
-            (None, None) => Member::Skip(node),
+            (None, Some(_)) => ElementMeaning::Field(element.name.clone(), node),
+            (None, None) => ElementMeaning::Skip(node),
         })
     }
 
@@ -69,30 +69,30 @@ impl Session<'_> {
                         .is_some_and(|names| names.contains(&element.name)))
     }
 
-    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<Member> {
+    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<ElementMeaning> {
         let name = element.name.as_str();
         if element.type_code == code::TOBJECT || name == "TObject" {
-            return Ok(Member::Skip(Node::TObject));
+            return Ok(ElementMeaning::Skip(Node::TObject));
         }
         if known::only_forwards(name) && !self.versions(name, "").is_empty() {
-            return Ok(Member::Forwarding(name.to_owned()));
+            return Ok(ElementMeaning::Forwarding(name.to_owned()));
         }
         if let Some(node) = known::node(name, wanted) {
             return Ok(match node {
-                Node::Nothing => Member::Nothing,
+                Node::Nothing => ElementMeaning::Nothing,
                 node => match wanted.member(known::field_of_base(name)) {
-                    Some(_) => Member::Field(known::field_of_base(name).to_owned(), node),
-                    None => Member::Skip(node),
+                    Some(_) => ElementMeaning::Field(known::field_of_base(name).to_owned(), node),
+                    None => ElementMeaning::Skip(node),
                 },
             });
         }
         let described = self.versions(name, "").first().map(|info| info.name.clone());
         match described {
-            Some(described) => Ok(Member::Base(described)),
-            None if known::description(name).is_some() => Ok(Member::Base(name.to_owned())),
+            Some(described) => Ok(ElementMeaning::Base(described)),
+            None if known::description(name).is_some() => Ok(ElementMeaning::Base(name.to_owned())),
             None => {
                 let why = format!("the file does not describe the base class {name}");
-                Ok(Member::Opaque(Node::Opaque(name.to_owned()), why))
+                Ok(ElementMeaning::Opaque(Node::Opaque(name.to_owned()), why))
             }
         }
     }
@@ -163,7 +163,7 @@ impl Session<'_> {
     /// An object by value, or what passes over it.
     fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
         match wanted {
-            Some(wanted) => self.class_node(class, holder, wanted, Use::Inside),
+            Some(wanted) => self.class_node(class, holder, wanted, ClassUse::Inside),
             None => Ok(match known::node(class, &Selection::nothing()) {
                 Some(node) => node,
                 None => Node::Later(class.to_owned(), Selection::nothing()),
@@ -182,11 +182,13 @@ impl Session<'_> {
         let element =
             element.ok_or_else(|| Error::corrupt(format!("{} has no member {index}", info.name)))?;
         let member = match self.compile_element(info, element, Some(wanted), wanted)? {
-            Member::Field(_, node) | Member::Skip(node) | Member::Opaque(node, _) => node,
-            Member::Counter(number) => Node::Number(number),
-            Member::Nothing => Node::Nothing,
-            Member::Base(name) | Member::Forwarding(name) => {
-                self.class_node(&name, "", wanted, Use::Inside)?
+            ElementMeaning::Field(_, node) | ElementMeaning::Skip(node) | ElementMeaning::Opaque(node, _) => {
+                node
+            }
+            ElementMeaning::Counter(number) => Node::Number(number),
+            ElementMeaning::Nothing => Node::Nothing,
+            ElementMeaning::Base(name) | ElementMeaning::Forwarding(name) => {
+                self.class_node(&name, "", wanted, ClassUse::Inside)?
             }
         };
         Ok((element, member))

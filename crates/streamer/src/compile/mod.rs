@@ -12,7 +12,7 @@ mod session;
 pub(crate) use code::number;
 pub(crate) use descriptions::layout_of;
 pub(crate) use member::{counter, to_end};
-pub(crate) use session::{Session, Use};
+pub(crate) use session::{ClassUse, Session};
 
 use crate::{Node, Selection};
 use descriptions::Descriptions;
@@ -50,7 +50,7 @@ impl Compiler {
 
     /// What an object of a class looks like as a record of its own.
     pub(crate) fn class_node(&self, class: &str, wanted: &Selection) -> Result<Node> {
-        self.session().class_node(class, "", wanted, Use::Inside)
+        self.session().class_node(class, "", wanted, ClassUse::Inside)
     }
 
     pub(crate) fn session(&self) -> Session<'_> {

@@ -3,7 +3,7 @@
 use super::descriptions::Descriptions;
 use super::known;
 use super::names::Names;
-use crate::node::Class;
+use crate::node::CompiledClass;
 use crate::{CppType, Node, Selection};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::StreamerInfo;
@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
 
 /// How a class stands where it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum ClassUse {
     /// As a part of the object.
     Inside,
     /// In a collection, which can be empty.
@@ -94,12 +94,18 @@ impl<'a> Session<'a> {
         name: &str,
         holder: &str,
         wanted: &Selection,
-        place: Use,
+        place: ClassUse,
     ) -> Result<Node> {
         self.deeper(name, |session| session.node_of_class(name, holder, wanted, place))
     }
 
-    fn node_of_class(&mut self, name: &str, holder: &str, wanted: &Selection, place: Use) -> Result<Node> {
+    fn node_of_class(
+        &mut self,
+        name: &str,
+        holder: &str,
+        wanted: &Selection,
+        place: ClassUse,
+    ) -> Result<Node> {
         let name = name.trim().trim_start_matches("const ").trim();
         if let Some(node) = known::node(name, wanted) {
             return Ok(node);
@@ -129,8 +135,8 @@ impl<'a> Session<'a> {
         };
         if self.open.iter().any(|(open, of_open)| *open == name && of_open == wanted) {
             return match place {
-                Use::Item => Ok(Node::Later(name, wanted.clone())),
-                Use::Inside => Err(Error::corrupt(format!("the class {name} is a part of itself"))),
+                ClassUse::Item => Ok(Node::Later(name, wanted.clone())),
+                ClassUse::Inside => Err(Error::corrupt(format!("the class {name} is a part of itself"))),
             };
         }
         Ok(Node::Object(self.class(&name, wanted)?))
@@ -153,7 +159,7 @@ impl<'a> Session<'a> {
     }
 
     /// The compiled class.
-    pub(super) fn class(&mut self, name: &str, wanted: &Selection) -> Result<Arc<Class>> {
+    pub(super) fn class(&mut self, name: &str, wanted: &Selection) -> Result<Arc<CompiledClass>> {
         let key = (name.to_owned(), wanted.clone());
         let lock = || self.descriptions.classes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(class) = lock().get(&key) {

@@ -1,6 +1,6 @@
 //! A structure of leaves: numbers, texts, and arrays that other leaves of the same structure count.
 
-use super::{Class, ClassField, Layout, Node, Size, Step};
+use super::{ClassField, ClassLayout, CompiledClass, LayoutStep, Node, Size};
 use sapwood_core::Primitive;
 use std::sync::Arc;
 
@@ -39,24 +39,24 @@ impl Node {
                 if matches!(number.primitive(), Primitive::Bool | Primitive::F32 | Primitive::F64) {
                     return None;
                 }
-                Step::Counter { index: Some(index), number, register: index }
+                LayoutStep::Counter { index: Some(index), number, register: index }
             } else {
-                Step::Field { index, node: node.clone() }
+                LayoutStep::Field { index, node: node.clone() }
             });
             fields.push(ClassField { name, title: String::new(), node });
         }
-        Some(Node::Members(Arc::new(Class::of_steps(fields, steps, registers)), 0))
+        Some(Node::Members(Arc::new(CompiledClass::of_steps(fields, steps, registers)), 0))
     }
 }
 
-impl Class {
+impl CompiledClass {
     /// A class without a name or versions, whose members lie as these steps say.
-    fn of_steps(fields: Vec<ClassField>, steps: Vec<Step>, registers: Vec<String>) -> Class {
+    fn of_steps(fields: Vec<ClassField>, steps: Vec<LayoutStep>, registers: Vec<String>) -> CompiledClass {
         let size = fields.iter().map(ClassField::size).fold(Size::NONE, Size::and).within(1);
-        let smallest = steps.iter().map(Step::smallest).fold(0, usize::saturating_add);
+        let smallest = steps.iter().map(LayoutStep::smallest).fold(0, usize::saturating_add);
         let needed = steps.len();
-        let layout = Layout { version: 0, checksum: 0, steps, needed, smallest, unsupported: None };
+        let layout = ClassLayout { version: 0, checksum: 0, steps, needed, smallest, unsupported: None };
         let (name, layouts, skipped) = (String::new(), vec![layout], Vec::new());
-        Class { name, fields, layouts, has_checksum: false, registers, skipped, size }
+        CompiledClass { name, fields, layouts, has_checksum: false, registers, skipped, size }
     }
 }

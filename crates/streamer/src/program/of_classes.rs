@@ -1,8 +1,8 @@
 //! Programs from the descriptions of classes.
 
 use super::Program;
-use crate::compile::{Compiler, Use, counter, layout_of, number, to_end};
-use crate::node::{self, Class};
+use crate::compile::{ClassUse, Compiler, counter, layout_of, number, to_end};
+use crate::node::{self, CompiledClass};
 use crate::{CppType, Node, Selection};
 use sapwood_core::{Error, ErrorKind, Form, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
@@ -18,14 +18,14 @@ impl Compiler {
     /// An object as a record of its own: with its version header, or as its class's streamer writes it.
     pub fn object(&self, class: &str, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
-        let node = self.session().class_node(class, "", &wanted, Use::Inside)?;
+        let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
         self.program(node, CppType::parse(class).to_string(), &wanted)
     }
 
     /// An object behind the name of its class: what a `TBranchObject` holds.
     pub fn named_object(&self, class: &str, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
-        let node = self.session().class_node(class, "", &wanted, Use::Inside)?;
+        let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
         self.program(Node::Named(Box::new(node)), CppType::parse(class).to_string(), &wanted)
     }
 
@@ -39,7 +39,7 @@ impl Compiler {
     pub fn whole(&self, class: &str, info: Option<&StreamerInfo>, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let mut session = self.session();
-        let node = match (session.class_node(class, "", &wanted, Use::Inside)?, info) {
+        let node = match (session.class_node(class, "", &wanted, ClassUse::Inside)?, info) {
             (Node::Object(class), Some(info)) => Node::Members(Arc::clone(&class), layout_of(&class, info)),
             (Node::Object(class), None) => Node::Members(class, 0),
             (Node::Unframed(collection), _) => Node::Collection(collection),
@@ -90,9 +90,9 @@ impl Compiler {
 }
 
 /// The columns of a base class. How many objects there are follows from their size, if that is fixed.
-fn base_columns(class: Arc<Class>, element: &StreamerElement, infos: &StreamerInfos) -> Result<Node> {
+fn base_columns(class: Arc<CompiledClass>, element: &StreamerElement, infos: &StreamerInfos) -> Result<Node> {
     let layout = infos.base_of(element).map_or(0, |info| layout_of(&class, info));
-    match class.layouts.get(layout).and_then(node::Layout::fixed_size) {
+    match class.layouts.get(layout).and_then(node::ClassLayout::fixed_size) {
         Some(size) if size > 0 => Ok(Node::Columns(class, layout, size)),
         _ => Err(Error::unsupported(format!("objects of {} differ in size", class.name))),
     }

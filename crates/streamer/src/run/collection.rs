@@ -4,7 +4,7 @@ use super::Runner;
 use super::object_base::object_base;
 use super::record::{read_version, undescribed};
 use crate::builder::{Any, Builder, misfit, position};
-use crate::node::{self, Class, Collection, Layout};
+use crate::node::{self, ClassLayout, Collection, CompiledClass};
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const BYPASS_OF_VERSION_3: u32 = 1 << 14;
 /// What the frame around collections says.
 struct Frame<'l> {
     /// The layout of the items, if they are stored member by member.
-    members: Option<(&'l Arc<Class>, &'l Layout)>,
+    members: Option<(&'l Arc<CompiledClass>, &'l ClassLayout)>,
     version: u16,
 }
 
@@ -193,7 +193,7 @@ impl Runner<'_> {
 
     /// Checks the number of objects whose members follow in columns against the bytes that are left. Objects of
     /// classes without any bytes are paid for otherwise.
-    fn check_count(&mut self, layout: &Layout, count: usize, body: &Input<'_>) -> Result<()> {
+    fn check_count(&mut self, layout: &ClassLayout, count: usize, body: &Input<'_>) -> Result<()> {
         if layout.smallest == 0 {
             return self.spend(count.saturating_mul(size_of::<i64>()));
         }

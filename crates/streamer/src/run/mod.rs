@@ -7,7 +7,7 @@ mod record;
 mod skip;
 
 use crate::builder::{Builder, misfit, position};
-use crate::input::Slot;
+use crate::input::PointerValue;
 use crate::{Compiler, Input, Node, Number, node};
 use object_base::{IS_REFERENCED, reference};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -84,7 +84,7 @@ impl<'c> Runner<'c> {
     }
 
     /// A pointer.
-    fn slot<'a>(&mut self, input: &mut Input<'a>) -> Result<Slot<'a>> {
+    fn slot<'a>(&mut self, input: &mut Input<'a>) -> Result<PointerValue<'a>> {
         let (slot, tag_at) = input.slot()?;
         if let Some(tags) = &mut self.tags
             && input.names_position(tag_at)

@@ -3,7 +3,7 @@
 use super::Runner;
 use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
-use crate::input::Slot;
+use crate::input::PointerValue;
 use crate::node::Pointers;
 use crate::{Input, Node, Selection};
 use sapwood_core::{Error, Result};
@@ -21,16 +21,16 @@ impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
     pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
         match self.slot(input)? {
-            Slot::Null => out.tags.push(-1),
-            Slot::Object { class, at, body: Some(mut body) } => {
+            PointerValue::Null => out.tags.push(-1),
+            PointerValue::Object { class, at, body: Some(mut body) } => {
                 self.pointee(class, at, wanted, &mut body, out)?;
                 body.finish(class)?;
             }
-            Slot::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
-            Slot::Reference(1) => out.tags.push(-1),
+            PointerValue::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
+            PointerValue::Reference(1) => out.tags.push(-1),
             // The tags of the object were collected where it stands.
-            Slot::Reference(_) if self.tags.is_some() => out.tags.push(-1),
-            Slot::Reference(tag) => {
+            PointerValue::Reference(_) if self.tags.is_some() => out.tags.push(-1),
+            PointerValue::Reference(tag) => {
                 if input.referred(tag).is_some_and(|at| self.open.contains(&at)) {
                     out.tags.push(-1);
                     return Ok(());
@@ -45,7 +45,7 @@ impl Runner<'_> {
     fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
-        let Ok((Slot::Object { class, at, body }, _)) = earlier.slot() else {
+        let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
             return Err(input.error(format!("a pointer refers to position {tag}, where no object stands")));
         };
         let mut body = match body {

@@ -3,7 +3,7 @@
 use super::Runner;
 use super::object_base::{IS_REFERENCED, object_base, reference};
 use crate::builder::Builder;
-use crate::input::Slot;
+use crate::input::PointerValue;
 use crate::node::{self, Collection};
 use crate::{Input, Node};
 use sapwood_core::{Error, Result};
@@ -79,7 +79,7 @@ impl Runner<'_> {
             }
             Node::PointerOrObject(..) if input.holds_object() => input.must_frame().map(drop),
             Node::Pointer(_) | Node::PointerOrObject(..) => match self.slot(input)? {
-                Slot::Object { class, body: None, .. } => Err(no_end(class)),
+                PointerValue::Object { class, body: None, .. } => Err(no_end(class)),
                 _ => Ok(()),
             },
             Node::Pointers(..) | Node::Clones(_) | Node::RefArray => input.must_frame().map(drop),

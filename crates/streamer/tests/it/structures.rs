@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::{Form, Primitive};
-use sapwood_streamer::{Input, Node, Number, Part, Program, StructureMember};
+use sapwood_streamer::{ColumnPart, Input, Node, Number, Program, StructureMember};
 
 fn member(name: &str, primitive: Primitive, count: Option<usize>) -> StructureMember {
     StructureMember { name: name.into(), node: Node::Number(Number::Plain(primitive)), count }
@@ -22,7 +22,7 @@ fn a_leaf_counts_the_items_of_others_behind_it() {
     for entry in &entries {
         run.entry(Input::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
     }
-    let column = Part::join(vec![run.finish()]).unwrap();
+    let column = ColumnPart::join(vec![run.finish()]).unwrap();
     assert_eq!(names(&column.form), ["n", "x", "flag", "y"]);
     assert!(matches!(&column.form, Form::Record { fields, .. } if fields[3].form == Form::list(I32)));
     assert_eq!(column.buffers[0].view::<i16>(), [2, 0]);

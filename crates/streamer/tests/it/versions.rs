@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::ErrorKind;
-use sapwood_streamer::{Input, Part};
+use sapwood_streamer::{ColumnPart, Input};
 
 #[test]
 fn an_older_version_becomes_the_record_of_the_newest() {
@@ -21,7 +21,7 @@ fn an_older_version_becomes_the_record_of_the_newest() {
     for entry in [&old, &new] {
         run.entry(Input::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
     }
-    let column = Part::join(vec![run.finish()]).unwrap();
+    let column = ColumnPart::join(vec![run.finish()]).unwrap();
     assert_eq!(names(&column.form), ["x", "s", "new"]);
     assert_eq!(column.buffers[0].view::<f64>(), [1.5, 2.5]);
     assert_eq!(column.buffers[2].as_bytes(), b"ab");

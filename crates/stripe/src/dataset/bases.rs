@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Those that were opened, and how others are.
 #[derive(Debug, Default)]
-pub(super) struct Bases(Mutex<Known>);
+pub(super) struct Bases(Mutex<OpenBases>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct OpenBases {
     /// By URL.
     stores: BTreeMap<String, Arc<dyn Store>>,
     options: OpenOptions,
@@ -35,7 +35,7 @@ impl Bases {
         Ok(store)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, OpenBases> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

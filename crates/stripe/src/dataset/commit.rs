@@ -5,9 +5,9 @@ use super::storage::Storage;
 use super::time::now_ms;
 use super::{Dataset, Lease, Version};
 use crate::change::Change;
-use crate::log::{self, Claim, Entry};
+use crate::log::{self, ClaimOutcome, LogEntry};
 use crate::record;
-use crate::{Id, Made, Snapshot, keys};
+use crate::{Id, Provenance, Snapshot, keys};
 use futures::future::try_join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const LONGEST_SLOT: Duration = Duration::from_secs(1);
 
 /// What a commit did.
 #[derive(Debug, Clone)]
-pub struct Committed {
+pub struct CommitOutcome {
     /// The dataset with the change.
     pub dataset: Dataset,
     /// The version that made the change.
@@ -34,7 +34,7 @@ pub struct Committed {
 
 /// What says that a job began to commit: its entry comes after that one in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct CommitMark {
     job: String,
     after: u64,
 }
@@ -49,7 +49,12 @@ impl Dataset {
     /// # Errors
     /// `Conflict` if others changed the same, or come first again and again; `CommitUnknown` if nobody can say whether
     /// it was made, in which case nothing was deleted; `Usage` if it makes no sense; those of the store.
-    pub async fn commit(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
+    pub async fn commit(
+        &self,
+        change: &Change,
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
         self.commit_as(change, made, deadline.within(LONGEST))
             .await
             .map_err(|error| error.url(self.place.url()))
@@ -63,15 +68,20 @@ impl Dataset {
         &self,
         lease: &Lease,
         change: &Change,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
-    ) -> Result<Committed> {
+    ) -> Result<CommitOutcome> {
         lease.check()?;
         self.commit(change, made, deadline.min(lease.ends())).await
     }
 
-    async fn commit_as(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
-        let made = Made { operation: change.operation().into(), ..made };
+    async fn commit_as(
+        &self,
+        change: &Change,
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
+        let made = Provenance { operation: change.operation().into(), ..made };
         if let Some((job, _)) = &made.job
             && let Some(done) = self.done_before(job, deadline).await?
         {
@@ -87,21 +97,21 @@ impl Dataset {
             let begin = Instant::now();
             if change.is_in(&tip.snapshot) {
                 let version = tip.entry.n;
-                return Ok(Committed { dataset: tip, version, already: true });
+                return Ok(CommitOutcome { dataset: tip, version, already: true });
             }
             let n = tip.entry.n + 1;
-            let made = Made { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
+            let made = Provenance { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
             if let Some(old) = &old {
                 old.check_kept(&tip.entry, deadline).await?;
             }
             let old = old.as_ref().map(|old| &*old.snapshot);
             let next = change.apply(&self.snapshot, &tip.snapshot, old, (n, made.clone()))?;
-            let entry = Entry {
+            let entry = LogEntry {
                 n,
                 snapshot: next.id,
                 parent: tip.entry.n,
                 operation: made.operation,
-                what: Entry::words(change.words()),
+                what: LogEntry::words(change.words()),
                 who: made.who,
                 job: made.job,
                 commit,
@@ -109,13 +119,13 @@ impl Dataset {
                 oldest: tip.entry.oldest,
             };
             match tip.claim(&next, &entry, deadline).await? {
-                Claim::Ours => {
+                ClaimOutcome::Ours => {
                     self.place.advise(&entry, deadline).await;
                     let place = Arc::clone(&self.place);
                     let dataset = Dataset { place, entry, snapshot: Arc::new(next), sure: true };
-                    return Ok(Committed { dataset, version: n, already: false });
+                    return Ok(CommitOutcome { dataset, version: n, already: false });
                 }
-                Claim::Theirs(first) => {
+                ClaimOutcome::Theirs(first) => {
                     tip = Dataset::newest(&self.place, Some(first), deadline).await?;
                     if let Some((job, _)) = &entry.job
                         && let Some(done) = self.job_in((n, tip.entry.n), job, deadline).await?
@@ -132,7 +142,12 @@ impl Dataset {
     }
 
     /// Stores a snapshot, and tries to make it the next version.
-    pub(super) async fn claim(&self, next: &Snapshot, entry: &Entry, deadline: Deadline) -> Result<Claim> {
+    pub(super) async fn claim(
+        &self,
+        next: &Snapshot,
+        entry: &LogEntry,
+        deadline: Deadline,
+    ) -> Result<ClaimOutcome> {
         self.snapshot.check_writable()?;
         let (key, object) = (keys::snapshot(next.id), next.encode()?);
         try_join(self.place.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
@@ -157,42 +172,47 @@ impl Dataset {
     }
 
     /// The entry that a job made, if it made one before. What says that it began is written before anything else.
-    async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<Entry>> {
+    async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<LogEntry>> {
         let (store, key) = (&*self.place.store, keys::job(job));
-        let mark = Mark { job: job.to_owned(), after: self.entry.n };
+        let mark = CommitMark { job: job.to_owned(), after: self.entry.n };
         if record::create(store, &key, &mark, deadline).await? {
             return Ok(None);
         }
         // Another job may have the same key; then this one begins no earlier than at the first entry.
-        let found = record::read::<Mark>(store, &key, deadline).await?;
+        let found = record::read::<CommitMark>(store, &key, deadline).await?;
         let after = found.filter(|mark| mark.job == job).map_or(0, |mark| mark.after);
         let tip = self.place.tip(deadline).await?;
         self.job_in((after + 1, tip.n), job, deadline).await
     }
 
-    async fn job_in(&self, (from, to): (u64, u64), job: &str, deadline: Deadline) -> Result<Option<Entry>> {
+    async fn job_in(
+        &self,
+        (from, to): (u64, u64),
+        job: &str,
+        deadline: Deadline,
+    ) -> Result<Option<LogEntry>> {
         let entries = log::range(&*self.place.log, from, to, deadline).await?;
         Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
     }
 
     /// That this version has not expired: what it refers to may be deleted right now.
-    async fn check_kept(&self, tip: &Entry, deadline: Deadline) -> Result<()> {
+    async fn check_kept(&self, tip: &LogEntry, deadline: Deadline) -> Result<()> {
         if self.entry.n >= tip.oldest || self.held_by_tag("", deadline).await? {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Missing, format!("version {} has expired", self.entry.n)))
     }
 
-    async fn already(&self, done: Entry, deadline: Deadline) -> Result<Committed> {
+    async fn already(&self, done: LogEntry, deadline: Deadline) -> Result<CommitOutcome> {
         let version = done.n;
         let dataset = Dataset::newest(&self.place, Some(done), deadline).await?;
-        Ok(Committed { dataset, version, already: true })
+        Ok(CommitOutcome { dataset, version, already: true })
     }
 }
 
 impl Storage {
     /// Moves the hint to an entry. Without it, all is found, too; later.
-    pub(super) async fn advise(&self, entry: &Entry, deadline: Deadline) {
+    pub(super) async fn advise(&self, entry: &LogEntry, deadline: Deadline) {
         let advised = match entry.encode() {
             Ok(content) => self.log.advise(entry.n, content, deadline).await,
             Err(error) => Err(error),

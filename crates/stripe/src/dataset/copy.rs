@@ -3,7 +3,7 @@
 
 use super::storage::Storage;
 use super::{Dataset, Format};
-use crate::log::{self, Claim, Log};
+use crate::log::{self, ClaimOutcome, Log};
 use crate::{Id, keys};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -16,7 +16,7 @@ const TOGETHER: usize = 8;
 
 /// What was copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     /// Number of objects that were copied.
     pub objects: u64,
     /// Their size, in bytes.
@@ -39,7 +39,7 @@ impl Dataset {
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
         deadline: Deadline,
-    ) -> Result<Copied> {
+    ) -> Result<CopyReport> {
         let place = &self.place;
         let missing = || Error::corrupt("the description of the dataset is missing").url(place.url());
         let format = Format::read(&*place.store, deadline).await?.ok_or_else(missing)?;
@@ -55,7 +55,7 @@ impl Dataset {
         let snapshots: BTreeSet<Id> = place.snapshots_of(versions, deadline).await?.into_values().collect();
         let reached = place.reach(&snapshots, &snapshots, deadline).await?;
 
-        let mut copied = Copied { version: tip.n, ..Copied::default() };
+        let mut copied = CopyReport { version: tip.n, ..CopyReport::default() };
         for prefix in [keys::DATA, keys::LISTS, keys::SNAPSHOTS] {
             let there = store.list(prefix, deadline).await?;
             let there: BTreeMap<&str, u64> = there.iter().map(|one| (one.key.as_str(), one.size)).collect();
@@ -79,7 +79,7 @@ impl Dataset {
         let from = log::newest_after(&*copy.log, 0, deadline).await?.map_or(0, |entry| entry.n);
         // The last entry that is there says whether the copy has versions of its own: who wrote one wrote the next.
         for entry in log::range(&*place.log, from.min(tip.n).max(1), tip.n, deadline).await? {
-            if let Claim::Theirs(_) = log::claim(&*copy.log, &entry, deadline).await? {
+            if let ClaimOutcome::Theirs(_) = log::claim(&*copy.log, &entry, deadline).await? {
                 return other("the copy has versions of its own");
             }
         }

@@ -3,9 +3,9 @@
 use super::storage::Storage;
 use super::time::now_ms;
 use super::{Dataset, Format, Version, probe};
-use crate::log::{self, Claim, Entry, Log};
+use crate::log::{self, ClaimOutcome, Log, LogEntry};
 use crate::record::found;
-use crate::{Id, Made, Snapshot, Used, keys};
+use crate::{HighestIds, Id, Provenance, Snapshot, keys};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::Store;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ impl Dataset {
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
         tree: &str,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
     ) -> Result<Dataset> {
         let exists = |url: &str| {
@@ -43,7 +43,7 @@ impl Dataset {
             return exists(store.url());
         }
         let place = Arc::new(Storage::new(store, log));
-        let made = Made { operation: "create".into(), time_ms: now_ms(), ..made };
+        let made = Provenance { operation: "create".into(), time_ms: now_ms(), ..made };
         let snapshot = Snapshot {
             id: Id::random(),
             parent: None,
@@ -52,18 +52,18 @@ impl Dataset {
             products: Vec::new(),
             segments: Vec::new(),
             bases: Vec::new(),
-            used: Used::default(),
+            used: HighestIds::default(),
             jobs: BTreeMap::new(),
             made: made.clone(),
             unknown: 0,
         };
         place.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
-        let entry = Entry {
+        let entry = LogEntry {
             n: 1,
             snapshot: snapshot.id,
             parent: 0,
             operation: made.operation,
-            what: Entry::words(tree.to_owned()),
+            what: LogEntry::words(tree.to_owned()),
             who: made.who,
             job: made.job,
             commit: Id::random(),
@@ -71,8 +71,8 @@ impl Dataset {
             oldest: 1,
         };
         match log::claim(&*place.log, &entry, deadline).await? {
-            Claim::Theirs(_) => exists(place.url()),
-            Claim::Ours => {
+            ClaimOutcome::Theirs(_) => exists(place.url()),
+            ClaimOutcome::Ours => {
                 place.advise(&entry, deadline).await;
                 Ok(Dataset { place, entry, snapshot: Arc::new(snapshot), sure: true })
             }
@@ -109,7 +109,7 @@ impl Dataset {
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
         tree: &str,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
     ) -> Result<Dataset> {
         let there = Dataset::open(Arc::clone(&store), log.clone(), &Version::Latest, deadline).await;

@@ -2,7 +2,7 @@
 
 use super::reach::sections;
 use super::{Dataset, Format};
-use crate::{Id, Made, Segment};
+use crate::{Id, Provenance, Segment};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Result};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Description {
     /// Number of entries.
     pub entries: u64,
     /// How it came to be.
-    pub made: Made,
+    pub made: Provenance,
     /// The products.
     pub products: Vec<DescribedProduct>,
     /// The segments.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const TOGETHER: usize = 16;
 
 /// The index of a segment, of which the head is known.
-struct Opened {
+struct SegmentIndex {
     store: Arc<dyn Store>,
     key: String,
     /// The first entry of the segment.
@@ -75,7 +75,7 @@ impl Dataset {
             self.open_events(segment, start, deadline)
         });
         let segments: Vec<_> = segments.collect();
-        let opened: Vec<Opened> = stream::iter(segments).buffered(TOGETHER).try_collect().await?;
+        let opened: Vec<SegmentIndex> = stream::iter(segments).buffered(TOGETHER).try_collect().await?;
         let blocks =
             opened.iter().flat_map(|index| index.head.blocks.iter().map(move |block| (index, block)));
         let blocks: Vec<_> = blocks.filter(|(_, block)| wanted(block)).collect();
@@ -91,7 +91,7 @@ impl Dataset {
         Ok(())
     }
 
-    async fn open_events(&self, segment: &Segment, first: u64, deadline: Deadline) -> Result<Opened> {
+    async fn open_events(&self, segment: &Segment, first: u64, deadline: Deadline) -> Result<SegmentIndex> {
         let Some(ObjectRef { base, id, offset: 0, len, .. }) = segment.events else {
             let message = format!("segment {} does not say which events its entries are", segment.id);
             return Err(Error::new(ErrorKind::Missing, message).url(self.store().url()));
@@ -101,6 +101,6 @@ impl Dataset {
         let head = store.get(&key, Some(ByteRange::new(0, needed)?), deadline).await?;
         let head = EventHead::parse(&head, segment.entries);
         let head = head.map_err(|error| error.url(url_of(&*store, &key)))?;
-        Ok(Opened { store, key, first, head })
+        Ok(SegmentIndex { store, key, first, head })
     }
 }

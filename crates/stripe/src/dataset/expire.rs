@@ -5,7 +5,7 @@ use super::commit::pause;
 use super::storage::Storage;
 use super::time::ms_of;
 use crate::Id;
-use crate::log::{self, Claim, Entry};
+use crate::log::{self, ClaimOutcome, LogEntry};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const TRIES: u32 = 50;
 
 /// Which versions are kept: those for which one of these is true. The newest is kept always, as are those with a tag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// It is one of so many newest.
     pub newest: Option<u64>,
     /// It was the newest within so much time, by the clock of the store.
@@ -30,8 +30,8 @@ impl Dataset {
     ///
     /// # Errors
     /// `Usage` if nothing is said of what to keep; `Unsupported` if the dataset has features that are not known here; as [`Dataset::commit`].
-    pub async fn expire(&self, keep: Keep, dry_run: bool, deadline: Deadline) -> Result<u64> {
-        if keep == Keep::default() {
+    pub async fn expire(&self, keep: Retention, dry_run: bool, deadline: Deadline) -> Result<u64> {
+        if keep == Retention::default() {
             return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
         }
         self.snapshot.check_writable().map_err(|error| error.url(self.place.url()))?;
@@ -44,7 +44,7 @@ impl Dataset {
         let by_time = match keep.within {
             Some(time) => {
                 let since = ms_of(now).saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-                let early = |entry: &Entry| entry.time_ms <= since;
+                let early = |entry: &LogEntry| entry.time_ms <= since;
                 let last = log::last_where(&*self.place.log, (tip.oldest, tip.n), early, deadline).await?;
                 last.map_or(tip.oldest, |entry| entry.n)
             }
@@ -56,7 +56,7 @@ impl Dataset {
             if oldest <= tip.oldest || dry_run {
                 return Ok(oldest.max(tip.oldest));
             }
-            let entry = Entry {
+            let entry = LogEntry {
                 n: tip.n + 1,
                 parent: tip.n,
                 operation: "expire".to_owned(),
@@ -69,11 +69,11 @@ impl Dataset {
                 snapshot: tip.snapshot,
             };
             match log::claim(&*self.place.log, &entry, deadline).await? {
-                Claim::Ours => {
+                ClaimOutcome::Ours => {
                     self.place.advise(&entry, deadline).await;
                     return Ok(oldest);
                 }
-                Claim::Theirs(first) => {
+                ClaimOutcome::Theirs(first) => {
                     tip = log::newest_after(&*self.place.log, first.n, deadline).await?.unwrap_or(first);
                     pause(Duration::from_millis(10), lost, deadline).await;
                 }
@@ -85,7 +85,7 @@ impl Dataset {
 
 impl Storage {
     /// The oldest of so many newest versions that are kept; those that only let others expire do not count.
-    async fn newest_of(self: &Arc<Storage>, tip: &Entry, count: u64, deadline: Deadline) -> Result<u64> {
+    async fn newest_of(self: &Arc<Storage>, tip: &LogEntry, count: u64, deadline: Deadline) -> Result<u64> {
         let (mut left, mut end) = (count, tip.n);
         while end >= tip.oldest {
             let begin = end.saturating_sub(left - 1).max(tip.oldest);

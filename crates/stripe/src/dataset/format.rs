@@ -1,7 +1,7 @@
 //! What a dataset says of itself, once.
 
 use crate::record::{self, found, from_json, to_json};
-use crate::{Id, Kind, keys, seal, unseal};
+use crate::{Id, ObjectKind, keys, seal, unseal};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::{Created, Store};
 use serde::{Deserialize, Serialize};
@@ -26,14 +26,14 @@ impl Format {
     /// Those of the store, and of an object that is damaged.
     pub async fn read(store: &dyn Store, deadline: Deadline) -> Result<Option<Format>> {
         let Some(object) = found(store.get(keys::FORMAT, None, deadline).await)? else { return Ok(None) };
-        let read =
-            unseal(Kind::Format, &object).and_then(|json| from_json(&json, "a description of a dataset"));
+        let read = unseal(ObjectKind::Format, &object)
+            .and_then(|json| from_json(&json, "a description of a dataset"));
         read.map(Some).map_err(|error| error.url(record::url_of(store, keys::FORMAT)))
     }
 
     /// Writes it; the one that is there, if there is one already.
     pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
-        let object = seal(Kind::Format, &to_json(self)?);
+        let object = seal(ObjectKind::Format, &to_json(self)?);
         for _ in 0..4 {
             if let Created::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
                 return Ok(self.clone());

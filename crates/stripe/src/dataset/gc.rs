@@ -5,10 +5,10 @@
 
 use super::Dataset;
 use super::commit::LONGEST;
-use super::leases::{LeaseKind, Leased};
+use super::leases::{LeaseKind, StoredLease};
 use super::storage::Storage;
 use super::time::ms_of;
-use crate::log::{self, Entry};
+use crate::log::{self, LogEntry};
 use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::Stored;
@@ -40,7 +40,7 @@ impl Default for GcOptions {
 
 /// What was, or would be, deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct GcReport {
     /// The objects.
     pub objects: Vec<Stored>,
     /// Their size in bytes.
@@ -57,7 +57,7 @@ impl Dataset {
     /// # Errors
     /// `Usage` for a grace that is too short; those of the store. If anything that a version refers to cannot be read,
     /// nothing is deleted.
-    pub async fn collect(&self, options: GcOptions, deadline: Deadline) -> Result<Collected> {
+    pub async fn collect(&self, options: GcOptions, deadline: Deadline) -> Result<GcReport> {
         let least = 2 * LONGEST;
         if options.grace < least && !options.alone {
             let hours = least.as_secs() / 3600;
@@ -69,11 +69,11 @@ impl Dataset {
 }
 
 impl Storage {
-    async fn collect(&self, options: GcOptions, deadline: Deadline) -> Result<Collected> {
+    async fn collect(&self, options: GcOptions, deadline: Deadline) -> Result<GcReport> {
         let now = self.store.now(deadline).await?;
-        let leases: Vec<Leased> = self.leases(deadline).await?;
+        let leases: Vec<StoredLease> = self.leases(deadline).await?;
         let young = now.checked_sub(options.grace).unwrap_or(SystemTime::UNIX_EPOCH);
-        let live = |lease: &&Leased| lease.until + MARGIN > now;
+        let live = |lease: &&StoredLease| lease.until + MARGIN > now;
         let writing = (leases.iter().filter(live))
             .filter(|lease| lease.kind == LeaseKind::Writer)
             .filter_map(|lease| lease.since.checked_sub(MARGIN))
@@ -95,7 +95,7 @@ impl Storage {
         all.extend(&must);
         let reached = self.reach(&all, &must, deadline).await?;
 
-        let mut collected = Collected { versions: all.len() as u64, ..Collected::default() };
+        let mut collected = GcReport { versions: all.len() as u64, ..GcReport::default() };
         // Snapshots first: a version that is half deleted is one that is not there.
         for prefix in [keys::SNAPSHOTS, keys::LISTS, keys::DATA] {
             for object in self.store.list(prefix, deadline).await? {
@@ -123,13 +123,13 @@ impl Storage {
     /// Versions that are kept, or were at that moment, and their snapshots.
     async fn kept(
         &self,
-        tip: &Entry,
+        tip: &LogEntry,
         moment: SystemTime,
         alone: bool,
         deadline: Deadline,
     ) -> Result<std::collections::BTreeMap<u64, Id>> {
         let moment = ms_of(moment);
-        let early = |entry: &Entry| if alone { entry.time_ms <= moment } else { entry.time_ms < moment };
+        let early = |entry: &LogEntry| if alone { entry.time_ms <= moment } else { entry.time_ms < moment };
         let then = log::last_where(&*self.log, (1, tip.n), early, deadline).await?;
         let oldest = then.map_or(1, |entry| entry.oldest);
         let entries = log::range(&*self.log, oldest, tip.n, deadline).await?;

@@ -24,7 +24,7 @@ pub enum LeaseKind {
 
 /// What a lease says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Says {
+struct LeaseRecord {
     id: Id,
     kind: LeaseKind,
     /// The version that was open when it began.
@@ -39,14 +39,14 @@ struct Says {
 #[derive(Debug)]
 pub struct Lease {
     place: Arc<Storage>,
-    says: Says,
+    says: LeaseRecord,
     /// It lapses no earlier, by the clock here.
     until: Instant,
 }
 
 /// A lease, as it stands in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leased {
+pub struct StoredLease {
     /// Its key.
     pub key: String,
     /// Who holds it.
@@ -66,7 +66,7 @@ impl Dataset {
     /// `Missing` if a reader's version has expired already; those of the store.
     pub async fn lease(&self, kind: LeaseKind, ttl: Duration, deadline: Deadline) -> Result<Lease> {
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        let says = Says { id: Id::random(), kind, version: self.entry.n, ttl_ms, since_ms: None };
+        let says = LeaseRecord { id: Id::random(), kind, version: self.entry.n, ttl_ms, since_ms: None };
         let mut lease = Lease { place: Arc::clone(&self.place), says, until: Instant::now() };
         self.be_sure(deadline).await?;
         lease.write(deadline).await?;
@@ -86,7 +86,7 @@ impl Dataset {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn leases(&self, deadline: Deadline) -> Result<Vec<Leased>> {
+    pub async fn leases(&self, deadline: Deadline) -> Result<Vec<StoredLease>> {
         self.place.leases(deadline).await
     }
 }
@@ -148,14 +148,16 @@ impl Lease {
 }
 
 impl Storage {
-    pub(super) async fn leases(&self, deadline: Deadline) -> Result<Vec<Leased>> {
+    pub(super) async fn leases(&self, deadline: Deadline) -> Result<Vec<StoredLease>> {
         let store = &*self.store;
         let stored = store.list(keys::LEASES, deadline).await?;
         let read = stream::iter(stored).map(|one| async move {
-            let Some(says) = record::read::<Says>(store, &one.key, deadline).await? else { return Ok(None) };
+            let Some(says) = record::read::<LeaseRecord>(store, &one.key, deadline).await? else {
+                return Ok(None);
+            };
             let first = says.since_ms.map(|ms| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms)));
             let until = one.modified.checked_add(Duration::from_millis(says.ttl_ms).min(Deadline::LONGEST));
-            Ok(Some(Leased {
+            Ok(Some(StoredLease {
                 key: one.key,
                 kind: says.kind,
                 version: says.version,
@@ -163,7 +165,7 @@ impl Storage {
                 until: until.unwrap_or(one.modified),
             }))
         });
-        let leases: Vec<Option<Leased>> = read.buffered(TOGETHER).try_collect().await?;
+        let leases: Vec<Option<StoredLease>> = read.buffered(TOGETHER).try_collect().await?;
         Ok(leases.into_iter().flatten().collect())
     }
 }

@@ -20,21 +20,21 @@ mod time;
 mod verify;
 mod version;
 
-pub use commit::Committed;
-pub use copy::Copied;
+pub use commit::CommitOutcome;
+pub use copy::CopyReport;
 pub use describe::{DescribedProduct, DescribedSegment, Description};
-pub use expire::Keep;
+pub use expire::Retention;
 pub use format::Format;
 pub use fragments::Fragments;
-pub use gc::{Collected, GcOptions};
-pub use leases::{Lease, LeaseKind, Leased};
+pub use gc::{GcOptions, GcReport};
+pub use leases::{Lease, LeaseKind, StoredLease};
 pub use probe::probe;
 pub use receive::RECEIPTS_LAST;
-pub use verify::{Verified, VerifyOptions, Wrong};
+pub use verify::{Damage, VerifyOptions, VerifyReport};
 pub use version::{Tag, Version};
 
 use crate::Snapshot;
-use crate::log::{self, Entry, Log};
+use crate::log::{self, Log, LogEntry};
 use crate::record::found;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -46,7 +46,7 @@ use storage::{CREATE_AGAIN, NAME_LOG, Storage};
 #[derive(Debug, Clone)]
 pub struct Dataset {
     place: Arc<Storage>,
-    entry: Entry,
+    entry: LogEntry,
     snapshot: Arc<Snapshot>,
     /// The entry was read in the log, not only in the hint.
     sure: bool,
@@ -95,7 +95,7 @@ impl Dataset {
     }
 
     /// Its entry in the log.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &LogEntry {
         &self.entry
     }
 
@@ -131,7 +131,7 @@ impl Dataset {
     ///
     /// # Errors
     /// Those of the log.
-    pub async fn log(&self, after: u64, deadline: Deadline) -> Result<Vec<Entry>> {
+    pub async fn log(&self, after: u64, deadline: Deadline) -> Result<Vec<LogEntry>> {
         let log = &*self.place.log;
         let newest = log::newest_after(log, self.entry.n, deadline).await?;
         let last = newest.map_or(self.entry.n, |entry| entry.n);
@@ -141,7 +141,7 @@ impl Dataset {
 
 impl Dataset {
     /// The newest version; `known` is one that is there.
-    async fn newest(place: &Arc<Storage>, known: Option<Entry>, deadline: Deadline) -> Result<Dataset> {
+    async fn newest(place: &Arc<Storage>, known: Option<LogEntry>, deadline: Deadline) -> Result<Dataset> {
         let sure = known.is_some();
         let known = match known {
             Some(entry) => Some(entry),
@@ -183,7 +183,7 @@ impl Dataset {
             }
             Version::Time(time) => {
                 let tip = place.tip(deadline).await?;
-                let early = |entry: &Entry| entry.time_ms <= *time;
+                let early = |entry: &LogEntry| entry.time_ms <= *time;
                 let last = log::last_where(&*place.log, (1, tip.n), early, deadline).await?;
                 last.ok_or_else(|| missing("the dataset was not there at that time".to_owned()))?
             }
@@ -193,7 +193,7 @@ impl Dataset {
     }
 
     /// The dataset at an entry that was read.
-    async fn load(place: &Arc<Storage>, entry: Entry, deadline: Deadline) -> Result<Dataset> {
+    async fn load(place: &Arc<Storage>, entry: LogEntry, deadline: Deadline) -> Result<Dataset> {
         let Some(snapshot) = found(place.snapshot(entry.snapshot, deadline).await)? else {
             return Err(place.gone(&entry, deadline).await?);
         };

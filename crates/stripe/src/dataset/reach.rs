@@ -14,13 +14,13 @@ const TOGETHER: usize = 16;
 
 /// Objects below the dataset itself, by name.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct ReachableObjects {
     pub(super) snapshots: HashSet<Id>,
     pub(super) lists: HashSet<Id>,
     pub(super) data: HashSet<Id>,
 }
 
-impl Reached {
+impl ReachableObjects {
     pub(super) fn has(&self, key: &str) -> bool {
         let kept = if key.starts_with(keys::SNAPSHOTS) {
             &self.snapshots
@@ -137,8 +137,11 @@ impl Storage {
         snapshots: &BTreeSet<Id>,
         must: &BTreeSet<Id>,
         deadline: Deadline,
-    ) -> Result<Reached> {
-        let mut reached = Reached { snapshots: snapshots.iter().copied().collect(), ..Reached::default() };
+    ) -> Result<ReachableObjects> {
+        let mut reached = ReachableObjects {
+            snapshots: snapshots.iter().copied().collect(),
+            ..ReachableObjects::default()
+        };
         let mut seen = HashSet::new();
         let ids: Vec<Id> = snapshots.iter().copied().collect();
         let mut each = stream::iter(ids)
@@ -166,7 +169,7 @@ impl Storage {
     }
 }
 
-impl Reached {
+impl ReachableObjects {
     /// Notes what a snapshot names itself.
     fn note(&mut self, snapshot: &Snapshot) {
         let own = |object: &&ObjectRef| object.base == 0;

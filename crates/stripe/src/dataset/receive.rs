@@ -2,8 +2,8 @@
 
 use super::commit::LONGEST;
 use super::reach::sections;
-use super::{Committed, Dataset, Format, Version};
-use crate::{Change, Made, NewSegment, Receipt, Snapshot, keys};
+use super::{CommitOutcome, Dataset, Format, Version};
+use crate::{Change, NewSegment, Provenance, Receipt, Snapshot, keys};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::time::Duration;
@@ -41,7 +41,12 @@ impl Dataset {
     /// # Errors
     /// `Conflict` if a lease has lapsed, so that what it kept may be gone, or a product is another one now; `Usage` for a
     /// receipt of another dataset; `Corrupt` if what it names is not there; those of [`Dataset::commit`].
-    pub async fn receive(&self, receipts: &[Receipt], made: Made, deadline: Deadline) -> Result<Committed> {
+    pub async fn receive(
+        &self,
+        receipts: &[Receipt],
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
         let format = self.named(deadline).await?;
         if let Some(other) = receipts.iter().find(|receipt| receipt.dataset != format.dataset) {
             return Err(Error::usage(format!("the receipt of '{}' is for another dataset", other.job))
@@ -63,7 +68,7 @@ impl Dataset {
         let committed = match new.is_empty() {
             true => {
                 let version = newest.version();
-                Committed { dataset: newest, version, already: true }
+                CommitOutcome { dataset: newest, version, already: true }
             }
             false => {
                 let change = Change::Receive { receipts: new };

@@ -3,7 +3,7 @@
 use super::bases::Bases;
 use super::format::Format;
 use super::version::{Tag, check_tag};
-use crate::log::{self, Entry, Log, ObjectLog};
+use crate::log::{self, Log, LogEntry, ObjectLog};
 use crate::record;
 use crate::{Id, Snapshot, keys};
 use futures::future::try_join;
@@ -40,7 +40,7 @@ impl Storage {
     }
 
     /// The newest entry, without a hint.
-    pub(super) async fn search(&self, deadline: Deadline) -> Result<Entry> {
+    pub(super) async fn search(&self, deadline: Deadline) -> Result<LogEntry> {
         if let Some(entry) = log::newest_after(&*self.log, 0, deadline).await? {
             return Ok(entry);
         }
@@ -62,7 +62,7 @@ impl Storage {
     }
 
     /// The newest entry.
-    pub(super) async fn tip(&self, deadline: Deadline) -> Result<Entry> {
+    pub(super) async fn tip(&self, deadline: Deadline) -> Result<LogEntry> {
         // A hint that is wrong must not decide what is kept: the entry itself is read.
         let hint = log::hint(&*self.log, deadline).await?.map_or(0, |entry| entry.n);
         let known = match hint {
@@ -74,7 +74,7 @@ impl Storage {
     }
 
     /// Why a version has no snapshot: it expired, or the object is lost.
-    pub(super) async fn gone(&self, entry: &Entry, deadline: Deadline) -> Result<Error> {
+    pub(super) async fn gone(&self, entry: &LogEntry, deadline: Deadline) -> Result<Error> {
         let kept = entry.n >= self.tip(deadline).await?.oldest
             || self.tags_since(None, deadline).await?.iter().any(|tag| tag.version == entry.n);
         Ok(match kept {

@@ -4,7 +4,7 @@ use super::Dataset;
 use super::reach::sections;
 use super::storage::Storage;
 use crate::record::url_of;
-use crate::{Directory, Kind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
+use crate::{ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ impl Default for VerifyOptions {
 
 /// Something that is damaged, or missing.
 #[derive(Debug)]
-pub struct Wrong {
+pub struct Damage {
     /// The object: its URL.
     pub object: String,
     /// The product, if it is part of one.
@@ -45,7 +45,7 @@ pub struct Wrong {
 
 /// What was compared.
 #[derive(Debug, Default)]
-pub struct Verified {
+pub struct VerifyReport {
     /// Number of objects that were read.
     pub objects: u64,
     /// Their size, in bytes.
@@ -53,11 +53,11 @@ pub struct Verified {
     /// Number of objects that were left out of the sample.
     pub skipped: u64,
     /// What is wrong; nothing, if all is well.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<Damage>,
 }
 
 /// What an object has to hold: of a product, some stripes of a list.
-struct Held<'a> {
+struct ExpectedStripes<'a> {
     product: &'a Product,
     list: Arc<StripeList>,
     stripes: Vec<usize>,
@@ -68,8 +68,8 @@ impl Dataset {
     ///
     /// # Errors
     /// `Timeout`, `Permission`; whatever is wrong with single objects is in the result.
-    pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<Verified> {
-        let mut verified = Verified::default();
+    pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<VerifyReport> {
+        let mut verified = VerifyReport::default();
         let mut lottery = fastrand::Rng::with_seed(options.seed);
         let mut first = 0;
         for (number, segment) in self.snapshot.segments.iter().enumerate() {
@@ -102,10 +102,10 @@ impl Dataset {
         &self,
         segment: &Segment,
         entries: (u64, u64),
-        verified: &mut Verified,
+        verified: &mut VerifyReport,
         deadline: Deadline,
     ) -> Result<()> {
-        let parts = [(&segment.events, Some(Kind::Events)), (&segment.auxiliary, None)];
+        let parts = [(&segment.events, Some(ObjectKind::Events)), (&segment.auxiliary, None)];
         for (part, kind) in parts {
             let Some(part) = part else { continue };
             let read = told(self.read_data(part.base, part.id, deadline).await, verified)?;
@@ -115,7 +115,7 @@ impl Dataset {
             });
             if let Err(error) = good {
                 let object = data_url(&self.place, &self.base(part.base), part.id);
-                verified.wrong.push(Wrong { object, product: None, entries, error });
+                verified.wrong.push(Damage { object, product: None, entries, error });
             }
         }
         Ok(())
@@ -126,10 +126,10 @@ impl Dataset {
         &'a self,
         number: usize,
         entries: (u64, u64),
-        verified: &mut Verified,
+        verified: &mut VerifyReport,
         deadline: Deadline,
-    ) -> Result<BTreeMap<ObjectName, Vec<Held<'a>>>> {
-        let mut objects: BTreeMap<ObjectName, Vec<Held<'a>>> = BTreeMap::new();
+    ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
+        let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
         for (object, wanted) in sections(&self.snapshot, |(_, place), _| place == number) {
             let read = self.place.lists(&self.snapshot, object, wanted.clone(), deadline).await;
             let lists = match read {
@@ -143,7 +143,7 @@ impl Dataset {
                     Ok(list) => hold(product, list, &mut objects),
                     Err(error) => {
                         let object = error.url_str().unwrap_or_default().to_owned();
-                        verified.wrong.push(Wrong {
+                        verified.wrong.push(Damage {
                             object,
                             product: Some(product.name.clone()),
                             entries,
@@ -162,25 +162,35 @@ impl Dataset {
 }
 
 /// Notes which objects hold the stripes of a list.
-fn hold<'a>(product: &'a Product, list: StripeList, objects: &mut BTreeMap<ObjectName, Vec<Held<'a>>>) {
+fn hold<'a>(
+    product: &'a Product,
+    list: StripeList,
+    objects: &mut BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>,
+) {
     let list = Arc::new(list);
     let mut stripes: BTreeMap<ObjectName, Vec<usize>> = BTreeMap::new();
     for (number, stripe) in list.stripes().enumerate() {
-        if let crate::Place::Object { object, .. } = stripe.place {
+        if let crate::Location::Object { object, .. } = stripe.place {
             stripes.entry(object).or_default().push(number);
         }
     }
     for (name, stripes) in stripes {
-        objects.entry(name).or_default().push(Held { product, list: Arc::clone(&list), stripes });
+        objects.entry(name).or_default().push(ExpectedStripes { product, list: Arc::clone(&list), stripes });
     }
 }
 
 /// Compares an object with what the lists say of it, and with itself.
-fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verified: &mut Verified) {
+fn compare(
+    read: Result<Bytes>,
+    held: &[ExpectedStripes<'_>],
+    url: &str,
+    first: u64,
+    verified: &mut VerifyReport,
+) {
     let object = match read {
         Ok(object) => object,
         Err(error) => {
-            return verified.wrong.extend(held.iter().map(|held| Wrong {
+            return verified.wrong.extend(held.iter().map(|held| Damage {
                 object: url.to_owned(),
                 product: Some(held.product.name.clone()),
                 entries: held.entries(first),
@@ -192,17 +202,17 @@ fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verifi
     held.iter().for_each(|held| held.compare(&object, url, first, verified));
     // What is damaged belongs to no product of this version: it is the directory, or another version's.
     if known == verified.wrong.len()
-        && let Err(error) = Directory::of(&object)
+        && let Err(error) = ObjectDirectory::of(&object)
     {
         let spans = held.iter().map(|held| held.entries(first));
         let ends = held.iter().map(|held| held.entries(first)).map(|(begin, count)| begin + count);
         let begin = spans.map(|(begin, _)| begin).min().unwrap_or(first);
         let entries = (begin, ends.max().unwrap_or(begin) - begin);
-        verified.wrong.push(Wrong { object: url.to_owned(), product: None, entries, error });
+        verified.wrong.push(Damage { object: url.to_owned(), product: None, entries, error });
     }
 }
 
-impl Held<'_> {
+impl ExpectedStripes<'_> {
     /// Entries of the dataset from the first to the last of the stripes.
     fn entries(&self, first: u64) -> (u64, u64) {
         let stripes = || self.stripes.iter().filter_map(|number| self.list.stripe(*number));
@@ -212,17 +222,17 @@ impl Held<'_> {
     }
 
     /// Compares what an object holds with what the list says of it.
-    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut Verified) {
+    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut VerifyReport) {
         for stripe in &self.stripes {
             let baskets = (0..self.list.branches()).filter_map(|branch| self.list.basket(branch, *stripe));
             for basket in baskets {
-                let crate::Place::Object { object: name, offset } = basket.place else { continue };
+                let crate::Location::Object { object: name, offset } = basket.place else { continue };
                 let (base, id, len) = (name.base, name.id, u64::from(basket.len));
                 let part = ObjectRef { base, id, offset, len, checksum: basket.checksum };
                 if let Err(error) = cut(&part, object).and_then(|bytes| part.verify(&bytes)) {
                     let entries = (first + basket.first_entry, basket.entries);
                     let (object, product) = (url.to_owned(), Some(self.product.name.clone()));
-                    verified.wrong.push(Wrong { object, product, entries, error });
+                    verified.wrong.push(Damage { object, product, entries, error });
                     break;
                 }
             }
@@ -246,7 +256,7 @@ fn fatal(error: &Error) -> bool {
 }
 
 /// Counts what was read; what is wrong with it alone is the inner error.
-fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
+fn told(read: Result<Bytes>, verified: &mut VerifyReport) -> Result<Result<Bytes>> {
     match read {
         Err(error) if fatal(&error) => Err(error),
         Err(error) => Ok(Err(error)),

@@ -1,7 +1,7 @@
 //! An index of events as an object: blocks of entries, each with its bounds, so that a reader may fetch only some.
 
 use super::{EventId, EventIndex, LumiMask};
-use crate::envelope::{Envelope, Kind, seal, unseal};
+use crate::envelope::{Envelope, ObjectKind, seal, unseal};
 use crate::wire::{Reader, checksum, put_packed, put_planes, size};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
@@ -49,7 +49,7 @@ impl EventHead {
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn parse(object: &[u8], entries: u64) -> Result<EventHead> {
         let envelope = Envelope::parse(object)?;
-        if envelope.kind != Kind::Events {
+        if envelope.kind != ObjectKind::Events {
             let message = format!("an object is {}, not an index of events", envelope.kind.name());
             return Err(Error::corrupt(message).at(8));
         }
@@ -188,7 +188,7 @@ impl EventIndex {
         content.extend(bounds);
         content.extend(checksum(&content).to_le_bytes());
         content.extend(blocks);
-        Ok(seal(Kind::Events, &content))
+        Ok(seal(ObjectKind::Events, &content))
     }
 
     /// Reads a whole object, of an index of so many entries.
@@ -196,7 +196,7 @@ impl EventIndex {
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes, entries: u64) -> Result<EventIndex> {
-        unseal(Kind::Events, object)?;
+        unseal(ObjectKind::Events, object)?;
         let mut index = EventIndex::default();
         for block in EventHead::parse(object, entries)?.blocks {
             let range = size(block.bytes.start)?..size(block.bytes.end())?;

@@ -3,8 +3,8 @@
 mod statistics;
 mod wire;
 
-use crate::stripe::{Basket, Placed, too_long};
-use crate::{Envelope, Id, Kind, ObjectRef, checksum};
+use crate::stripe::{BasketRecord, ProductBaskets, too_long};
+use crate::{Envelope, Id, ObjectKind, ObjectRef, checksum};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
 use statistics::Columns;
@@ -22,7 +22,7 @@ pub struct ObjectName {
 
 /// Where bytes lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In an object.
     Object {
         /// Which.
@@ -44,7 +44,7 @@ pub struct Stripe {
     /// Places of the branches in the product.
     pub branches: Range<usize>,
     /// Where the first basket begins.
-    pub place: Place,
+    pub place: Location,
     /// Length of all baskets, which follow each other, in bytes.
     pub len: u32,
     /// Size of the object that they lie in, in bytes, if that is known.
@@ -53,13 +53,13 @@ pub struct Stripe {
 
 /// A basket of one branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BasketPlace {
+pub struct BasketLocation {
     /// Its first entry, in the segment.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
     /// Where its record begins.
-    pub place: Place,
+    pub place: Location,
     /// Length of the record in bytes; 0 if the branch has no basket.
     pub len: u32,
     /// XXH64 of the record.
@@ -71,7 +71,7 @@ pub struct BasketPlace {
 ///
 /// ```
 /// use bytes::Bytes;
-/// use sapwood_stripe::{Id, ObjectBuilder, ObjectName, Place, StripeList};
+/// use sapwood_stripe::{Id, ObjectBuilder, ObjectName, Location, StripeList};
 /// let mut builder = ObjectBuilder::default();
 /// builder.add("Muon", 0, 720, vec![Bytes::from("a record"), Bytes::from("another")])?;
 /// let (_, placed) = builder.finish()?;
@@ -79,7 +79,7 @@ pub struct BasketPlace {
 /// let mut list = StripeList::new(2);
 /// list.push(object, &placed[0], &[])?;
 /// let basket = list.basket(1, 0).unwrap();
-/// assert_eq!(basket.place, Place::Object { object, offset: placed[0].offset + 8 });
+/// assert_eq!(basket.place, Location::Object { object, offset: placed[0].offset + 8 });
 /// assert_eq!((basket.first_entry, basket.entries, basket.len), (0, 720, 7));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
@@ -146,7 +146,7 @@ impl StripeList {
     pub fn push(
         &mut self,
         object: ObjectName,
-        placed: &Placed,
+        placed: &ProductBaskets,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         self.push_some(0..self.branches, object, 0, placed, statistics)
@@ -162,7 +162,7 @@ impl StripeList {
         branches: Range<usize>,
         object: ObjectName,
         size: u64,
-        placed: &Placed,
+        placed: &ProductBaskets,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         let again = self.objects.last() == Some(&object);
@@ -187,7 +187,7 @@ impl StripeList {
         records: &[Bytes],
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
-        let baskets = records.iter().map(|record| Basket::of(record)).collect::<Result<Vec<_>>>()?;
+        let baskets = records.iter().map(|record| BasketRecord::of(record)).collect::<Result<Vec<_>>>()?;
         self.add(0..self.branches, (INLINE, self.inline.len() as u64), entries, &baskets, statistics)?;
         records.iter().for_each(|record| self.inline.extend_from_slice(record));
         Ok(())
@@ -198,7 +198,7 @@ impl StripeList {
         branches: Range<usize>,
         place: (u32, u64),
         entries: u64,
-        baskets: &[Basket],
+        baskets: &[BasketRecord],
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         if baskets.len() != branches.len() {
@@ -296,11 +296,11 @@ impl StripeList {
     }
 
     /// The basket of a branch in a stripe, both by number; none if the stripe is of other branches.
-    pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketPlace> {
+    pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketLocation> {
         let span = self.stripes.get(stripe).filter(|span| span.branches.contains(&branch))?;
         let (start, end) = (self.start(branch, stripe)?, self.start(branch + 1, stripe)?);
         let checksum = *self.checksums.get(span.first_basket + branch - span.branches.start)?;
-        Some(BasketPlace {
+        Some(BasketLocation {
             first_entry: span.first_entry,
             entries: span.entries,
             place: self.place(span, start, end)?,
@@ -310,7 +310,7 @@ impl StripeList {
     }
 
     /// The baskets of a branch, in order.
-    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketPlace> + '_ {
+    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketLocation> + '_ {
         (0..self.len()).filter_map(move |stripe| self.basket(branch, stripe))
     }
 
@@ -326,14 +326,14 @@ impl StripeList {
         self.starts.get(span.first_basket + stripe + place).copied()
     }
 
-    fn place(&self, span: &Span, start: u32, end: u32) -> Option<Place> {
+    fn place(&self, span: &Span, start: u32, end: u32) -> Option<Location> {
         if span.object != INLINE {
             let object = *self.objects.get(span.object as usize)?;
-            return Some(Place::Object { object, offset: span.offset + u64::from(start) });
+            return Some(Location::Object { object, offset: span.offset + u64::from(start) });
         }
         let offset = usize::try_from(span.offset).ok()?;
         let bytes = self.inline.get(offset + start as usize..offset + end as usize)?;
-        Some(Place::Inline(Bytes::copy_from_slice(bytes)))
+        Some(Location::Inline(Bytes::copy_from_slice(bytes)))
     }
 }
 
@@ -381,6 +381,6 @@ impl ListBuilder {
 
     /// The object.
     pub fn finish(self) -> Bytes {
-        crate::envelope::close(Kind::List, self.object)
+        crate::envelope::close(ObjectKind::List, self.object)
     }
 }

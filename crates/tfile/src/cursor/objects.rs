@@ -47,7 +47,7 @@ pub struct ObjectBase {
 
 /// The base class `TNamed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct TNamed {
     /// `fName`.
     pub name: String,
     /// `fTitle`.
@@ -203,13 +203,13 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if the bytes run out or the byte count is wrong.
-    pub fn tnamed(&mut self) -> Result<Named> {
+    pub fn tnamed(&mut self) -> Result<TNamed> {
         let header = self.read_header()?;
         let object = self.tobject()?;
         let name = self.tstring()?;
         let title = self.tstring()?;
         self.finish(&header)?;
-        Ok(Named { name, title, object })
+        Ok(TNamed { name, title, object })
     }
 
     /// Reads a pointer: nothing, an object with its class, or a reference (Buffer §6).

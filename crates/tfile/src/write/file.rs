@@ -1,9 +1,9 @@
 //! A file that is written: where its records go, and what is told about them at its end.
 
-use super::directory::{self, Directory, Listed};
+use super::directory::{self, Directory, ListedKey};
 use super::free::{self, BIG_FILE};
-use super::key::{NewKey, Place};
-use super::{Buffer, Descriptions, Origin, header};
+use super::key::{NewKey, RecordExtent};
+use super::{Descriptions, Origin, RecordBuffer, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
@@ -67,7 +67,7 @@ pub struct DirectoryId(usize);
 
 /// Where a record was placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
+pub struct RecordPosition {
     /// Offset of the record.
     pub offset: u64,
     /// Bytes of its key.
@@ -86,7 +86,7 @@ impl FileWriter {
     /// `Limit` if the name or the title is too long.
     pub fn new(name: &str, title: &str, compression: Compression, origin: Origin) -> Result<FileWriter> {
         let key = NewKey::new("TFile", name, title, false);
-        let mut strings = Buffer::new(0);
+        let mut strings = RecordBuffer::new(0);
         strings.tstring(name);
         strings.tstring(title);
         let strings = strings.finish()?;
@@ -112,7 +112,7 @@ impl FileWriter {
         };
         // The key of the top directory has no parent: WritingFiles §4.1.
         let payload_len = strings.len() + directory::FIELDS_LEN;
-        let place = Place {
+        let place = RecordExtent {
             offset: BEGIN,
             parent: 0,
             cycle: 1,
@@ -194,7 +194,7 @@ impl FileWriter {
     /// `Corrupt` if the file was resumed, and the key makes no sense.
     pub fn key(&self, directory: DirectoryId, name: &str) -> Result<Option<Key>> {
         let keys = self.get(directory)?.keys.iter().filter(|key| key.name == name);
-        keys.max_by_key(|key| key.cycle.unsigned_abs()).map(Listed::key).transpose()
+        keys.max_by_key(|key| key.cycle.unsigned_abs()).map(ListedKey::key).transpose()
     }
 
     /// Makes a directory in another.
@@ -231,7 +231,7 @@ impl FileWriter {
         key: &NewKey,
         payload: Bytes,
         object_len: usize,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let (_, cycle) = self.get(directory)?.next(&key.name, key.cycle);
         let (placed, image) = self.put(directory, key, cycle, &[], payload, object_len)?;
         self.list(directory, key, cycle, image)?;
@@ -250,7 +250,7 @@ impl FileWriter {
         fields: &[u8],
         payload: Bytes,
         object_len: usize,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let cycle = key.cycle.unwrap_or(1);
         Ok(self.put(directory, key, cycle, fields, payload, object_len)?.0)
     }
@@ -268,11 +268,11 @@ impl FileWriter {
     /// # Errors
     /// `Missing` if it is not there, `Usage` if it is a directory.
     pub fn remove(&mut self, directory: DirectoryId, name: &str, cycle: u16) -> Result<()> {
-        let is_it = |listed: &Listed| listed.name == name && listed.cycle.unsigned_abs() == cycle;
+        let is_it = |listed: &ListedKey| listed.name == name && listed.cycle.unsigned_abs() == cycle;
         let Some(at) = self.get(directory)?.keys.iter().position(is_it) else {
             return Err(Error::new(ErrorKind::Missing, format!("there is no '{name};{cycle}'")));
         };
-        let key = self.get(directory)?.keys.get(at).map(Listed::key).transpose()?;
+        let key = self.get(directory)?.keys.get(at).map(ListedKey::key).transpose()?;
         if let (Some(key), Some(directory)) = (key, self.directories.get_mut(directory.0)) {
             if key.is_directory() {
                 return Err(Error::usage(format!("'{name}' is a directory, and those stay")));
@@ -294,10 +294,10 @@ impl FileWriter {
         class_name: &str,
         name: &str,
         title: &str,
-        object: impl FnOnce(&mut Buffer),
-    ) -> Result<Placed> {
+        object: impl FnOnce(&mut RecordBuffer),
+    ) -> Result<RecordPosition> {
         let key = NewKey::new(class_name, name, title, self.wide());
-        let mut buffer = Buffer::new(key.len());
+        let mut buffer = RecordBuffer::new(key.len());
         object(&mut buffer);
         let (payload, object_len) = self.compressed(buffer.finish()?)?;
         self.record(directory, &key, payload, object_len)
@@ -353,7 +353,7 @@ impl FileWriter {
         }
         let [class_name, name, title] = STREAMERS;
         let key = NewKey::new(class_name, name, title, self.wide());
-        let mut buffer = Buffer::new(key.len());
+        let mut buffer = RecordBuffer::new(key.len());
         self.descriptions.write(&mut buffer);
         let (payload, object_len) = self.compressed(buffer.finish()?)?;
         let placed = self.unlisted(self.top(), &key, &[], payload, object_len)?;
@@ -426,10 +426,10 @@ impl FileWriter {
         key: &NewKey,
         payload_len: usize,
         object_len: usize,
-    ) -> Result<Place> {
+    ) -> Result<RecordExtent> {
         let parent = self.get(directory)?.offset;
         let datime = key.datime.unwrap_or(self.origin.time);
-        Ok(Place { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
+        Ok(RecordExtent { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
     }
 
     fn put(
@@ -440,14 +440,14 @@ impl FileWriter {
         fields: &[u8],
         payload: Bytes,
         object_len: usize,
-    ) -> Result<(Placed, Bytes)> {
+    ) -> Result<(RecordPosition, Bytes)> {
         let place = self.place(directory, cycle, key, payload.len(), object_len)?;
         let image = Bytes::from(key.image(&place, fields)?);
         let key_len = u32::try_from(image.len()).unwrap_or(u32::MAX);
         let bytes = key_len.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
         self.append(image.clone(), false);
         self.append(payload, false);
-        Ok((Placed { offset: place.offset, key_len, bytes, cycle }, image))
+        Ok((RecordPosition { offset: place.offset, key_len, bytes, cycle }, image))
     }
 
     pub(super) fn list(
@@ -460,7 +460,7 @@ impl FileWriter {
         self.get(directory)?;
         if let Some(directory) = self.directories.get_mut(directory.0) {
             let (at, _) = directory.next(&key.name, Some(cycle));
-            directory.keys.insert(at, Listed { name: key.name.clone(), cycle, image });
+            directory.keys.insert(at, ListedKey { name: key.name.clone(), cycle, image });
             directory.changed = true;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The list of free segments, as it is written.
 
-use super::Buffer;
+use super::RecordBuffer;
 use sapwood_core::{ByteRange, Result};
 
 /// `kStartBigFile`: beyond this, offsets have 8 bytes (root-io-spec LargeFiles §1).
@@ -16,7 +16,7 @@ fn last_byte(end: u64) -> u64 {
 
 /// The payload of the list: the free segments of a file that ends at `end`, and the space behind it.
 pub(super) fn payload(segments: &[ByteRange], end: u64) -> Result<Vec<u8>> {
-    let mut buffer = Buffer::new(0);
+    let mut buffer = RecordBuffer::new(0);
     let inside = segments.iter().map(|segment| (segment.start, segment.end() - 1));
     for (first, last) in inside.chain([(end, last_byte(end))]) {
         match (u32::try_from(first), u32::try_from(last)) {

@@ -1,6 +1,6 @@
 //! The key before a record, as it is written.
 
-use super::{Buffer, Datime};
+use super::{Datime, RecordBuffer};
 use sapwood_core::{Error, ErrorKind, Result};
 
 /// Bytes of a key besides its strings, with offsets of 4 bytes and of 8 (root-io-spec Record §2).
@@ -74,7 +74,8 @@ impl NewKey {
     pub fn record(&self, fields: &[u8], payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
         let datime = self.datime.unwrap_or(Datime(0));
         let cycle = self.cycle.unwrap_or(1);
-        let place = Place { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
+        let place =
+            RecordExtent { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
         let mut record = self.image(&place, fields)?;
         record.extend_from_slice(payload);
         Ok(record)
@@ -84,7 +85,7 @@ impl NewKey {
     ///
     /// # Errors
     /// `Limit` if the record or its key is too long, or lies too far for a narrow key.
-    pub(super) fn image(&self, place: &Place, fields: &[u8]) -> Result<Vec<u8>> {
+    pub(super) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
         let key_len = self.len() as usize + fields.len();
         let nbytes = i32::try_from(key_len + place.payload_len);
         let (Ok(short_len), Ok(nbytes), Ok(object_len)) =
@@ -94,7 +95,7 @@ impl NewKey {
             let hint = "names and titles together can have 32 KiB, an object 1 GiB";
             return Err(Error::new(ErrorKind::Limit, message).hint(hint));
         };
-        let mut buffer = Buffer::new(0);
+        let mut buffer = RecordBuffer::new(0);
         buffer.i32(nbytes);
         buffer.u16(VERSION + if self.is_wide() { LARGE } else { 0 });
         buffer.i32(object_len);
@@ -123,7 +124,7 @@ impl NewKey {
 
 /// Where a record lies and how long it is: what its key says besides the names.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RecordExtent {
     pub(super) offset: u64,
     pub(super) parent: u64,
     pub(super) cycle: i16,
@@ -137,8 +138,14 @@ mod tests {
     use super::*;
     use crate::Key;
 
-    const PLACE: Place =
-        Place { offset: 1000, parent: 100, cycle: 3, datime: Datime(7), payload_len: 50, object_len: 60 };
+    const PLACE: RecordExtent = RecordExtent {
+        offset: 1000,
+        parent: 100,
+        cycle: 3,
+        datime: Datime(7),
+        payload_len: 50,
+        object_len: 60,
+    };
 
     #[test]
     fn what_is_written_is_read() {
@@ -166,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_narrow_key_reaches_two_gigabytes() {
-        let far = Place { offset: 1 << 31, ..PLACE };
+        let far = RecordExtent { offset: 1 << 31, ..PLACE };
         assert!(NewKey::new("X", "x", "", false).image(&far, b"").is_err());
         assert!(NewKey::new("X", "x", "", true).image(&far, b"").is_ok());
         let long = "x".repeat(40_000);

@@ -1,6 +1,6 @@
 //! A file that is there, taken up again: what is written goes behind its end, and what it holds stays as it is.
 
-use super::directory::{Directory, Listed};
+use super::directory::{Directory, ListedKey};
 use super::file::Baseline;
 use super::{Datime, Descriptions, FileWriter, Origin};
 use crate::directory::{Directory as Read, keys_with_places};
@@ -37,7 +37,7 @@ impl FileWriter {
         };
         check(&file)?;
         let (streamers, free) = (file.streamers_record(known)?, file.free_segments(known)?);
-        let directories = Walk::through(&file, known)?;
+        let directories = DirectoryWalk::through(&file, known)?;
         let (record, free, directories) = match (streamers, free, directories) {
             (Step::Done(record), Step::Done(free), Step::Done(directories)) => (record, free, directories),
             (streamers, free, directories) => {
@@ -115,7 +115,7 @@ fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
 }
 
 /// A walk through all directories, the top one first.
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     visited: HashSet<u64>,
     /// Bytes of the lists met so far, which do not overlap in a sound file: this bounds the walk.
@@ -124,7 +124,7 @@ struct Walk<'a> {
 }
 
 /// A directory as what leads to it tells.
-struct Way {
+struct DirectoryRef {
     name: String,
     title: String,
     offset: u64,
@@ -133,26 +133,30 @@ struct Way {
     room: usize,
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn through(file: &TFile, known: &Segments) -> Result<Step<Vec<Directory>>> {
-        let mut walk =
-            Walk { reader: file.reader(known), visited: HashSet::new(), list_bytes: 0, found: Vec::new() };
+        let mut walk = DirectoryWalk {
+            reader: file.reader(known),
+            visited: HashSet::new(),
+            list_bytes: 0,
+            found: Vec::new(),
+        };
         let header = &file.header;
         let fields_at = header.nbytes_name;
         if let Some(bytes) = walk.reader.get(header.begin, u64::from(fields_at), "the name of the file")? {
             let key = Key::parse_at(&bytes, header.begin)?;
             let room = key.nbytes.saturating_sub(fields_at) as usize;
             let Key { name, title, .. } = key;
-            walk.add(Way { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
+            walk.add(DirectoryRef { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
         }
-        let Walk { reader, found, .. } = walk;
+        let DirectoryWalk { reader, found, .. } = walk;
         let complete = !reader.is_waiting();
         Ok(reader.finish(complete.then_some(found)))
     }
 
     /// Adds a directory and those in it. If bytes are missing, it goes on, so that they are asked for together.
-    fn add(&mut self, way: Way, depth: usize) -> Result<()> {
-        let Way { name, title, offset, parent, fields_at, room } = way;
+    fn add(&mut self, way: DirectoryRef, depth: usize) -> Result<()> {
+        let DirectoryRef { name, title, offset, parent, fields_at, room } = way;
         if !self.visited.insert(offset) || depth > MAX_DEPTH {
             let message = format!("the directory '{name}' is in the file twice, or holds itself");
             return Err(Error::corrupt(message).at(offset));
@@ -172,7 +176,7 @@ impl Walk<'_> {
             for (key, place) in keys_with_places(&record, list.start)? {
                 // The sign says that ROOT shall keep it.
                 let cycle = i16::try_from(key.cycle).unwrap_or(i16::MAX);
-                keys.push(Listed { name: key.name.clone(), cycle, image: record.slice(place) });
+                keys.push(ListedKey { name: key.name.clone(), cycle, image: record.slice(place) });
                 if key.is_directory() {
                     below.push(key);
                 }
@@ -195,7 +199,7 @@ impl Walk<'_> {
         for key in below {
             let room = key.payload_len() as usize;
             let Key { name, title, offset: at, key_len: fields_at, .. } = key;
-            self.add(Way { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
+            self.add(DirectoryRef { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
         }
         Ok(())
     }

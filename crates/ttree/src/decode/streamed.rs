@@ -4,7 +4,7 @@ use super::Counts;
 use super::piece::Piece;
 use rayon::prelude::*;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
-use sapwood_streamer::{Input, Part, Program};
+use sapwood_streamer::{ColumnPart, Input, Program};
 use std::time::Instant;
 
 /// The column of all pieces, the first of which begins with the entry `first`.
@@ -16,7 +16,7 @@ pub(super) fn decode(
     counters: &Counters,
 ) -> Result<Column> {
     if pieces.is_empty() {
-        return Part::join(vec![program.run().finish()]);
+        return ColumnPart::join(vec![program.run().finish()]);
     }
     let starts = pieces.iter().scan(first, |next, piece| {
         let start = *next;
@@ -27,12 +27,12 @@ pub(super) fn decode(
     let parts = work.into_par_iter().map(|(piece, first)| build(program, piece, first, counts));
     let parts = parts.collect::<Result<_>>()?;
     let start = Instant::now();
-    let column = Part::join(parts);
+    let column = ColumnPart::join(parts);
     counters.decode_ns.add_time(start.elapsed());
     column
 }
 
-fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts<'_>>) -> Result<Part> {
+fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts<'_>>) -> Result<ColumnPart> {
     let mut run = program.run();
     piece.with_content(|content| {
         let mut boundaries = Vec::new();

@@ -7,7 +7,7 @@ use crate::meta::baskets::{Array, BasketTable};
 use crate::meta::leaf::leaf_kind;
 use crate::meta::objects::{count, io_features, skip_attributes};
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Cursor, Marker, Slot, Target};
+use sapwood_tfile::{Cursor, Marker, PointerSlot, PointerTarget};
 
 impl<'a> Walk<'a> {
     /// Walks over an array of branches: it, and their places in `nodes`.
@@ -21,22 +21,27 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks over a pointer to a branch: it, and where the branch begins.
-    pub(super) fn branch_pointer(&mut self, marker: &mut Marker<'a>) -> Result<(Slot, Option<usize>)> {
+    pub(super) fn branch_pointer(&mut self, marker: &mut Marker<'a>) -> Result<(PointerSlot, Option<usize>)> {
         let (slot, class) = marker.slot()?;
         self.branch_at(marker, &slot, class)?;
         Ok(match slot.target {
-            Target::Object { .. } => (marker.leave(&slot, class)?, Some(slot.at)),
-            Target::Reference(at) => (slot, Some(at)),
-            Target::Null | Target::Own => (slot, None),
+            PointerTarget::Object { .. } => (marker.leave(&slot, class)?, Some(slot.at)),
+            PointerTarget::Reference(at) => (slot, Some(at)),
+            PointerTarget::Null | PointerTarget::Own => (slot, None),
         })
     }
 
     /// The place in `nodes` of the branch that a pointer points at.
-    fn branch_at(&mut self, marker: &mut Marker<'a>, slot: &Slot, class: &str) -> Result<Option<usize>> {
+    fn branch_at(
+        &mut self,
+        marker: &mut Marker<'a>,
+        slot: &PointerSlot,
+        class: &str,
+    ) -> Result<Option<usize>> {
         match slot.target {
-            Target::Null | Target::Own => return Ok(None),
-            Target::Reference(at) => return Ok(self.node_of.get(&at).copied()),
-            Target::Object { .. } => {}
+            PointerTarget::Null | PointerTarget::Own => return Ok(None),
+            PointerTarget::Reference(at) => return Ok(self.node_of.get(&at).copied()),
+            PointerTarget::Object { .. } => {}
         }
         let place = self.nodes.len();
         self.node_of.insert(slot.at, place);
@@ -238,7 +243,7 @@ impl<'a> Walk<'a> {
         let payload = self.payload;
         let (mut index, embedded) = (0, &mut table.embedded);
         let slots = array(marker, |marker, slot, class| {
-            if let Target::Object { body, .. } = slot.target {
+            if let PointerTarget::Object { body, .. } = slot.target {
                 if !slot.framed {
                     return Err(Error::unsupported(format!("an object of {class} has no byte count")));
                 }
@@ -279,11 +284,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the leaf stands that a pointer points at.
-    fn leaf_at(&mut self, marker: &mut Marker<'a>, slot: &Slot, class: &str) -> Result<Option<usize>> {
+    fn leaf_at(&mut self, marker: &mut Marker<'a>, slot: &PointerSlot, class: &str) -> Result<Option<usize>> {
         match slot.target {
-            Target::Null | Target::Own => Ok(None),
-            Target::Reference(at) => Ok(Some(at)),
-            Target::Object { .. } => {
+            PointerTarget::Null | PointerTarget::Own => Ok(None),
+            PointerTarget::Reference(at) => Ok(Some(at)),
+            PointerTarget::Object { .. } => {
                 let (count, maximum) = self.leaf(marker, class)?;
                 self.leaves.insert(slot.at, count);
                 self.maxima.extend(maximum.map(|maximum| (slot.at, maximum)));
@@ -300,7 +305,7 @@ impl<'a> Walk<'a> {
         marker.cursor.skip(3 * 4 + 2)?; // fLen, fLenType, fOffset, fIsRange, fIsUnsigned
         let (slot, count_class) = marker.slot()?;
         let count = self.leaf_at(marker, &slot, count_class)?;
-        if let Target::Object { .. } = slot.target {
+        if let PointerTarget::Object { .. } = slot.target {
             marker.leave(&slot, count_class)?;
         }
         marker.close(&header, "TLeaf")?;

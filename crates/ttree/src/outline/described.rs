@@ -1,7 +1,9 @@
 //! Walking over objects of any class, as the file describes it (root-io-spec StreamerDriven).
 
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{ElementKind, Marker, Slot, StreamerElement, StreamerInfo, StreamerInfos, Target};
+use sapwood_tfile::{
+    ElementKind, Marker, PointerSlot, PointerTarget, StreamerElement, StreamerInfo, StreamerInfos,
+};
 use std::collections::HashMap;
 
 /// `TObject::kIsReferenced`: a process id follows the bits (Buffer §7).
@@ -19,9 +21,9 @@ pub(super) struct Described<'a> {
 
 impl Described<'_> {
     /// Walks over a pointer and the object behind it.
-    pub(super) fn pointer(self, marker: &mut Marker<'_>) -> Result<Slot> {
+    pub(super) fn pointer(self, marker: &mut Marker<'_>) -> Result<PointerSlot> {
         let (slot, class) = marker.slot()?;
-        if let Target::Object { .. } = slot.target {
+        if let PointerTarget::Object { .. } = slot.target {
             self.object(marker, class)?;
             return marker.leave(&slot, class);
         }
@@ -148,7 +150,7 @@ impl Described<'_> {
             "TList" | "THashList" | "TSortedList" => self.list(marker, class)?,
             "TObjArray" => {
                 super::array(marker, |marker, slot, class| match slot.target {
-                    Target::Object { .. } => self.object(marker, class),
+                    PointerTarget::Object { .. } => self.object(marker, class),
                     _ => Ok(()),
                 })?;
             }

@@ -2,7 +2,7 @@
 
 use super::{BranchOutline, BranchPlaces, Number, Slots, Tables, TreeOutline};
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Edits, Slot, Target};
+use sapwood_tfile::{Edits, PointerSlot, PointerTarget};
 use std::collections::HashSet;
 
 /// Room for fewer baskets is never stored (root-io-spec TBranch §4).
@@ -146,7 +146,7 @@ impl TreeOutline {
             .collect();
         // Who else refers to them (a table of references may) gets nothing instead.
         for slot in self.outline.slots() {
-            if let Target::Reference(at) = slot.target
+            if let PointerTarget::Reference(at) = slot.target
                 && (branches.contains(&at) || leaves.contains(&at))
             {
                 edits.replace(slot.at..slot.end, [0; 4]);
@@ -166,11 +166,11 @@ impl TreeOutline {
 }
 
 /// Where the object stands that a pointer points at.
-pub(super) fn pointed_at(slot: &Slot) -> Option<usize> {
+pub(super) fn pointed_at(slot: &PointerSlot) -> Option<usize> {
     match slot.target {
-        Target::Object { .. } => Some(slot.at),
-        Target::Reference(at) => Some(at),
-        Target::Null | Target::Own => None,
+        PointerTarget::Object { .. } => Some(slot.at),
+        PointerTarget::Reference(at) => Some(at),
+        PointerTarget::Null | PointerTarget::Own => None,
     }
 }
 

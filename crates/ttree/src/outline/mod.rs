@@ -15,7 +15,7 @@ use crate::meta::baskets::BasketTable;
 use crate::{BasketRef, BranchKind};
 use bytes::Bytes;
 use sapwood_core::Result;
-use sapwood_tfile::{Marker, Outline, Slot, StreamerInfos, Target};
+use sapwood_tfile::{Marker, Outline, PointerSlot, PointerTarget, StreamerInfos};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -89,7 +89,7 @@ enum Number {
 #[derive(Debug, Clone, Default)]
 struct Slots {
     count_at: usize,
-    slots: Vec<Slot>,
+    slots: Vec<PointerSlot>,
 }
 
 /// Where the members of a tree stand.
@@ -106,8 +106,8 @@ struct TreePlaces {
     branches: Slots,
     leaves: Slots,
     /// `fTreeIndex`.
-    index: Option<Slot>,
-    branch_ref: Option<Slot>,
+    index: Option<PointerSlot>,
+    branch_ref: Option<PointerSlot>,
 }
 
 /// Where the members of a branch stand.
@@ -202,7 +202,7 @@ impl TreeOutline {
 /// Walks over a `TObjArray`; `each` walks over what a pointer that was met points at.
 fn array<'a>(
     marker: &mut Marker<'a>,
-    mut each: impl FnMut(&mut Marker<'a>, &Slot, &'a str) -> Result<()>,
+    mut each: impl FnMut(&mut Marker<'a>, &PointerSlot, &'a str) -> Result<()>,
 ) -> Result<Slots> {
     let header = marker.open()?;
     if header.version > 2 {
@@ -219,7 +219,7 @@ fn array<'a>(
     for _ in 0..count {
         let (mut slot, class) = marker.slot()?;
         each(marker, &slot, class)?;
-        if let Target::Object { .. } = slot.target {
+        if let PointerTarget::Object { .. } = slot.target {
             slot = marker.leave(&slot, class)?;
         }
         slots.push(slot);

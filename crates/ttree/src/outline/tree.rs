@@ -7,7 +7,7 @@ use crate::meta::objects::{io_features, skip_array, skip_attributes};
 use crate::meta::tree::has_weight;
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
-use sapwood_tfile::{Marker, ObjectHeader, StreamerInfos, Target};
+use sapwood_tfile::{Marker, ObjectHeader, PointerTarget, StreamerInfos};
 use std::collections::{HashMap, HashSet};
 
 /// More levels of derived classes are not real.
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
 /// `fLeaves`: references to leaves that the branches hold.
 fn leaves(marker: &mut Marker<'_>) -> Result<Slots> {
     array(marker, |marker, slot, class| match slot.target {
-        Target::Object { .. } => Err(Error::unsupported(format!(
+        PointerTarget::Object { .. } => Err(Error::unsupported(format!(
             "a {class} of no branch, {} bytes into the record",
             marker.position()
         ))),

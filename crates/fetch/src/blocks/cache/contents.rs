@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 /// What a cache has of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct CachedFile {
     /// Its URL, without secrets; empty if the record of it was lost.
     pub url: String,
     /// Its size when it was opened last, in bytes.
@@ -26,7 +26,7 @@ pub struct Kept {
 
 /// What verifying all blocks has shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct CacheCheck {
     /// Number of sound blocks.
     pub sound: u64,
     /// Bytes of sound blocks.
@@ -37,15 +37,15 @@ pub struct Verified {
 
 impl Cache {
     /// What is kept, the file used last first.
-    pub fn contents(&self) -> Vec<Kept> {
+    pub fn contents(&self) -> Vec<CachedFile> {
         let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         contents
     }
 
     /// Reads all blocks, and removes those that are damaged.
-    pub fn verify(&self) -> Verified {
-        let mut verified = Verified::default();
+    pub fn verify(&self) -> CacheCheck {
+        let mut verified = CacheCheck::default();
         let files = self.room.folders().into_iter().flat_map(|folder| stored_in(&folder));
         for file in files {
             let Some(range) = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN)) else {
@@ -91,11 +91,11 @@ impl Cache {
     }
 }
 
-fn kept_in(folder: &Path) -> Kept {
+fn kept_in(folder: &Path) -> CachedFile {
     let (url, size) =
         Latest::read(folder).map(|latest| (latest.identity.url, latest.identity.size)).unwrap_or_default();
     let files = stored_in(folder);
-    Kept {
+    CachedFile {
         url,
         size,
         blocks: files.iter().filter(|file| range_of(&file.path, BLOCK).is_some()).count() as u64,

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 /// A file that is locked by us, and its path; both end when this is dropped.
 #[derive(Debug)]
-pub(super) struct Locked {
+pub(super) struct FileLock {
     pub(super) file: File,
     path: PathBuf,
 }
 
-impl Locked {
+impl FileLock {
     /// Makes the file, or takes one that a dead process left; `None` if somebody else has it.
-    pub(super) fn try_new(path: &Path) -> io::Result<Option<Locked>> {
+    pub(super) fn try_new(path: &Path) -> io::Result<Option<FileLock>> {
         loop {
             let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             if !try_lock(&file)? {
@@ -23,16 +23,16 @@ impl Locked {
             // Whoever had it may have renamed or removed it meanwhile: then it is another file that is there now.
             if is_at(&file, path)? {
                 file.set_len(0)?;
-                return Ok(Some(Locked { file, path: path.to_owned() }));
+                return Ok(Some(FileLock { file, path: path.to_owned() }));
             }
         }
     }
 
     /// The same, but waits for whoever has it, in this thread; `None` if he keeps it for longer.
-    pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<Locked>> {
+    pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<FileLock>> {
         let begin = Instant::now();
         loop {
-            match Locked::try_new(path)? {
+            match FileLock::try_new(path)? {
                 None if begin.elapsed() < longest => std::thread::sleep(Duration::from_millis(2)),
                 locked => return Ok(locked),
             }
@@ -45,7 +45,7 @@ impl Locked {
     }
 }
 
-impl Drop for Locked {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // While it is locked: nobody else has begun with it. After a rename, there is nothing of ours to remove.
         if is_at(&self.file, &self.path).unwrap_or(false) {
@@ -104,12 +104,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.part");
         fs::write(&path, "what a dead process left").unwrap();
-        let first = Locked::try_new(&path).unwrap().unwrap();
+        let first = FileLock::try_new(&path).unwrap().unwrap();
         assert_eq!(first.file.metadata().unwrap().len(), 0);
-        assert!(Locked::try_new(&path).unwrap().is_none());
+        assert!(FileLock::try_new(&path).unwrap().is_none());
         drop(first);
         assert!(!path.exists());
-        let second = Locked::try_new(&path).unwrap().unwrap();
+        let second = FileLock::try_new(&path).unwrap().unwrap();
         second.rename(&folder.path().join("x.block")).unwrap();
         assert!(folder.path().join("x.block").exists() && !path.exists());
     }

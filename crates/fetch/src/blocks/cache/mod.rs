@@ -19,7 +19,7 @@ mod record;
 mod room;
 mod shelf;
 
-pub use contents::{Kept, Verified};
+pub use contents::{CacheCheck, CachedFile};
 pub(super) use shelf::Shelf;
 
 use names::hashed;

@@ -1,6 +1,6 @@
 //! Keeping the cache under its size: what was used least recently goes first.
 
-use super::lock::Locked;
+use super::lock::FileLock;
 use super::names::{BLOCK, KNOWN, PART, range_of};
 use super::record;
 use std::fs::{self, DirEntry};
@@ -23,11 +23,11 @@ const LEFT: u64 = 9;
 pub(super) struct Room {
     directory: PathBuf,
     most: u64,
-    counted: Mutex<Option<Counted>>,
+    counted: Mutex<Option<DiskUse>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct DiskUse {
     bytes: u64,
     /// What was added by us since.
     since: u64,
@@ -52,7 +52,7 @@ impl Room {
     }
 
     fn set(&self, bytes: u64) {
-        let counted = Counted { bytes, since: 0 };
+        let counted = DiskUse { bytes, since: 0 };
         *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
     }
 
@@ -68,7 +68,7 @@ impl Room {
 
     fn make_room(&self) -> io::Result<()> {
         // Whoever makes room just now may not have seen what was added last.
-        let Some(_lock) = Locked::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
+        let Some(_lock) = FileLock::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
             return Ok(());
         };
         let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
@@ -86,7 +86,7 @@ impl Room {
         }
         files.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
             // Who can lock it knows that nobody writes it; letting it go removes it.
-            drop(Locked::try_new(&file.path));
+            drop(FileLock::try_new(&file.path));
         });
         self.folders().iter().for_each(|folder| remove_empty(folder));
         self.set(total);
@@ -105,14 +105,14 @@ impl Room {
 
 /// A file in the cache.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct StoredFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
     pub(super) used: SystemTime,
 }
 
 /// What is kept in the folder of a file, of all its versions; only what the cache itself calls so.
-pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
+pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
     let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {
         let path = entry.path();
@@ -120,7 +120,7 @@ pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
             return None;
         }
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Stored { path, bytes: metadata.len(), used: metadata.modified().ok()? })
+        Some(StoredFile { path, bytes: metadata.len(), used: metadata.modified().ok()? })
     };
     files.filter_map(stored).collect()
 }
@@ -134,7 +134,7 @@ fn is_part(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == PART)
 }
 
-fn is_old(file: &Stored) -> bool {
+fn is_old(file: &StoredFile) -> bool {
     file.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
 }
 

@@ -1,11 +1,11 @@
 //! The blocks of one version of a file in the cache.
 
 use super::block_file::{self, HEADER, Label};
-use super::lock::Locked;
+use super::lock::FileLock;
 use super::names::{BLOCK, KNOWN, PART, range_of};
 use super::record;
 use super::room::Room;
-use crate::blocks::store::{Held, Place, Reserved, Store};
+use crate::blocks::store::{BlockStore, BlockWriter, Reservation, StoredBlock};
 use crate::blocks::trouble::Trouble;
 use sapwood_core::{ByteRange, Segments};
 use std::collections::{HashMap, HashSet};
@@ -20,35 +20,35 @@ const MOST_OPEN: usize = 32;
 
 /// The folder of one version.
 #[derive(Debug)]
-pub(crate) struct Shelf(Arc<Inner>);
+pub(crate) struct Shelf(Arc<VersionFolder>);
 
 #[derive(Debug)]
-struct Inner {
+struct VersionFolder {
     folder: PathBuf,
     key: u64,
     room: Arc<Room>,
     trouble: Trouble,
-    seen: Mutex<Seen>,
+    seen: Mutex<ShelfIndex>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ShelfIndex {
     /// The starts of blocks that were there when they were looked for last.
     kept: HashSet<u64>,
     /// Blocks that were verified, by their starts, and when they were used last.
-    open: HashMap<u64, (u64, Held)>,
+    open: HashMap<u64, (u64, StoredBlock)>,
     clock: u64,
 }
 
-impl Seen {
-    fn open(&mut self, start: u64) -> Option<Held> {
+impl ShelfIndex {
+    fn open(&mut self, start: u64) -> Option<StoredBlock> {
         self.clock += 1;
         let (used, held) = self.open.get_mut(&start)?;
         *used = self.clock;
         Some(held.clone())
     }
 
-    fn keep_open(&mut self, start: u64, held: Held) {
+    fn keep_open(&mut self, start: u64, held: StoredBlock) {
         if self.open.len() >= MOST_OPEN {
             let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(&start, _)| start);
             oldest.and_then(|start| self.open.remove(&start));
@@ -60,7 +60,13 @@ impl Seen {
 
 impl Shelf {
     pub(super) fn new(folder: PathBuf, key: u64, room: Arc<Room>, url: &str) -> Self {
-        Shelf(Arc::new(Inner { folder, key, room, trouble: Trouble::new(url), seen: Mutex::default() }))
+        Shelf(Arc::new(VersionFolder {
+            folder,
+            key,
+            room,
+            trouble: Trouble::new(url),
+            seen: Mutex::default(),
+        }))
     }
 
     /// Keeps the bytes that came with opening.
@@ -69,7 +75,7 @@ impl Shelf {
             let path = self.0.path(range, KNOWN);
             let Some(bytes) = known.get(range).filter(|_| !self.is_broken()) else { continue };
             if self.0.verified(&path, range).is_none()
-                && let Reserved::Ours(place) = self.0.reserve(path, range)
+                && let Reservation::Ours(place) = self.0.reserve(path, range)
             {
                 place.keep(&bytes);
             }
@@ -102,8 +108,8 @@ impl Shelf {
     }
 }
 
-impl Store for Shelf {
-    fn find(&self, block: ByteRange) -> Option<Held> {
+impl BlockStore for Shelf {
+    fn find(&self, block: ByteRange) -> Option<StoredBlock> {
         if let Some(held) = self.0.lock().open(block.start).filter(|held| held.len() == block.len) {
             return Some(held);
         }
@@ -119,13 +125,13 @@ impl Store for Shelf {
         found
     }
 
-    fn reserve(&self, block: ByteRange) -> Reserved {
+    fn reserve(&self, block: ByteRange) -> Reservation {
         if self.is_broken() {
-            return self.find(block).map_or(Reserved::Nowhere, Reserved::Here);
+            return self.find(block).map_or(Reservation::Nowhere, Reservation::Here);
         }
         match self.0.reserve(self.0.path(block, BLOCK), block) {
             // Whoever had the lock may have written it just before.
-            Reserved::Ours(place) => self.find(block).map_or(Reserved::Ours(place), Reserved::Here),
+            Reservation::Ours(place) => self.find(block).map_or(Reservation::Ours(place), Reservation::Here),
             other => other,
         }
     }
@@ -142,41 +148,41 @@ impl Store for Shelf {
     }
 }
 
-impl Inner {
+impl VersionFolder {
     fn path(&self, block: ByteRange, end: &str) -> PathBuf {
         self.folder.join(format!("{:x}-{:x}.{end}", block.start, block.len))
     }
 
     /// A place for a file in the folder.
-    fn reserve(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reserved {
+    fn reserve(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reservation {
         match self.part(&path) {
-            Ok(None) => Reserved::Elsewhere,
+            Ok(None) => Reservation::Elsewhere,
             Ok(Some(part)) => {
-                Reserved::Ours(Box::new(BlockFile { shelf: Arc::clone(self), part, path, block }))
+                Reservation::Ours(Box::new(BlockFileWriter { shelf: Arc::clone(self), part, path, block }))
             }
             Err(error) => {
                 self.trouble.report("the cache cannot be written", &error);
-                Reserved::Nowhere
+                Reservation::Nowhere
             }
         }
     }
 
-    fn part(&self, path: &Path) -> io::Result<Option<Locked>> {
+    fn part(&self, path: &Path) -> io::Result<Option<FileLock>> {
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".{PART}"));
         let part = PathBuf::from(part);
-        match Locked::try_new(&part) {
+        match FileLock::try_new(&part) {
             // It is the first file of this version; or all of them were removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&self.folder)?;
-                Locked::try_new(&part)
+                FileLock::try_new(&part)
             }
             lock => lock,
         }
     }
 
     /// What is in a file, if it is there and sound; one that is not is removed.
-    fn verified(&self, path: &Path, block: ByteRange) -> Option<Held> {
+    fn verified(&self, path: &Path, block: ByteRange) -> Option<StoredBlock> {
         match block_file::open(path) {
             Ok(Some((found, held))) if found == (Label { key: self.key, block }) => {
                 touch(path);
@@ -193,7 +199,7 @@ impl Inner {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, ShelfIndex> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -205,16 +211,16 @@ fn touch(path: &Path) {
 
 /// Where a file of the cache is to be written.
 #[derive(Debug)]
-struct BlockFile {
-    shelf: Arc<Inner>,
-    part: Locked,
+struct BlockFileWriter {
+    shelf: Arc<VersionFolder>,
+    part: FileLock,
     path: PathBuf,
     block: ByteRange,
 }
 
-impl Place for BlockFile {
+impl BlockWriter for BlockFileWriter {
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
-        let BlockFile { shelf, part, path, block } = *self;
+        let BlockFileWriter { shelf, part, path, block } = *self;
         let label = Label { key: shelf.key, block };
         match block_file::write(&part.file, label, bytes).and_then(|()| part.rename(&path)) {
             Ok(()) => {

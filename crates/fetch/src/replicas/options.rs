@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a file is read from several places.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct ReplicaOptions {
     /// Most sources that are read from at once; at least 1. Default: 2.
     pub sources: usize,
     /// Bytes of the file that are wanted before further sources are looked for; of a smaller file, there is one source
@@ -14,7 +14,7 @@ pub struct Settings {
     pub straggler: f64,
     /// The same, but for sources that are silent for so long; it is this time that a source that dies costs.
     /// Default: 3 s.
-    pub stall: Duration,
+    pub read_timeout: Duration,
     /// How long a source is left alone after its first error; doubled with each that follows. Default: 1 s.
     pub rest: Duration,
     /// The longest time that a source is left alone. Default: 2 min.
@@ -25,13 +25,13 @@ pub struct Settings {
     pub logged: bool,
 }
 
-impl Default for Settings {
+impl Default for ReplicaOptions {
     fn default() -> Self {
-        Settings {
+        ReplicaOptions {
             sources: 2,
             large: 8 << 20,
             straggler: 4.0,
-            stall: Duration::from_secs(3),
+            read_timeout: Duration::from_secs(3),
             rest: Duration::from_secs(1),
             longest_rest: Duration::from_secs(120),
             probes: 0.01,

@@ -8,14 +8,14 @@ const WHOLE: u64 = 256 << 10;
 
 /// The ranges of a request, one after the other. A *place* is the number of bytes before it.
 #[derive(Debug)]
-pub(crate) struct Layout<'a> {
+pub(crate) struct ByteRow<'a> {
     ranges: &'a [ByteRange],
     /// The place of each range.
     starts: Vec<u64>,
     len: u64,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> ByteRow<'a> {
     pub(crate) fn new(ranges: &'a [ByteRange]) -> Self {
         let mut len = 0_u64;
         let starts = ranges.iter().map(|range| {
@@ -24,7 +24,7 @@ impl<'a> Layout<'a> {
             start
         });
         let starts = starts.collect();
-        Layout { ranges, starts, len }
+        ByteRow { ranges, starts, len }
     }
 
     /// Bytes in all.
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn parts_are_cut_between_small_ranges_and_inside_large_ones() {
         let ranges = [range(0, 100), range(500, 100), range(1000, 1 << 20)];
-        let layout = Layout::new(&ranges);
-        assert_eq!(layout.advance(0, layout.len(), 150, 9), 100);
-        assert_eq!(layout.advance(0, layout.len(), 50, 9), 100, "a small range is not cut");
-        assert_eq!(layout.advance(0, layout.len(), 5000, 9), 5000);
-        assert_eq!(layout.advance(0, layout.len(), 5000, 2), 200);
-        assert_eq!(layout.advance(0, 100, 5000, 9), 100);
-        assert_eq!(layout.cut(100, 5000), [range(500, 100), range(1000, 4800)]);
+        let row = ByteRow::new(&ranges);
+        assert_eq!(row.advance(0, row.len(), 150, 9), 100);
+        assert_eq!(row.advance(0, row.len(), 50, 9), 100, "a small range is not cut");
+        assert_eq!(row.advance(0, row.len(), 5000, 9), 5000);
+        assert_eq!(row.advance(0, row.len(), 5000, 2), 200);
+        assert_eq!(row.advance(0, 100, 5000, 9), 100);
+        assert_eq!(row.cut(100, 5000), [range(500, 100), range(1000, 4800)]);
     }
 
     proptest! {
@@ -137,19 +137,19 @@ mod tests {
             }).collect();
             let content: Bytes = (0..4_900_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
             let slice = |r: &ByteRange| content.slice(r.start as usize..r.end() as usize);
-            let layout = Layout::new(&ranges);
+            let row = ByteRow::new(&ranges);
             let (mut parts, mut at) = (Vec::new(), 0);
-            while at < layout.len() {
-                let end = layout.advance(at, layout.len(), bytes, count);
-                prop_assert!(end > at && end <= layout.len());
-                let cut = layout.cut(at, end);
+            while at < row.len() {
+                let end = row.advance(at, row.len(), bytes, count);
+                prop_assert!(end > at && end <= row.len());
+                let cut = row.cut(at, end);
                 prop_assert!(cut.len() <= count);
                 prop_assert_eq!(cut.iter().map(|range| range.len).sum::<u64>(), end - at);
                 parts.push((at, cut.iter().map(slice).collect()));
                 at = end;
             }
             parts.reverse();
-            prop_assert_eq!(layout.join(parts), ranges.iter().map(slice).collect::<Vec<_>>());
+            prop_assert_eq!(row.join(parts), ranges.iter().map(slice).collect::<Vec<_>>());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::divide::Worker;
 use super::quality::Quality;
-use super::{Settings, Standing};
+use super::{ReplicaOptions, Standing};
 use sapwood_core::Error;
 use sapwood_source::Physics;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ const PIECE_BYTES: (f64, f64) = ((128 << 10) as f64, (8 << 20) as f64);
 
 /// What is made of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ReplicaState {
     /// It is read from.
     Active,
     /// It could be; if it is `trusted`, it answered since it failed last.
@@ -51,10 +51,10 @@ struct Flight {
 
 /// A source.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct Replica {
     /// Its server, or its URL.
     pub(crate) name: String,
-    pub(crate) state: State,
+    pub(crate) state: ReplicaState,
     pub(crate) quality: Quality,
     /// Why it was left last.
     pub(crate) error: Option<Error>,
@@ -68,25 +68,31 @@ pub(crate) struct Member {
     answered: Option<Instant>,
 }
 
-impl Member {
+impl Replica {
     pub(crate) fn new(name: String, quality: Quality) -> Self {
-        let (state, flights) = (State::Idle { trusted: true }, Vec::new());
+        let (state, flights) = (ReplicaState::Idle { trusted: true }, Vec::new());
         let (error, left, answered) = (None, None, None);
-        Member { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
+        Replica { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
     }
 
     pub(crate) fn standing(&self) -> Standing {
         match self.state {
-            State::Active => Standing::Active,
-            State::Idle { .. } => Standing::Idle,
-            State::Resting { .. } => Standing::Resting,
-            State::Refused => Standing::Refused,
+            ReplicaState::Active => Standing::Active,
+            ReplicaState::Idle { .. } => Standing::Idle,
+            ReplicaState::Resting { .. } => Standing::Resting,
+            ReplicaState::Refused => Standing::Refused,
         }
     }
 
     /// A request for so many bytes is sent. Returns after which time it is late.
-    pub(crate) fn sent(&mut self, number: u64, bytes: u64, settings: &Settings, now: Instant) -> Duration {
-        let limit = self.limit(self.queued() + bytes, settings);
+    pub(crate) fn sent(
+        &mut self,
+        number: u64,
+        bytes: u64,
+        options: &ReplicaOptions,
+        now: Instant,
+    ) -> Duration {
+        let limit = self.limit(self.queued() + bytes, options);
         let alone = self.flights.is_empty();
         self.flights.push(Flight { number, bytes, sent: now, alone });
         limit
@@ -151,21 +157,21 @@ impl Member {
     }
 
     /// The moment at which it will have been silent for too long, if nothing comes before.
-    pub(crate) fn silent_at(&self, settings: &Settings) -> Option<Instant> {
+    pub(crate) fn silent_at(&self, options: &ReplicaOptions) -> Option<Instant> {
         let oldest = self.flights.iter().map(|flight| flight.sent).min()?;
         let since = self.answered.map_or(oldest, |answered| answered.max(oldest));
-        Some(since + self.limit(self.queued(), settings))
+        Some(since + self.limit(self.queued(), options))
     }
 
     /// How long to wait for so many bytes, in all, before they are late.
-    fn limit(&self, bytes: u64, settings: &Settings) -> Duration {
+    fn limit(&self, bytes: u64, options: &ReplicaOptions) -> Duration {
         if self.quality.measured().is_none() {
-            return settings.stall;
+            return options.read_timeout;
         }
         let expected = self.quality.seconds_for(bytes);
-        let stall = settings.stall.as_secs_f64();
-        let most = (PATIENCE.0 * expected).clamp(stall, PATIENCE.1 * stall);
-        let seconds = (settings.straggler * expected).max(SOONEST).min(most);
-        Duration::try_from_secs_f64(seconds).unwrap_or(settings.stall)
+        let read_timeout = options.read_timeout.as_secs_f64();
+        let most = (PATIENCE.0 * expected).clamp(read_timeout, PATIENCE.1 * read_timeout);
+        let seconds = (options.straggler * expected).max(SOONEST).min(most);
+        Duration::try_from_secs_f64(seconds).unwrap_or(options.read_timeout)
     }
 }

@@ -4,33 +4,33 @@
 //! several requests; who has none left takes the end of another's.
 
 use super::divide::{Worker, divide, steal};
-use super::layout::Layout;
-use super::roster::{Id, Roster};
+use super::roster::{ReplicaId, Roster};
+use super::row::ByteRow;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Event};
 use std::time::{Duration, Instant};
 
 /// A request of the planner.
 #[derive(Debug)]
-pub(crate) struct Job<'a> {
-    layout: Layout<'a>,
+pub(crate) struct PlannedRequest<'a> {
+    row: ByteRow<'a>,
     /// Whether there may be other sources than one: then it is asked for in pieces.
     shared: bool,
-    shares: Vec<Share>,
-    pieces: Vec<Piece>,
+    shares: Vec<UnaskedPart>,
+    pieces: Vec<AskedPart>,
 }
 
 /// What was not asked for yet, from one place to another, and of whom it shall be.
 #[derive(Debug, Clone, Copy)]
-struct Share {
-    owner: Option<Id>,
+struct UnaskedPart {
+    owner: Option<ReplicaId>,
     from: u64,
     to: u64,
 }
 
 /// What was asked for together.
 #[derive(Debug)]
-struct Piece {
+struct AskedPart {
     from: u64,
     to: u64,
     asks: Vec<Ask>,
@@ -39,7 +39,7 @@ struct Piece {
 
 #[derive(Debug, Clone, Copy)]
 struct Ask {
-    id: Id,
+    id: ReplicaId,
     number: u64,
     late: Instant,
 }
@@ -48,7 +48,7 @@ struct Ask {
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) piece: usize,
-    pub(crate) id: Id,
+    pub(crate) id: ReplicaId,
     pub(crate) number: u64,
     pub(crate) ranges: Vec<ByteRange>,
     /// Whether another source was asked for the same before, and may still answer.
@@ -61,11 +61,11 @@ impl Order {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> PlannedRequest<'a> {
     pub(crate) fn new(ranges: &'a [ByteRange], shared: bool) -> Self {
-        let layout = Layout::new(ranges);
-        let shares = vec![Share { owner: None, from: 0, to: layout.len() }];
-        Job { layout, shared, shares, pieces: Vec::new() }
+        let row = ByteRow::new(ranges);
+        let shares = vec![UnaskedPart { owner: None, from: 0, to: row.len() }];
+        PlannedRequest { row, shared, shares, pieces: Vec::new() }
     }
 
     /// True once all bytes came.
@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
     /// The bytes of the ranges.
     pub(crate) fn finish(self) -> Vec<Bytes> {
         let parts = self.pieces.into_iter().map(|piece| (piece.from, piece.answers.unwrap_or_default()));
-        self.layout.join(parts.collect())
+        self.row.join(parts.collect())
     }
 
     /// The requests to send now.
@@ -102,7 +102,12 @@ impl<'a> Job<'a> {
     }
 
     /// A piece came. Returns the requests for the same that may be abandoned.
-    pub(crate) fn answered(&mut self, piece: usize, number: u64, answers: Vec<Bytes>) -> Vec<(Id, u64)> {
+    pub(crate) fn answered(
+        &mut self,
+        piece: usize,
+        number: u64,
+        answers: Vec<Bytes>,
+    ) -> Vec<(ReplicaId, u64)> {
         let Some(piece) = self.pieces.get_mut(piece) else { return Vec::new() };
         piece.answers.get_or_insert(answers);
         let others = piece.asks.drain(..).filter(|ask| ask.number != number);
@@ -132,17 +137,17 @@ impl<'a> Job<'a> {
                 roster.tell(id, Event::Duplicated, "asked for what another was slow with");
             }
             piece.asks.push(Ask { id, number: sent.number, late: later(now, sent.limit) });
-            let ranges = self.layout.cut(piece.from, piece.to);
+            let ranges = self.row.cut(piece.from, piece.to);
             orders.push(Order { piece: index, id, number: sent.number, ranges, again });
         }
     }
 
     /// Divides what has no owner, or one that is not read from any more, among those that are.
-    fn assign(&mut self, workers: &[(Id, Worker)]) {
+    fn assign(&mut self, workers: &[(ReplicaId, Worker)]) {
         if workers.is_empty() {
             return;
         }
-        let is_worker = |owner: Option<Id>| workers.iter().any(|&(id, _)| Some(id) == owner);
+        let is_worker = |owner: Option<ReplicaId>| workers.iter().any(|&(id, _)| Some(id) == owner);
         let shares = std::mem::take(&mut self.shares);
         let shares = shares.into_iter().filter(|share| share.from < share.to);
         let (kept, free): (Vec<_>, Vec<_>) = shares.partition(|share| is_worker(share.owner));
@@ -154,9 +159,9 @@ impl<'a> Job<'a> {
             let last = parts.iter().rposition(|&bytes| bytes > 0);
             for (i, (&(id, _), bytes)) in workers.iter().zip(parts).enumerate() {
                 let end = from.saturating_add(bytes).min(share.to);
-                let to = if Some(i) == last { share.to } else { self.layout.near(end).max(from) };
+                let to = if Some(i) == last { share.to } else { self.row.near(end).max(from) };
                 if bytes > 0 && from < to {
-                    self.shares.push(Share { owner: Some(id), from, to });
+                    self.shares.push(UnaskedPart { owner: Some(id), from, to });
                     from = to;
                 }
             }
@@ -164,42 +169,43 @@ impl<'a> Job<'a> {
     }
 
     /// The share that a source works on: its own, or the end of another's.
-    fn share_of(&mut self, id: Id, worker: &Worker, roster: &Roster) -> Option<usize> {
+    fn share_of(&mut self, id: ReplicaId, worker: &Worker, roster: &Roster) -> Option<usize> {
         let own = self.shares.iter().position(|share| share.owner == Some(id) && share.from < share.to);
         own.or_else(|| self.steal(id, worker, roster))
     }
 
-    fn steal(&mut self, thief: Id, worker: &Worker, roster: &Roster) -> Option<usize> {
-        let owner = |share: &Share| Some(roster.members().get(share.owner?)?.worker());
-        let gain =
-            |(i, share): (usize, &Share)| Some((i, steal(share.to - share.from, &owner(share)?, worker)));
+    fn steal(&mut self, thief: ReplicaId, worker: &Worker, roster: &Roster) -> Option<usize> {
+        let owner = |share: &UnaskedPart| Some(roster.replicas().get(share.owner?)?.worker());
+        let gain = |(i, share): (usize, &UnaskedPart)| {
+            Some((i, steal(share.to - share.from, &owner(share)?, worker)))
+        };
         let open = self.shares.iter().enumerate().filter(|(_, share)| share.from < share.to);
         let (victim, bytes) = open.filter_map(gain).max_by_key(|&(_, bytes)| bytes)?;
         let share = self.shares.get_mut(victim)?;
-        let from = self.layout.near(share.to - bytes).max(share.from);
+        let from = self.row.near(share.to - bytes).max(share.from);
         if bytes == 0 || from >= share.to {
             return None;
         }
-        let stolen = Share { owner: Some(thief), from, to: share.to };
+        let stolen = UnaskedPart { owner: Some(thief), from, to: share.to };
         share.to = from;
         self.shares.push(stolen);
         Some(self.shares.len() - 1)
     }
 
     /// Asks a source for the beginning of a share.
-    fn send(&mut self, share: usize, id: Id, roster: &mut Roster, now: Instant) -> Order {
+    fn send(&mut self, share: usize, id: ReplicaId, roster: &mut Roster, now: Instant) -> Order {
         let physics = roster.physics(id);
         let largest = physics.largest_request.max(1);
-        let bytes = roster.members().get(id).filter(|_| self.shared).map_or(largest, |m| m.piece_bytes());
+        let bytes = roster.replicas().get(id).filter(|_| self.shared).map_or(largest, |m| m.piece_bytes());
         let (from, to) = self.shares.get_mut(share).map_or((0, 0), |share| {
             let from = share.from;
-            share.from = self.layout.advance(from, share.to, bytes.min(largest), physics.ranges_per_request);
+            share.from = self.row.advance(from, share.to, bytes.min(largest), physics.ranges_per_request);
             (from, share.from)
         });
         let sent = roster.sent(id, to - from, now);
         let ask = Ask { id, number: sent.number, late: later(now, sent.limit) };
-        self.pieces.push(Piece { from, to, asks: vec![ask], answers: None });
-        let (piece, ranges) = (self.pieces.len() - 1, self.layout.cut(from, to));
+        self.pieces.push(AskedPart { from, to, asks: vec![ask], answers: None });
+        let (piece, ranges) = (self.pieces.len() - 1, self.row.cut(from, to));
         Order { piece, id, number: sent.number, ranges, again: false }
     }
 }
