@@ -53,7 +53,7 @@ impl HttpRequest {
 
     fn parse(text: &[u8]) -> io::Result<Option<HttpRequest>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-        let mut request = httparse::HttpRequest::new(&mut headers);
+        let mut request = httparse::Request::new(&mut headers);
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let httparse::Status::Complete(header_bytes) = request.parse(text).map_err(invalid)? else {
             return Ok(None);
