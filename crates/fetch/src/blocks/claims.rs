@@ -1,10 +1,10 @@
-//! Which blocks are being fetched by this process, so that nobody fetches one a second time.
+//! Which blocks this process is fetching, so that no block is fetched twice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The blocks that somebody fetches.
+/// The blocks that are being fetched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockClaims(Arc<ClaimTable>);
 
@@ -16,19 +16,19 @@ struct ClaimTable {
 
 #[derive(Debug, Default)]
 struct FetchingBlocks {
-    /// The process whose fetches they are: those of a parent end in the parent.
+    /// The process that fetches them: fetches of a parent end in the parent.
     owner: u32,
     blocks: HashSet<u64>,
 }
 
 impl BlockClaims {
-    /// Takes a block, unless somebody else has it.
+    /// Takes a block, unless it is taken.
     pub(super) fn take(&self, block: u64) -> Option<BlockClaim> {
         let new = self.0.lock().blocks.insert(block);
         new.then(|| BlockClaim { shared: Arc::clone(&self.0), block })
     }
 
-    /// Notified whenever a block was given back.
+    /// Notified whenever a block is released.
     pub(super) fn freed(&self) -> &Notify {
         &self.0.freed
     }
@@ -44,7 +44,7 @@ impl ClaimTable {
     }
 }
 
-/// A block that is ours to fetch; given back when dropped, fetched or not.
+/// A block that the owner of this may fetch; released when dropped, fetched or not.
 #[derive(Debug)]
 pub(super) struct BlockClaim {
     shared: Arc<ClaimTable>,

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
 
-/// How a file is divided into blocks: all are equally long, but for the last one.
+/// How a file is divided into blocks: all have the same length except for the last one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     size: u64,
@@ -28,7 +28,7 @@ impl Grid {
         ByteRange { start, len: self.block.min(self.size - start) }
     }
 
-    /// The parts of a range, by the blocks that they lie in.
+    /// The parts of a range, by the blocks that contain them.
     fn parts(self, range: ByteRange) -> impl Iterator<Item = (u64, ByteRange)> {
         let blocks =
             if range.len == 0 { 0..0 } else { range.start / self.block..range.end().div_ceil(self.block) };
@@ -49,7 +49,7 @@ pub(super) struct BlockPart {
     place: usize,
 }
 
-/// The parts of wanted ranges, as they come together.
+/// The parts of wanted ranges, collected as they arrive.
 #[derive(Debug)]
 pub(super) struct Gather {
     missing: BTreeMap<u64, Vec<BlockPart>>,
@@ -58,7 +58,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Nothing is there yet of `wanted`, which lies in the file.
+    /// Nothing has arrived yet of `wanted`, which lies in the file.
     pub(super) fn new(grid: Grid, wanted: &[ByteRange]) -> Self {
         let mut missing: BTreeMap<u64, Vec<BlockPart>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(wanted.len());
@@ -73,17 +73,17 @@ impl Gather {
         Gather { missing, answers }
     }
 
-    /// The blocks that are still needed, in the order of the file, and what of each.
+    /// The blocks that are still needed, in the order of the file, and which parts of each.
     pub(super) fn missing(&self) -> Vec<(u64, Vec<BlockPart>)> {
         self.missing.iter().map(|(&block, parts)| (block, parts.clone())).collect()
     }
 
-    /// True once all parts are there.
+    /// True once all parts have arrived.
     pub(super) fn is_done(&self) -> bool {
         self.missing.is_empty()
     }
 
-    /// Takes the parts of a block: as many as `missing` named, in that order.
+    /// Takes the parts of a block: as many as `missing` listed, in that order.
     pub(super) fn add(&mut self, block: u64, found: impl IntoIterator<Item = Bytes>) {
         for (part, bytes) in self.missing.remove(&block).into_iter().flatten().zip(found) {
             if let Some(slot) = self.answers.get_mut(part.wanted).and_then(|parts| parts.get_mut(part.place))
@@ -99,7 +99,7 @@ impl Gather {
     }
 }
 
-/// Parts as one buffer; a single one is not copied.
+/// Joins parts into one buffer; a single one is not copied.
 fn joined(parts: Vec<Bytes>) -> Bytes {
     match <[Bytes; 1]>::try_from(parts) {
         Ok([whole]) => whole,

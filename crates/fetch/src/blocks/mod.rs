@@ -1,8 +1,9 @@
-//! Lazy download: a file in large blocks, each fetched when it is touched first, kept on the local disk, and read
-//! from there after that. Scattered reads of a distant file so become few large ones.
+//! Lazy download: a file in large blocks, each fetched when it is first touched, kept on the local disk, and
+//! read from there afterwards. Scattered reads at high latency become few large ones.
 //!
-//! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as the
-//! [`BlockOptions`](sapwood_source::BlockOptions) say. In either case reading goes on without them when the disk is full.
+//! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as
+//! [`BlockOptions`](sapwood_source::BlockOptions) says. In both cases, reading continues without them when
+//! the disk is full.
 
 mod cache;
 mod claims;
@@ -25,11 +26,12 @@ use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
 use store::BlockStore;
 
-/// A source that reads another one in blocks, and keeps these.
+/// A source that reads another source in blocks, and keeps these.
 ///
-/// A range that lies in blocks that are kept costs nothing; of others, all missing blocks are fetched, neighbours
-/// together, several at a time. A block is fetched once, however many want it. When the file is complete, the source
-/// is let go. The requests are counted by that source; what is answered from blocks that were there, in `block_bytes`.
+/// A range in blocks that are kept costs nothing. For other ranges, all missing blocks are fetched,
+/// neighbours together, several at a time. A block is fetched once, however many readers want it. When the
+/// file is complete, the source is closed. That source counts the requests; `block_bytes` counts what is
+/// answered from existing blocks.
 #[derive(Debug)]
 pub struct Blocks(Arc<BlockReader>);
 
@@ -44,12 +46,12 @@ impl Source for Blocks {
         self.0.identity()
     }
 
-    /// Any ranges, all at once: which blocks they need is seen here, and how these are asked for is planned below.
+    /// Any ranges, all at once: this source sees which blocks they need, and plans their requests below.
     fn physics(&self) -> Physics {
         Physics { immediate: false, ..Physics::MEMORY }
     }
 
-    /// None: an answer is as quick as the disk or as the server.
+    /// None: an answer comes from the disk or from the server.
     fn server(&self) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! Reading through blocks: what is kept is read from the disk, what is not is fetched, and kept.
+//! Reads through blocks: from the disk if they are kept, otherwise by fetching and keeping them.
 
 use super::claims::{BlockClaim, BlockClaims};
 use super::grid::{BlockPart, Gather, Grid};
@@ -14,13 +14,13 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-/// Blocks are fetched together up to so many bytes: while some are written, others are under way.
+/// Most bytes of blocks that are fetched together: while some are written, others are in flight.
 const BATCH: u64 = 32 << 20;
 
 /// Batches that are in flight together.
 const IN_FLIGHT: usize = 2;
 
-/// How often it is looked whether another process has fetched a block.
+/// How often to check whether another process has fetched a block.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long another process may take to fetch one.
@@ -36,34 +36,34 @@ pub(super) struct BlockReader {
     counters: Arc<Counters>,
 }
 
-/// A block that is missing, and what is wanted of it.
+/// A block that is missing, and which parts of it are wanted.
 struct MissingBlock {
     block: u64,
     range: ByteRange,
     parts: Vec<BlockPart>,
 }
 
-/// A missing block that is ours to fetch.
+/// A missing block that this call fetches.
 struct OwnBlock {
     missing: MissingBlock,
     claim: BlockClaim,
     place: Box<dyn BlockWriter>,
 }
 
-/// What became of blocks that were looked for.
+/// Which blocks were found, and which are missing.
 #[derive(Default)]
 struct Lookup {
     found: Vec<(u64, Vec<Bytes>)>,
     missing: Vec<MissingBlock>,
 }
 
-/// What became of blocks that were to be reserved.
+/// Which blocks could be reserved.
 #[derive(Default)]
 struct Reservations {
     found: Vec<(u64, Vec<Bytes>)>,
     ours: Vec<OwnBlock>,
     nowhere: Vec<(MissingBlock, BlockClaim)>,
-    /// True if another process fetches some.
+    /// True if another process is fetching some.
     elsewhere: bool,
 }
 
@@ -104,8 +104,10 @@ impl BlockReader {
         match ranges.iter().find(beyond) {
             None => Ok(()),
             Some(range) => {
-                let message =
-                    format!("{} bytes are wanted, but the file ends at byte {}", range.len, identity.size);
+                let message = format!(
+                    "{} bytes were requested, but the file ends at byte {}",
+                    range.len, identity.size
+                );
                 Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&identity.url))
             }
         }
@@ -117,7 +119,7 @@ impl BlockReader {
         self.add(&mut gather, looked.found);
         let mut waited: Option<Instant> = None;
         while !gather.is_done() {
-            // Listened for before it is looked: what is freed in between is not missed.
+            // Subscribed before checking, so that a release in between is not missed.
             let mut freed = std::pin::pin!(self.claims.freed().notified());
             freed.as_mut().enable();
             let turn = self.turn(gather.missing()).await?;
@@ -132,7 +134,8 @@ impl BlockReader {
             } else if !turn.elsewhere {
                 freed.await;
             } else if waited.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
-                // Not for what is freed: whoever looks claims, and frees again, so that all would wake each other.
+                // Not notified of releases: checking claims and releases blocks, so that all waiters would
+                // wake each other.
                 tokio::time::sleep(LOOK).await;
             } else {
                 self.fetch_around(&mut gather, deadline).await?;
@@ -144,7 +147,7 @@ impl BlockReader {
         Ok(gather.finish())
     }
 
-    /// Looks for blocks that are kept.
+    /// Looks up blocks that are kept.
     async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<BlockPart>)>) -> Result<Lookup> {
         let this = Arc::clone(self);
         self.blocking(move || {
@@ -212,7 +215,7 @@ impl BlockReader {
         }
     }
 
-    /// Fetches blocks, hands out what is wanted of them, and keeps them.
+    /// Fetches blocks, returns the wanted parts, and keeps the blocks.
     async fn fetch_blocks(
         self: &Arc<Self>,
         ours: Vec<OwnBlock>,
@@ -263,7 +266,7 @@ impl BlockReader {
         .await
     }
 
-    /// Fetches the wanted parts only, of blocks that cannot be kept.
+    /// Fetches only the wanted parts of blocks that cannot be kept.
     async fn fetch_parts(
         &self,
         missing: Vec<(MissingBlock, BlockClaim)>,
@@ -271,7 +274,7 @@ impl BlockReader {
         deadline: Deadline,
     ) -> Result<()> {
         let (missing, claims): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
-        // Others may want other parts.
+        // Other readers may want other parts.
         drop(claims);
         let ranges: Vec<_> = missing.iter().flat_map(|one| &one.parts).map(|part| part.range).collect();
         let fetcher = self.origin.fetcher(deadline).await?;
@@ -282,7 +285,7 @@ impl BlockReader {
         Ok(())
     }
 
-    /// Fetches all that is wanted still, of blocks that another process does not get ready.
+    /// Fetches the remaining parts of blocks that another process does not complete in time.
     async fn fetch_around(&self, gather: &mut Gather, deadline: Deadline) -> Result<()> {
         let missing = gather.missing();
         let ranges: Vec<_> = missing.iter().flat_map(|(_, parts)| parts).map(|part| part.range).collect();
@@ -294,16 +297,16 @@ impl BlockReader {
         Ok(())
     }
 
-    /// Runs what waits for the disk where that keeps nobody from waiting for the network.
+    /// Runs disk operations on threads where they do not block the network.
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         spawn_blocking(work).await.map_err(|error| {
-            let message = "the task that reads and writes blocks broke down";
+            let message = "the task that reads and writes blocks failed";
             Error::new(ErrorKind::Io, message).url(&self.origin.identity().url).caused_by(error)
         })
     }
 }
 
-/// What is wanted of a block that was fetched. Copied: a slice would keep all of the block in memory.
+/// The wanted parts of a fetched block. They are copied: a slice would keep the whole block in memory.
 fn cut(block: &Bytes, missing: &MissingBlock) -> Vec<Bytes> {
     let cut = |part: &BlockPart| {
         let start = part.range.start - missing.range.start;

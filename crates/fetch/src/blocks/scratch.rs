@@ -1,4 +1,4 @@
-//! Blocks in a temporary file that has no name and ends with the process, under a budget of bytes.
+//! Keeps blocks in a temporary file without a name that ends with the process, under a budget of bytes.
 
 use super::store::{BlockStore, BlockWriter, Reservation, StoredBlock, write_all_at};
 use super::trouble::Trouble;
@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A temporary file of slots, one for each block that is kept. It is made when the first block is kept, and grows up
-/// to the budget; then the block that was used least recently gives its slot away.
+/// A temporary file of slots, one for each block that is kept. It is created for the first block and grows up
+/// to the budget; after that, the least recently used block gives up its slot.
 #[derive(Debug)]
 pub(super) struct Scratch {
     state: Arc<Mutex<SlotTable>>,
@@ -21,7 +21,7 @@ pub(super) struct Scratch {
 
 #[derive(Debug)]
 struct SlotTable {
-    /// The process that made the file: after a fork, its slots are the parent's.
+    /// The process that created the file: after a fork, its slots belong to the parent.
     owner: u32,
     file: Option<Arc<File>>,
     /// By the start of the block.
@@ -39,7 +39,7 @@ struct SlotUse {
     len: u64,
 }
 
-/// A slot that holds a block; free again when nobody reads it any more.
+/// A slot that holds a block; free again when the last reader of it is done.
 #[derive(Debug)]
 struct ScratchSlot {
     number: u64,
@@ -71,7 +71,7 @@ impl SlotTable {
         }
     }
 
-    /// A slot that nobody uses; `None` if all are being read.
+    /// A free slot; `None` if all are being read.
     fn slot(&mut self, most: u64) -> Option<Arc<ScratchSlot>> {
         if let Some(number) = self.free_number() {
             return Some(self.numbered(number));
@@ -145,7 +145,7 @@ impl BlockStore for Scratch {
             Ok(Some(room)) => Reservation::Ours(Box::new(room)),
             Ok(None) => Reservation::Nowhere,
             Err(error) => {
-                self.trouble.report("no temporary file can be made", &error);
+                self.trouble.report("cannot create a temporary file", &error);
                 Reservation::Nowhere
             }
         }
@@ -155,7 +155,7 @@ impl BlockStore for Scratch {
         self.lock().kept.len() as u64
     }
 
-    /// Its blocks end with the source that has the old version.
+    /// Its blocks end with the source of the old version.
     fn outdated(&self) {}
 }
 
@@ -173,11 +173,11 @@ struct SlotWriter {
 impl BlockWriter for SlotWriter {
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
         if let Err(error) = write_all_at(&self.file, bytes, self.at) {
-            self.trouble.report("the temporary file cannot be written", &error);
+            self.trouble.report("cannot write the temporary file", &error);
             return false;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The slot belongs to another file if the process was forked meanwhile.
+        // After a fork, the slot belongs to another file.
         if !Arc::ptr_eq(&state.free, &self.slot.free) {
             return false;
         }

@@ -1,4 +1,5 @@
-//! What keeps blocks on the local disk: the border between fetching them and the two places where they are kept.
+//! Stores of blocks on the local disk: the interface between fetching blocks and the two places that keep
+//! them.
 
 use bytes::Bytes;
 use sapwood_core::ByteRange;
@@ -13,36 +14,36 @@ pub(super) trait BlockStore: fmt::Debug + Send + Sync {
     /// A block that is kept.
     fn find(&self, block: ByteRange) -> Option<StoredBlock>;
 
-    /// A place for a block that shall be fetched.
+    /// Reserves space for a block that is to be fetched.
     fn reserve(&self, block: ByteRange) -> Reservation;
 
-    /// Number of blocks that are kept, as far as is known.
+    /// Number of blocks that are kept, as far as known.
     fn kept(&self) -> u64;
 
-    /// The file has another version by now.
+    /// The file has another version now.
     fn outdated(&self);
 }
 
-/// The answer to somebody who wants to fetch a block.
+/// The answer to a request to fetch a block.
 #[derive(Debug)]
 pub(super) enum Reservation {
-    /// It is there by now.
+    /// It has arrived in the meantime.
     Here(StoredBlock),
-    /// It is his to fetch, and is to be put there.
+    /// The caller fetches it and writes it there.
     Ours(Box<dyn BlockWriter>),
-    /// Another process fetches it just now.
+    /// Another process is fetching it.
     Elsewhere,
     /// It cannot be kept.
     Nowhere,
 }
 
-/// Where a block is to be put. Dropped without, the block is free for others to fetch.
+/// Writes a block. If it is dropped unused, others may fetch the block.
 pub(super) trait BlockWriter: fmt::Debug + Send {
-    /// Keeps the bytes of the block; false if that does not work.
+    /// Keeps the bytes of the block; false if that fails.
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool;
 }
 
-/// A block on the disk. It can be read for as long as this is there, even if the store lets it go.
+/// A block on the disk. It can be read as long as this exists, even if the store evicts it.
 #[derive(Debug, Clone)]
 pub(super) struct StoredBlock {
     file: Arc<File>,
@@ -57,7 +58,7 @@ impl StoredBlock {
         StoredBlock { file, place, _keeps: None }
     }
 
-    /// Keeps `lease` for as long as the block can be read.
+    /// Holds `lease` as long as the block can be read.
     pub(super) fn with_lease(self, lease: Arc<dyn Any + Send + Sync>) -> Self {
         StoredBlock { _keeps: Some(lease), ..self }
     }
@@ -67,7 +68,7 @@ impl StoredBlock {
         self.place.len
     }
 
-    /// A part of the block, which counts from its start.
+    /// A part of the block; offsets count from its start.
     ///
     /// # Errors
     /// Those of the operating system; `UnexpectedEof` if the file became shorter.

@@ -1,32 +1,32 @@
-//! The places of a file that are known, and which of them is tried next.
+//! Candidates: where replicas of a file may be, and which one is tried next.
 
 use crate::replicas::{KnownReplica, Standing};
 use sapwood_source::{Checksum, Place, comparable, place_of, redact, site_of};
 
-/// What became of a place.
+/// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CandidateState {
-    /// It is to be tried.
+    /// It has not been tried.
     Untried,
-    /// Somebody is trying it.
+    /// It is being tried.
     BeingTried,
     /// It could not be opened; it is tried again in the next round.
     Failed,
-    /// It was opened, or is of no use: it is not tried again.
+    /// It was opened, or cannot be used: it is not tried again.
     Done,
 }
 
-/// A place, and what became of it.
+/// A location where a replica may be, and what became of it.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) place: Place,
-    /// Size of the file there, where that is stated.
+    /// Size of the file there, if stated.
     pub(super) size: Option<u64>,
-    /// Its checksums, where some are stated.
+    /// Its checksums, if stated.
     pub(super) checksums: Vec<Checksum>,
-    /// The caller named it. Others do not get the headers that he gave, which may be secret.
+    /// The caller named it. Others do not get the caller's headers, which may be secret.
     pub(super) is_named: bool,
-    /// It was named by a redirector, and may be one that does not let everybody in: failures are no news.
+    /// A redirector named it, and it may not admit everyone: failures are not reported.
     pub(super) is_guess: bool,
     pub(super) outcome: CandidateState,
 }
@@ -37,7 +37,7 @@ impl Candidate {
         Candidate { place, size, checksums, is_named: true, is_guess: false, outcome }
     }
 
-    /// A place that a redirector named.
+    /// A location that a redirector named.
     pub(super) fn guess(url: String) -> Candidate {
         Candidate { is_named: false, is_guess: true, ..Candidate::new(Place::of(url)) }
     }
@@ -47,7 +47,7 @@ impl Candidate {
     }
 }
 
-/// The sites of sources that are known, as far as these are in use or were left because of errors.
+/// The sites of known replicas that are in use, or that failed.
 pub(super) fn sites(spots: &[Candidate], known: &[KnownReplica]) -> Vec<String> {
     let of = |known: &KnownReplica| {
         let spot = spots.iter().find(|spot| redact(&spot.place.url) == known.url);
@@ -56,13 +56,13 @@ pub(super) fn sites(spots: &[Candidate], known: &[KnownReplica]) -> Vec<String> 
     known.iter().filter(|known| known.standing != Standing::Refused).filter_map(of).collect()
 }
 
-/// Whether a server, given as `host:port`, is among those that are known.
+/// Whether a server, given as `host:port`, is among the known replicas.
 pub(super) fn is_known(server: &str, known: &[KnownReplica]) -> bool {
     let server = comparable(server);
     known.iter().filter_map(|known| known.server.as_deref()).any(|known| comparable(known) == server)
 }
 
-/// The place to try next: the first at a site that is not used yet; else the first.
+/// The candidate to try next: the first one at a site that is not in use; otherwise the first one.
 pub(super) fn next(spots: &[Candidate], known: &[KnownReplica]) -> Option<usize> {
     let used = sites(spots, known);
     let untried = || spots.iter().enumerate().filter(|(_, spot)| spot.outcome == CandidateState::Untried);

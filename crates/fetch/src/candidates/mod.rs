@@ -1,4 +1,4 @@
-//! Finds the sources of a file: at the places of a list, and at those that redirectors know.
+//! Finds replicas of a file: among listed candidates, and through redirectors.
 
 mod candidate;
 
@@ -11,11 +11,12 @@ use sapwood_source::{
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a redirector that knew of no more is left alone while there is a source to read from.
+/// How long to wait before asking a redirector again that knew no other replica, while there is a source to
+/// read from.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
-/// The places where a file may be. As a [`Finder`], it opens the file at one after the other: those of sites that are
-/// not read from first. A place of which a redirector is in charge gives more than one source.
+/// The candidates for replicas of a file. As a [`Finder`], it opens the file at one after the other: first at
+/// sites that are not in use. A candidate behind a redirector can lead to more than one source.
 #[derive(Debug)]
 pub struct ReplicaCandidates {
     options: OpenOptions,
@@ -24,36 +25,36 @@ pub struct ReplicaCandidates {
 
 #[derive(Debug, Default)]
 struct CandidateList {
-    /// What was opened before the finder was made.
+    /// The file that was opened before the finder was created.
     first: Option<Opened>,
     spots: Vec<Candidate>,
     redirectors: Vec<AskedRedirector>,
 }
 
-/// A redirector, and when it was asked last.
+/// A redirector, and when it was last asked.
 #[derive(Debug)]
 struct AskedRedirector {
     redirector: Redirector,
-    /// The server that it handed out first.
+    /// The server that it returned first.
     server: String,
     last: Option<Instant>,
-    /// It hands out caches: a second one would only fetch the file again.
+    /// It returns caches: a second one would only fetch the file again.
     is_of_caches: bool,
 }
 
 impl ReplicaCandidates {
-    /// No place yet.
+    /// No candidate yet.
     pub fn new(options: OpenOptions) -> ReplicaCandidates {
         ReplicaCandidates { options, state: Mutex::default() }
     }
 
-    /// Adds a place.
+    /// Adds a candidate.
     pub fn add(&self, place: Place) {
         self.lock().spots.push(Candidate::new(place));
     }
 
-    /// Adds the places that a document states. What has another size or checksum than it says is not read; they do not
-    /// get the headers of the options, which may be secret.
+    /// Adds the locations that a document lists. A replica with another size or checksum than stated is not
+    /// read, and none of them gets the headers of the options, which may be secret.
     pub fn add_described(&self, described: Described) {
         let Described { size, checksums, places, .. } = described;
         let spot = |place| {
@@ -64,7 +65,7 @@ impl ReplicaCandidates {
         self.lock().spots.extend(spots);
     }
 
-    /// Adds the place of a file that is open already.
+    /// Adds a file that is open already.
     pub fn add_opened(&self, url: &str, opened: Opened) {
         self.learn_redirector(url, &opened);
         let mut state = self.lock();
@@ -72,12 +73,12 @@ impl ReplicaCandidates {
         state.first = Some(opened);
     }
 
-    /// Number of places.
+    /// Number of candidates.
     pub fn len(&self) -> usize {
         self.lock().spots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -111,7 +112,7 @@ impl ReplicaCandidates {
         }
     }
 
-    /// The next place to open the file at.
+    /// The next candidate to open.
     fn take(&self, known: &[KnownReplica]) -> Option<OpenAttempt<'_>> {
         let mut state = self.lock();
         let index = next(&state.spots, known)?;
@@ -131,7 +132,7 @@ impl ReplicaCandidates {
         Some(trying)
     }
 
-    /// A redirector that may know of more.
+    /// A redirector that may know more replicas.
     fn due(&self, known: &[KnownReplica]) -> Option<usize> {
         let is_read = is_read(known);
         let pause = if is_read { ASK_AGAIN } else { Duration::from_secs(1) };
@@ -143,8 +144,8 @@ impl ReplicaCandidates {
         Some(index)
     }
 
-    /// Asks a redirector for another source. Where it has none, the places that it names are added; that there is
-    /// nothing is no failure.
+    /// Asks a redirector for another source. If it has none, the locations that it names are added; finding
+    /// nothing is not a failure.
     async fn ask(&self, index: usize, known: &[KnownReplica], deadline: Deadline) -> Option<Opened> {
         let (redirector, server) = {
             let state = self.lock();
@@ -166,7 +167,7 @@ impl ReplicaCandidates {
         if !is_elsewhere {
             self.add_located(&redirector, opened.as_ref(), known, deadline).await;
         }
-        // One of another site is better, if there is one at hand.
+        // A replica at another site is better, if one is available.
         if opened.is_some()
             && !is_elsewhere
             && let Some(trying) = self.take_elsewhere(known)
@@ -205,7 +206,7 @@ impl ReplicaCandidates {
         }
     }
 
-    /// The next place to try, if it is at a site that is not read from.
+    /// The next candidate, if it is at a site that is not read from.
     fn take_elsewhere(&self, known: &[KnownReplica]) -> Option<OpenAttempt<'_>> {
         let trying = self.take(known)?;
         let site = sapwood_source::place_of(&trying.url).map(|server| site_of(&server));
@@ -218,7 +219,7 @@ impl ReplicaCandidates {
         opened.source.server().is_some_and(|server| !used.contains(&site_of(&server)))
     }
 
-    /// Keeps the redirector that handed out a source, if it was one.
+    /// Remembers the redirector that returned a source, if there was one.
     fn learn_redirector(&self, url: &str, opened: &Opened) -> bool {
         let server = opened.source.server();
         let Some(redirector) = Redirector::of(url, server.as_deref(), &self.options) else { return false };
@@ -228,12 +229,12 @@ impl ReplicaCandidates {
     }
 }
 
-/// Whether there is a source that serves.
+/// Whether a source is being read.
 fn is_read(known: &[KnownReplica]) -> bool {
     known.iter().any(|known| known.standing == Standing::Active)
 }
 
-/// A place that is being tried; what became of it is written down when this is dropped.
+/// An attempt to open a candidate; its result is recorded when this is dropped.
 struct OpenAttempt<'a> {
     places: &'a ReplicaCandidates,
     index: usize,
@@ -254,7 +255,7 @@ impl Drop for OpenAttempt<'_> {
 }
 
 impl OpenAttempt<'_> {
-    /// Opens the file there. `None` if it is read from that server already, or it was only a guess.
+    /// Opens the file there. `None` if that server is read already, or if it was only a guess.
     async fn open(mut self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<Opened>> {
         let mut options = OpenOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
@@ -274,13 +275,13 @@ impl OpenAttempt<'_> {
         Ok(if is_redirected && is_read() { None } else { Some(opened) })
     }
 
-    /// Whether it is the file that was described.
+    /// Whether it is the described file.
     fn check(&self, opened: &Opened) -> Result<()> {
         let size = opened.source.identity().size;
         let different = |what: String| {
-            Error::new(ErrorKind::Changed, format!("this is not the file that was described: {what}"))
+            Error::new(ErrorKind::Changed, format!("this is not the described file: {what}"))
                 .url(redact(&self.url))
-                .hint("its description is out of date, or the file there is not the right one")
+                .hint("its description is out of date, or the file there is a different one")
         };
         if let Some(described) = self.size.filter(|&described| described != size) {
             return Err(different(format!("it has {size} bytes, not {described}")));
@@ -315,7 +316,7 @@ impl Finder for ReplicaCandidates {
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65521;
     let (mut a, mut b) = (1_u32, 0_u32);
-    // So many sums of bytes fit in 32 bits.
+    // This many sums of bytes fit in 32 bits.
     for part in bytes.chunks(5552) {
         for &byte in part {
             a += u32::from(byte);

@@ -1,4 +1,4 @@
-//! What is fetched before it is touched: the trained columns of the windows that are needed next.
+//! Prefetching: the trained columns of the windows that are needed next.
 
 use super::FetchKind;
 use super::fetching::{ReaderState, SharedReader};
@@ -6,12 +6,12 @@ use super::policy::Decision;
 use super::travel::NextWindows;
 use std::sync::Arc;
 
-/// Most windows that are fetched ahead where these do not fill the link.
+/// Most windows to fetch ahead where these do not fill the link.
 const MOST_SMALL: usize = 64;
 
 impl<V: Clone + Send + 'static> SharedReader<V> {
-    /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
-    /// it is asked for as if it were.
+    /// A column is read in windows that were read before, one after the other. It will be touched in the next
+    /// ones, so it is fetched there as if it had been.
     pub(super) fn read_ahead_again(
         self: &Arc<Self>,
         state: &mut ReaderState<V>,
@@ -38,8 +38,8 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         }
     }
 
-    /// Asks for the trained columns of the windows that will be needed next: of `depth` of them, and of more where these
-    /// do not fill the link.
+    /// Fetches the trained columns of the windows that will be needed next: of `depth` windows, and of more
+    /// where these do not fill the link.
     pub(super) fn read_ahead(self: &Arc<Self>, state: &mut ReaderState<V>) {
         let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
         let windows = match state.policy.next_windows(self.layout.windows(), MOST_SMALL) {
@@ -70,8 +70,8 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         }
     }
 
-    /// Asks for the trained columns of all windows that were not touched, if they are at most so many bytes: where any
-    /// may be next, some of them would help little.
+    /// Fetches the trained columns of all untouched windows, if they are at most this many bytes: where any
+    /// window may be next, fetching only some would help little.
     fn read_all(self: &Arc<Self>, state: &mut ReaderState<V>, most: u64) {
         let mut left = most;
         let mut decisions = Vec::new();
@@ -91,8 +91,8 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         }
     }
 
-    /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
-    /// of them since, for the touch of one would cost a wait.
+    /// The columns to fetch in a window that was not touched yet, if any: the trained ones; once more if
+    /// there are more of them since, because touching one later would block.
     fn ahead_of_need(
         &self,
         state: &mut ReaderState<V>,

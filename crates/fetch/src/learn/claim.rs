@@ -1,4 +1,4 @@
-//! What a thread works on, so that others leave it alone: columns that it makes values of, and windows that stay.
+//! Claims of a thread: columns that it decodes, and windows that must stay in memory.
 
 use super::fetching::SharedReader;
 use super::flight::Flight;
@@ -7,32 +7,33 @@ use bytes::Bytes;
 use sapwood_core::{ByteRange, Result};
 use std::sync::Arc;
 
-/// A column whose bytes are here.
+/// A column whose bytes have arrived.
 #[derive(Debug)]
 pub struct FetchedColumn {
     /// The column.
     pub column: usize,
-    /// Its pieces: object, range, bytes. None where the source is immediate: they are read where they are needed.
+    /// Its ranges: object, range, bytes. Empty where the source is immediate: those are read where they are
+    /// needed.
     pub pieces: Vec<((usize, ByteRange), Bytes)>,
 }
 
-/// Asked about ten times a second during a wait: true gives up.
+/// Called about ten times a second during a wait: true gives up.
 pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
 
-/// Makes values, and says how many bytes each takes, of columns that were fetched: all of them or an error.
+/// Decodes fetched columns to values, and returns how many bytes each takes: all of them or an error.
 pub(super) type Work<'a, V> = &'a (dyn Fn(&[FetchedColumn], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
 
-/// Columns that this thread makes values of; dropping it leaves them to others.
+/// Columns that this thread decodes; dropping it leaves them to others.
 pub(super) struct ColumnClaim<'r, V: Clone + Send + 'static> {
     pub(super) shared: &'r Arc<SharedReader<V>>,
     pub(super) window: usize,
-    /// Whoever waits for the values waits for this.
+    /// Threads that wait for the values wait for this.
     pub(super) gate: Arc<Flight>,
     pub(super) fetched: Vec<FetchedColumn>,
 }
 
 impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
-    /// Makes the values, and keeps them.
+    /// Decodes the values, and keeps them.
     pub(super) fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
         let values = work(&self.fetched, interrupted)?;
         let mut state = self.shared.lock();
@@ -43,7 +44,7 @@ impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
         Ok(())
     }
 
-    /// From now on only who touches them works on the columns other than `touched`.
+    /// From now on, columns other than `touched` are decoded only when they are touched themselves.
     pub(super) fn refuse(&self, touched: &[usize]) {
         let mut state = self.shared.lock();
         let held = state.store.window(self.window);
@@ -70,7 +71,7 @@ impl<V: Clone + Send + 'static> Drop for ColumnClaim<'_, V> {
     }
 }
 
-/// A window that a call works on.
+/// Keeps a window in memory while a call works on it.
 pub(super) struct Pin<'r, V: Clone + Send + 'static> {
     shared: &'r Arc<SharedReader<V>>,
     window: usize,

@@ -1,4 +1,4 @@
-//! What the threads of a reader share, and the fetches that they make.
+//! The state that the threads of a reader share, and the fetches that they start.
 
 use super::flight::Flight;
 use super::ledger::Ledger;
@@ -14,17 +14,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
-/// Windows that are fetched ahead at first; more while the reader has to wait for them.
+/// Windows to fetch ahead at first; more while the reader has to wait for them.
 const FIRST_DEPTH: usize = 4;
-/// Most windows that are fetched ahead for that reason.
+/// Most windows to fetch ahead for that reason.
 const MOST_DEPTH: usize = 16;
 
-/// How much a reader may hold.
+/// Memory limits of a reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes and values of windows that are kept when nobody needs them any more.
+    /// Bytes and values of windows that are kept although they are no longer needed.
     pub memory_bytes: u64,
-    /// Bytes that are fetched ahead of the window that is opened; 0 fetches nothing ahead.
+    /// Bytes to fetch ahead of the open window; 0 turns prefetching off.
     pub ahead_bytes: u64,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct SharedReader<V> {
     pub(super) layout: Arc<dyn ColumnMap>,
     pub(super) handle: Handle,
     pub(super) limits: Limits,
-    /// The source never waits: nothing is fetched ahead of the work.
+    /// The source never waits: nothing is prefetched.
     pub(super) immediate: bool,
     state: Mutex<ReaderState<V>>,
 }
@@ -59,7 +59,7 @@ impl Depth {
         self.0
     }
 
-    /// The link is slower than the reader: more has to be on its way.
+    /// The link is slower than the reader: more must be in flight.
     pub(super) fn grow(&mut self) {
         self.0 = (2 * self.0).min(MOST_DEPTH);
     }
@@ -92,7 +92,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         columns.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window)).sum()
     }
 
-    /// Makes the fetch that a touch of missing columns in a window takes.
+    /// Starts the fetch that a touch of missing columns in a window needs.
     pub(super) fn fetch_for(
         self: &Arc<Self>,
         state: &mut ReaderState<V>,
@@ -117,7 +117,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         self.launch(state, decision, window);
     }
 
-    /// Sends what is not held yet of some columns.
+    /// Fetches what is not held yet of some columns.
     pub(super) fn launch(self: &Arc<Self>, state: &mut ReaderState<V>, decision: Decision, window: usize) {
         let flight = Arc::new(Flight::new());
         let mut places = Vec::new();
@@ -134,7 +134,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         }
         let number = state.ledger.asked(decision.kind, window, decision.columns, places.clone());
         if self.immediate {
-            // Read where it is worked on, while it is still in the processor's cache.
+            // Read where it is decoded, while it is still in the processor's cache.
             state.ledger.answered(number, 1);
             return flight.end(None);
         }
@@ -148,7 +148,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
     }
 }
 
-/// The bytes at some places, all asked for at once, and the number of requests that this takes.
+/// Fetches ranges of several objects, all at once, and returns how many requests this took.
 async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<Vec<Bytes>>) {
     let mut by_object: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, (object, _)) in places.iter().enumerate() {
@@ -162,7 +162,8 @@ async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<V
         let fetcher = layout.fetcher(object);
         requests += plan(&ranges, &fetcher.source().physics(), &fetcher.link()).requests().len() as u64;
         fetches.push(async move {
-            // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
+            // The deadlines of the waiting threads bound their waits. This one only keeps the task from
+            // running forever.
             let answers = fetcher.fetch_unwaited(&ranges, Deadline::default()).await?;
             Ok::<_, Error>(indices.into_iter().zip(answers))
         });
@@ -175,13 +176,13 @@ async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<V
     (requests, answers)
 }
 
-/// The places, as they are recorded.
+/// The ranges, as they are recorded.
 fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<Basket> {
     let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
     places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
 }
 
-/// A fetch is over.
+/// Ends a fetch.
 fn land<V: Clone + Send + 'static>(
     shared: &Weak<SharedReader<V>>,
     flight: &Weak<Flight>,

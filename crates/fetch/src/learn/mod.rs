@@ -1,7 +1,7 @@
-//! Learning: which columns a reader turns out to need, window by window, so that they are fetched ahead of need.
+//! Learns which columns a reader needs, window by window, to fetch them ahead of need.
 //!
-//! Knows columns and windows as numbers, and where the bytes of a column in a window lie ([`ColumnMap`]); nothing
-//! of formats.
+//! Columns and windows are numbers here, and [`ColumnMap`] says where the bytes of a column in a window lie;
+//! formats are unknown.
 //!
 //! ```text
 //! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
@@ -39,10 +39,10 @@ pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
     /// Number of windows.
     fn windows(&self) -> usize;
 
-    /// What is to be fetched for a column in a window; nothing for one that cannot be read, or needs nothing.
+    /// The ranges to fetch for a column in a window; none if it cannot be read, or needs no bytes.
     fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange>;
 
-    /// What fetches from an object.
+    /// The fetcher of an object.
     fn fetcher(&self, object: usize) -> Fetcher;
 
     /// The read, if the job is recorded.
@@ -56,24 +56,25 @@ pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
 pub struct ColumnRange {
     /// The object that it lies in.
     pub object: usize,
-    /// Where in it.
+    /// Its range there.
     pub range: ByteRange,
     /// True if another window or column needs it, too.
     pub shared: bool,
 }
 
-/// Why something is fetched.
+/// Why a fetch is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FetchKind {
-    /// Nothing is known yet: all columns of a window, as far as the budget reaches.
+    /// Nothing is known yet: all columns of a window, as far as the budget allows.
     Startup,
     /// Columns that are touched in most windows, ahead of need.
     Trained,
-    /// A column that was not fetched is touched: it, and all that were touched like that before.
+    /// A column that was not fetched is touched: it is fetched together with all columns that triggered a
+    /// fetch before.
     Trigger,
-    /// A set of columns that the reader names.
+    /// A set of columns that the caller declares.
     Declared,
-    /// Exactly what is touched.
+    /// Exactly the touched columns.
     Touched,
 }
 

@@ -1,4 +1,4 @@
-//! The reader: touches columns in windows from several threads, and fetches as the policy decides.
+//! The reader: touches columns in windows from several threads, and fetches what the policy decides.
 
 use super::ColumnMap;
 use super::claim::{ColumnClaim, FetchedColumn, Interrupt, Pin, Work};
@@ -16,18 +16,19 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
 
-/// Reads columns of windows when they are touched, and what is likely to be touched with them.
+/// Reads columns of windows when they are touched, together with columns that are likely to be touched with
+/// them.
 ///
-/// Thread-safe: several readers may be in different windows. What one asked for another waits for, and does not
-/// ask again. Dropping it abandons what is in flight.
+/// Thread-safe: several threads may read different windows. A thread waits for bytes that another has
+/// requested, and does not request them again. Dropping the reader cancels what is in flight.
 pub struct Reader<V>(Arc<SharedReader<V>>);
 
 impl<V: Clone + Send + 'static> Reader<V> {
-    /// A reader of what `layout` describes, whose fetches run on `handle`.
+    /// A reader of the columns that `layout` describes, whose fetches run on `handle`.
     ///
-    /// `seed` are columns and shares of windows in which they were touched, as another reader
-    /// [learned](Reader::learned) them. Times of fetches count from `begin`. From an immediate source only what is
-    /// touched is read, whatever the rules say.
+    /// `seed` are columns and the shares of windows in which they were touched, as [learned](Reader::learned)
+    /// by another reader. Times of fetches count from `begin`. From an immediate source, only touched columns
+    /// are read, whatever the rules are.
     pub fn new(
         layout: Arc<dyn ColumnMap>,
         handle: Handle,
@@ -40,14 +41,15 @@ impl<V: Clone + Send + 'static> Reader<V> {
         Reader(Arc::new(SharedReader::new(layout, handle, limits, policy, begin)))
     }
 
-    /// The values of some columns in a window; `work` makes them of their bytes, where nobody did before.
+    /// The values of some columns in a window; `work` decodes them, unless they are decoded already.
     ///
-    /// Trained columns that are here are worked on together with one that is touched. `declared` says that the
-    /// columns are all that will be needed: nothing is guessed. Must not be called inside an asynchronous task.
+    /// Trained columns that have arrived are decoded together with a touched one. `declared` means that no
+    /// other columns will be needed: nothing is fetched speculatively. Must not be called inside an
+    /// asynchronous task.
     ///
     /// # Errors
-    /// `Usage` for a column or window that is not there; those of fetching and of `work`, of the touched columns
-    /// only; `Timeout` when the deadline passes; `Cancelled` when `interrupted` says so.
+    /// `Usage` for a column or window that does not exist; those of fetching and of `work`, for the touched
+    /// columns only; `Timeout` when the deadline passes; `Cancelled` when `interrupted` returns true.
     pub fn touch(
         &self,
         columns: &[usize],
@@ -80,9 +82,9 @@ impl<V: Clone + Send + 'static> Reader<V> {
                     self.0.wait(&flight, deadline, interrupted)?;
                     let Some(error) = flight.failure() else { continue };
                     match error.kind() {
-                        // Others gave it up: it is asked for anew.
+                        // Another thread cancelled it: fetch it again.
                         ErrorKind::Cancelled => {}
-                        // What was asked for on suspicion must not stop what was touched: once more, without it.
+                        // Speculative columns must not make a touch fail: once more, without them.
                         kind if !alone && kind != ErrorKind::Timeout => alone = true,
                         _ => return Err(error),
                     }
@@ -91,7 +93,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         }
     }
 
-    /// Nobody needs a window any more.
+    /// Marks a window as no longer needed.
     pub fn release(&self, window: usize) {
         let mut state = self.0.lock();
         if let Some(held) = state.store.windows.get_mut(&window) {
@@ -100,19 +102,20 @@ impl<V: Clone + Send + 'static> Reader<V> {
         state.store.shrink(self.0.limits.memory_bytes);
     }
 
-    /// Says which windows will be opened, each once, in the order in which they will be opened first: those are fetched
-    /// ahead, and no others. And what share of the entries of each will be looked at: where few are, little is guessed.
-    /// Until it is [forgotten](Reader::forget), by what is returned.
+    /// Declares which windows will be opened, in the order in which they will first be opened: only those are
+    /// prefetched. Also says what share of each window's entries will be looked at: where that is small,
+    /// little is fetched speculatively. Applies until [`forget`](Reader::forget) is called with the returned
+    /// number.
     pub fn expect(&self, windows: Vec<ExpectedWindow>) -> u64 {
         self.0.lock().policy.travel.expect(windows)
     }
 
-    /// None of the windows that were expected by that number will be opened any more.
+    /// Withdraws the declaration with this number.
     pub fn forget(&self, expected: u64) {
         self.0.lock().policy.travel.forget(expected);
     }
 
-    /// By column that was touched: windows in which it was, and windows that were seen.
+    /// For each touched column: the windows in which it was touched, and the windows that were seen.
     pub fn learned(&self) -> Vec<(usize, u64, u64)> {
         let (counts, seen) = self.0.lock().policy.learned();
         let mut learned: Vec<_> = counts.into_iter().map(|(column, count)| (column, count, seen)).collect();
@@ -120,7 +123,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         learned
     }
 
-    /// Who asked for what.
+    /// Counts of touches and fetches.
     pub fn accounting(&self) -> Accounting {
         let state = self.0.lock();
         Accounting { held_bytes: state.store.held_bytes(), ..state.ledger.accounting() }
@@ -132,16 +135,16 @@ impl<V: Clone + Send + 'static> Reader<V> {
     }
 }
 
-/// What a touch has to do next.
+/// What a touch does next.
 enum TouchStep<V> {
     Done(Vec<V>),
-    /// Make values of these.
+    /// Decode these.
     Work(Vec<FetchedColumn>, Arc<Flight>),
     Wait(Arc<Flight>),
 }
 
 impl<V: Clone + Send + 'static> SharedReader<V> {
-    /// Counts the touch, and asks for what the policy makes of it.
+    /// Counts the touch, and fetches what the policy decides.
     fn note(self: &Arc<Self>, columns: &[usize], window: usize, declared: bool) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -167,8 +170,8 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         }
     }
 
-    /// Asks for the touched columns that are missing, and what is likely to be touched with them. Returns those that
-    /// were not touched in the window before.
+    /// Fetches the touched columns that are missing, and columns that are likely to be touched with them.
+    /// Returns the columns that were not touched in the window before.
     fn fetch_missing(
         self: &Arc<Self>,
         state: &mut ReaderState<V>,
@@ -197,7 +200,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         first
     }
 
-    /// What is to be done until the columns have values.
+    /// The next step until the columns have values.
     fn step(self: &Arc<Self>, columns: &[usize], window: usize, alone: bool) -> TouchStep<V> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -248,7 +251,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         TouchStep::Work(fetched, gate)
     }
 
-    /// Waits for a flight. Who gives up as the last one abandons it.
+    /// Waits for a flight. The last waiting thread that gives up cancels it.
     fn wait(&self, flight: &Arc<Flight>, deadline: Deadline, interrupted: Interrupt<'_>) -> Result<()> {
         let start = Instant::now();
         let fetcher = self.layout.fetcher(0);
@@ -258,7 +261,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
             let mut state = self.lock();
             if flight.is_fetch() && !flight.is_done() && flight.is_unwatched() {
                 state.store.failed(flight);
-                flight.end(Some(Error::new(ErrorKind::Cancelled, "the fetch was given up")));
+                flight.end(Some(Error::new(ErrorKind::Cancelled, "the fetch was cancelled")));
             }
         }
         result.map_err(|error| fetcher.counters().explain(error).url(&*fetcher.source().identity().url))

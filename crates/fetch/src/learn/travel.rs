@@ -1,8 +1,9 @@
-//! Which windows are needed next: those that the reader named, those in the direction of travel, or any if it jumps.
+//! Which windows are needed next: the declared ones, those in the direction of travel, or any if the reader
+//! jumps.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many of the windows opened last tell the direction of travel.
+/// How many of the most recent windows determine the direction of travel.
 const NEAR: usize = 4;
 
 /// A window that will be opened, and the share of its entries that will be looked at.
@@ -11,38 +12,38 @@ pub type ExpectedWindow = (usize, f64);
 /// The windows that are needed next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextWindows {
-    /// These, in this order; none, if nothing is known.
+    /// These, in this order; none if nothing is known.
     These(Vec<usize>),
-    /// Any: the reader has jumped so many times to windows that it had not opened.
+    /// Any: the reader has jumped this many times to windows that it had not opened.
     Any(u64),
 }
 
-/// Where a reader goes.
+/// Where a reader is going.
 #[derive(Debug, Default)]
 pub(super) struct Travel {
-    /// By the number of who named them.
+    /// Declarations by their number.
     paths: BTreeMap<u64, Vec<ExpectedWindow>>,
     named: u64,
     jumps: u64,
-    /// The window opened last was jumped to.
+    /// The reader jumped to the most recent window.
     jumped: bool,
 }
 
 impl Travel {
-    /// Somebody names the windows that he will open, each once, in the order in which he will open them first; what
-    /// [`forget`](Travel::forget) calls him.
+    /// Declares the windows that will be opened, each once, in the order in which they will first be opened;
+    /// returns the number for [`forget`](Travel::forget).
     pub(super) fn expect(&mut self, path: Vec<ExpectedWindow>) -> u64 {
         self.named += 1;
         self.paths.insert(self.named, path);
         self.named
     }
 
-    /// He opens none of them any more.
+    /// Withdraws a declaration.
     pub(super) fn forget(&mut self, name: u64) {
         self.paths.remove(&name);
     }
 
-    /// The share of the entries of a window that are looked at; 1, if nobody said.
+    /// The share of a window's entries that are looked at; 1 if not declared.
     pub(super) fn share(&self, window: usize) -> f64 {
         let stops = self.paths.values().flatten().filter(|(stop, _)| *stop == window);
         stops.map(|(_, share)| *share).reduce(f64::max).unwrap_or(1.0)
@@ -55,8 +56,8 @@ impl Travel {
         self.jumps += u64::from(self.jumped);
     }
 
-    /// At most `most` of the windows that are needed after the one opened last, of `windows` in all. `is_known` says
-    /// that the reader does from its first window on what another did before.
+    /// At most `most` of `windows`: those that are needed after the most recent one. `is_known` means that
+    /// the reader repeats from its first window on what another reader did.
     pub(super) fn next(
         &self,
         recent: &VecDeque<usize>,
@@ -90,7 +91,7 @@ impl Travel {
 mod tests {
     use super::*;
 
-    /// What is next after some windows were opened, of ten.
+    /// What is next after some of ten windows were opened.
     fn after(travel: &mut Travel, opened: &[usize]) -> NextWindows {
         let mut recent = VecDeque::new();
         for &window in opened {

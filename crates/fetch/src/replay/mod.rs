@@ -1,7 +1,7 @@
 //! Replaying a recorded job: the same accesses, over another link or by another policy.
 //!
-//! Against a model of the link nothing is transferred and no time passes: the clock is tokio's paused one, and jumps
-//! from one event to the next. What decides which requests are made is the code that reads files.
+//! Against a model of the link, nothing is transferred and no time passes: the clock is tokio's paused one,
+//! which jumps from one event to the next. The code that reads files decides which requests are made.
 //!
 //! ```text
 //! Recording ─▶ RecordedJob: steps of threads ─▶ replay ─▶ Fetcher, ReadAhead, Blocks ─▶ model of a link, or real sources

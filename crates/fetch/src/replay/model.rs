@@ -1,4 +1,4 @@
-//! A model of a distant file: its bytes are nought, but they take their time.
+//! A model of a file at high latency: all its bytes are zero, but they take their time to arrive.
 
 use super::policy::LinkModel;
 use bytes::Bytes;
@@ -9,17 +9,17 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that pass as one: requests in flight together take turns.
+/// Bytes that are transferred as one unit: requests in flight together take turns.
 const CHUNK: u64 = 256 << 10;
 
-/// What one request answers at most: answers share these bytes.
+/// Most bytes in the answer to one request: answers share this memory.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// The way to one server, which all that is asked of it shares.
+/// The modelled link to one server, which all requests to it share.
 #[derive(Debug)]
 pub(super) struct ModelLink {
     pub(super) model: LinkModel,
-    /// When the last byte that is under way will have come.
+    /// When the last byte in flight will have arrived.
     free: Mutex<Option<Instant>>,
     places: Semaphore,
 }
@@ -30,9 +30,9 @@ impl ModelLink {
         Arc::new(ModelLink { model, free: Mutex::default(), places })
     }
 
-    /// Waits as long as a request for so many bytes takes, of which the first comes after so many round trips.
+    /// Waits as long as a request for this many bytes takes, the first of which arrive after `round_trips`.
     pub(super) async fn pass(&self, round_trips: f64, bytes: u64) {
-        // Nobody closes it.
+        // It is never closed.
         let _place = self.places.acquire().await;
         let begin = Instant::now();
         let mut moment = begin + self.model.round_trip.mul_f64(round_trips) + self.model.request_cost;
@@ -46,7 +46,7 @@ impl ModelLink {
         }
     }
 
-    /// When so many bytes have come that could begin at `from`.
+    /// When this many bytes have arrived, if their transfer can begin at `from`.
     fn reserve(&self, from: Instant, bytes: u64) -> Instant {
         let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.model.bandwidth.max(1));
         let time = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
@@ -57,14 +57,14 @@ impl ModelLink {
     }
 }
 
-/// A file at the end of a way.
+/// A file on a modelled server.
 #[derive(Debug)]
 pub(super) struct ModelFile {
     pub(super) identity: Identity,
     pub(super) physics: Physics,
     pub(super) link: Arc<ModelLink>,
     pub(super) nought: Bytes,
-    /// Its name, if there are several places that are told apart by it.
+    /// The name of its server, if several replicas are told apart by it.
     pub(super) server: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Source for ModelFile {
         self.physics
     }
 
-    /// None, of a single place: what is measured of a model belongs to no server that there is.
+    /// None for a single replica: measurements of a model belong to no real server.
     fn server(&self) -> Option<String> {
         self.server.clone()
     }
@@ -104,8 +104,7 @@ impl Source for ModelFile {
     }
 }
 
-/// The physics of a distant file, where a job that read a local one is replayed: those of a web server that answers
-/// several ranges at once.
+/// The cost model that replaces that of a local file: a web server that answers several ranges at once.
 pub(super) const FAR: Physics = Physics {
     gap: 4 << 10,
     largest_request: 16 << 20,

@@ -17,21 +17,21 @@ pub struct RecordedJob {
 /// One process of a job. All times are in microseconds since it began to record.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedProcess {
-    /// The number that the system gave it.
+    /// Its process ID.
     pub number: u32,
-    /// How much later than the first process it began to record.
+    /// How much later than the first process it started to record.
     pub begin: u64,
     /// Name of the program.
     pub program: String,
-    /// When the last thing happened.
+    /// When the last event happened.
     pub end: u64,
     /// The files, by number.
     pub files: BTreeMap<u64, RecordedFile>,
     /// The reads, by number.
     pub reads: BTreeMap<u64, RecordedRead>,
-    /// What it did, each thread's steps in order.
+    /// The steps of each thread, in order.
     pub steps: Vec<RecordedStep>,
-    /// What sources were asked, in the order asked.
+    /// The requests to sources, in order.
     pub requests: Vec<RecordedRequest>,
     /// Events that were not recorded.
     pub lost: u64,
@@ -46,17 +46,17 @@ pub struct RecordedFile {
     pub size: u64,
     /// The server; empty if there is none.
     pub server: String,
-    /// What its source said of itself.
+    /// The cost model of its source.
     pub physics: Physics,
     /// Bytes that came with opening.
     pub opening_bytes: u64,
-    /// Requests that opening took.
+    /// Requests while opening.
     pub opening_requests: u64,
-    /// Turnarounds that opening took.
+    /// Round trips while opening.
     pub opening_turnarounds: u64,
     /// Microseconds that opening took.
     pub opening_time: u64,
-    /// What is in memory once its structure is known.
+    /// Bytes that are in memory once its structure is known.
     pub known: Vec<ByteRange>,
 }
 
@@ -71,7 +71,7 @@ pub struct RecordedRead {
     pub tree: String,
     /// The columns.
     pub columns: Vec<String>,
-    /// What was planned.
+    /// The planned ranges.
     pub ranges: Vec<EntryRange>,
 }
 
@@ -86,18 +86,18 @@ pub struct EntryRange {
     pub baskets: Vec<Basket>,
 }
 
-/// What a source was asked.
+/// A request to a source.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     /// The file.
     pub file: u64,
-    /// When it was asked.
+    /// When it was sent.
     pub asked: u64,
-    /// When it answered or failed; `None` if it was abandoned, or the recording ends before.
+    /// When it was answered or failed; `None` if it was cancelled, or the recording ends before.
     pub answered: Option<u64>,
     /// Number of ranges.
     pub ranges: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
     /// The server that answered; empty if there is none.
     pub server: String,
@@ -105,7 +105,7 @@ pub struct RecordedRequest {
     pub error: String,
 }
 
-/// One thing that a thread did.
+/// One operation of a thread.
 #[derive(Debug, Clone)]
 pub struct RecordedStep {
     /// The thread.
@@ -116,33 +116,33 @@ pub struct RecordedStep {
     pub end: u64,
     /// How long it waited for bytes.
     pub waited: u64,
-    /// What it was.
+    /// The operation.
     pub action: Action,
-    /// A step of another thread that ended last before it began, while its own thread had nothing to do.
+    /// The last step of another thread that ended before this one began, while this thread was idle.
     pub after: Option<usize>,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Opens a file.
     Open(u64),
     /// Reads parts of the structure of a file.
     Structure(u64, Vec<ByteRange>),
-    /// Begins a read: the first bytes are asked for.
+    /// Begins a read: the first bytes are requested.
     Begin(u64),
     /// Takes the next range of a read.
     Next(u64),
     /// Ends a read.
     End(u64),
-    /// Starts a fetch of a lazy reader, by its place in the steps.
+    /// Starts a fetch of a lazy reader, given by its index in the steps.
     Fetch(Vec<Basket>),
     /// Touches columns of a lazy reader: waits for some of its fetches.
     Touch(Vec<usize>),
 }
 
 impl RecordedJob {
-    /// Makes steps of what was recorded.
+    /// Derives the steps from the recording.
     pub fn new(recording: &Recording) -> RecordedJob {
         let first = recording.processes.keys().map(|id| id.begin).min().unwrap_or_default();
         let processes = recording.processes.iter().map(|(id, events)| process(*id, first, events)).collect();
@@ -150,11 +150,11 @@ impl RecordedJob {
     }
 }
 
-/// The process while its events are gone through.
+/// The state of a process while its events are processed.
 struct ProcessBuilder<'e> {
     process: RecordedProcess,
     names: HashMap<u64, &'e str>,
-    /// Steps that have begun: of a read, by thread.
+    /// Steps of reads that have begun, by thread.
     open: HashMap<(u64, u64), OpenStep>,
     /// Fetches by read.
     fetches: HashMap<u64, Vec<LazyFetch<'e>>>,
@@ -243,7 +243,7 @@ impl<'e> ProcessBuilder<'e> {
                 let place = self.process.steps.len();
                 self.step(*thread, time, time, 0, Action::Fetch(baskets.clone()));
                 self.fetches.entry(*read).or_default().push((*window, columns, place));
-                // What is touched and was missing is fetched meanwhile.
+                // Touched columns that were missing are fetched at the same time.
                 if let Some(OpenStep { action: Action::Touch(needs), .. }) =
                     self.open.get_mut(&(*read, *thread))
                 {
@@ -253,7 +253,7 @@ impl<'e> ProcessBuilder<'e> {
         }
     }
 
-    /// The fetches that a touch may have to wait for: those that asked for its columns.
+    /// The fetches that a touch may have to wait for: those that requested its columns.
     fn touch(&self, event: &Event) -> Action {
         let Event::Touch { read, window, columns, .. } = event else { return Action::Touch(Vec::new()) };
         let fetches = self.fetches.get(read).into_iter().flatten();
@@ -308,7 +308,7 @@ impl<'e> ProcessBuilder<'e> {
         }
     }
 
-    /// What had not ended ends with the recording; then it is told which steps followed from others.
+    /// Steps that had not ended end with the recording; then steps that depend on others are linked to them.
     fn finish(mut self) -> RecordedProcess {
         let end = self.process.end;
         for ((_, thread), OpenStep { at, action }) in std::mem::take(&mut self.open) {

@@ -1,4 +1,4 @@
-//! One modelled file at several places, each at the end of a way of its own.
+//! Replicas of one modelled file, each on a server with its own link.
 
 use super::model::ModelLink;
 use crate::replicas::{Finder, KnownReplica};
@@ -7,15 +7,16 @@ use sapwood_source::{BoxFuture, Opened};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What opens the file at the end of a way, under the name of its server.
+/// Opens the file over a link, under the name of its server.
 pub(super) type Open = dyn Fn(Arc<ModelLink>, String) -> BoxFuture<'static, Opened> + Send + Sync;
 
-/// The places of a file; none of them fails.
+/// The replicas of a file; none of them fails.
 pub(super) struct ModelReplicas {
     links: Vec<Arc<ModelLink>>,
     open: Box<Open>,
     found: AtomicUsize,
-    /// What is measured of servers is known by their names in all of the process: those of one replay are no other's.
+    /// Measurements of servers are shared in the process by name: this number keeps those of different
+    /// replays apart.
     number: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Running the steps of a job against a model or real sources, by the code that reads files.
+//! Runs the steps of a job against a model or against real sources, with the code that reads files.
 
 use super::model::{FAR, MOST_BYTES, ModelFile, ModelLink};
 use super::policy::{LinkModel, Policy};
@@ -24,45 +24,45 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Bytes that may be fetched ahead, as by default.
+/// The default budget for prefetching.
 const BUDGET: u64 = 256_000_000;
-/// The largest window of a recording that is believed.
+/// The largest window that is accepted from a recording.
 const MOST_WINDOW: u64 = 4 << 30;
 
-/// Where the files of a job are.
+/// Where the files of a job are during the replay.
 #[derive(Debug, Clone)]
 pub enum ReplayTarget {
-    /// Nowhere: how long requests take is reckoned, at once.
+    /// In a model that computes how long requests take.
     Model {
-        /// The line of each server.
+        /// The link to each server.
         servers: HashMap<String, LinkModel>,
-        /// That of the others.
+        /// The link to all other servers.
         others: LinkModel,
-        /// Those of further places of each file, for policies that read from several. Without any, there is one more,
-        /// as far as the first.
+        /// Links to further replicas of each file, for policies that read from several. Without any, there is
+        /// one more, at the same distance as the first.
         replicas: Vec<LinkModel>,
     },
-    /// Where these URLs say, in place of those recorded; the others where they were.
+    /// At these URLs, in place of those recorded; other files are where they were.
     Real(HashMap<String, String>),
 }
 
-/// What a replay cost.
+/// The cost of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// The policy.
     pub policy: String,
-    /// Seconds from the begin of the first process to the end of the last.
+    /// Seconds from the start of the first process to the end of the last.
     pub seconds: f64,
-    /// Seconds that threads waited for bytes, all threads together.
+    /// Seconds that threads waited for bytes, summed over all threads.
     pub waited: f64,
-    /// Requests, ranges, bytes and turnarounds.
+    /// Requests, ranges, bytes and round trips.
     pub counts: CounterValues,
 }
 
-/// Replays a job by a policy. `cancelled` ends it early, with an error of kind `Cancelled`.
+/// Replays a job with a policy. `cancelled` ends it early, with an error of kind `Cancelled`.
 ///
 /// # Errors
-/// `Limit` if the recording makes no sense; those of real sources.
+/// `Limit` if the recording is invalid; those of real sources.
 pub fn replay(
     job: &RecordedJob,
     place: &ReplayTarget,
@@ -72,13 +72,13 @@ pub fn replay(
     let modelled = matches!(place, ReplayTarget::Model { .. });
     let runtime = Builder::new_current_thread().enable_all().start_paused(modelled).build();
     let runtime =
-        runtime.map_err(|error| Error::new(ErrorKind::Io, "no runtime can be started").caused_by(error))?;
+        runtime.map_err(|error| Error::new(ErrorKind::Io, "cannot start a runtime").caused_by(error))?;
     if !modelled && policy.sources.is_some() {
         return Err(Error::usage(format!(
             "the policy '{}' is about several places: only a model has them",
             policy.name
         ))
-        .hint("leave the source out, or open the file with its replicas and record that"));
+        .hint("omit the source, or open the file with its replicas and record that"));
     }
     runtime.block_on(async {
         let begin = Instant::now();
@@ -104,7 +104,7 @@ pub fn replay(
     })
 }
 
-/// What all processes share.
+/// State that all processes share.
 #[derive(Debug)]
 struct ReplayContext {
     place: ReplayTarget,
@@ -112,7 +112,7 @@ struct ReplayContext {
     counters: Arc<Counters>,
     meters: Mutex<HashMap<String, Arc<Meter>>>,
     links: Mutex<HashMap<String, Arc<ModelLink>>>,
-    /// The ways to further places.
+    /// The links to further replicas.
     further: Vec<Arc<ModelLink>>,
     nought: Bytes,
     waited: Mutex<Duration>,
@@ -144,7 +144,7 @@ impl ReplayContext {
         }
     }
 
-    /// Opens a file, which takes as many round trips as it took when it was recorded.
+    /// Opens a file, which takes as many round trips as in the recording.
     async fn open(self: &Arc<Self>, file: &RecordedFile) -> Result<Fetcher> {
         let opened = match &self.place {
             ReplayTarget::Real(urls) => {
@@ -169,13 +169,13 @@ impl ReplayContext {
         Ok(fetcher)
     }
 
-    /// Opens a modelled file at the end of a way.
+    /// Opens a modelled file over a link.
     async fn open_model(&self, file: &RecordedFile, link: Arc<ModelLink>, server: Option<String>) -> Opened {
         let (requests, turnarounds) = match file.physics.immediate {
             true => (1, 2),
             false => (file.opening_requests, file.opening_turnarounds + 1),
         };
-        // Connecting is a round trip, too.
+        // Connecting takes a round trip, too.
         link.pass(turnarounds as f64, file.opening_bytes).await;
         self.counters.requests.add(requests);
         self.counters.turnarounds.add(turnarounds - 1);
@@ -187,7 +187,7 @@ impl ReplayContext {
         Opened { source, known: self.known(&file.known) }
     }
 
-    /// Opens a modelled file that is at several places.
+    /// Opens a modelled file that has several replicas.
     async fn open_places(self: &Arc<Self>, file: &RecordedFile, sources: usize) -> Result<Opened> {
         let first = self.link(&file.server);
         let further = match self.further.is_empty() {
@@ -206,7 +206,7 @@ impl ReplayContext {
         Replicas::open(places, settings, counters, trace, deadline).await
     }
 
-    /// A way as that to a server, to another one.
+    /// The link to a further server with the same figures.
     fn way_beside(&self, server: &str) -> Arc<ModelLink> {
         let beside = format!("{server} beside");
         let model = self.link(server).model;
@@ -248,12 +248,12 @@ impl Reopen for ReopenedSource {
     }
 }
 
-/// One process while it is replayed.
+/// A process during its replay.
 struct ProcessReplay<'j> {
     world: Arc<ReplayContext>,
     process: &'j RecordedProcess,
     cancelled: &'j AtomicBool,
-    /// Steps that others follow from.
+    /// Steps on which others depend.
     done: HashMap<usize, watch::Sender<bool>>,
     fetchers: Mutex<HashMap<u64, Fetcher>>,
     reads: Mutex<HashMap<u64, ActiveRead>>,
@@ -261,10 +261,10 @@ struct ProcessReplay<'j> {
     fetches: Mutex<HashMap<usize, Vec<InFlight>>>,
 }
 
-/// A fetch that is under way.
+/// A fetch in flight.
 type InFlight = JoinHandle<Result<Vec<Bytes>>>;
 
-/// A read that has begun.
+/// A read in progress.
 struct ActiveRead {
     /// Windows of each range.
     windows: std::vec::IntoIter<usize>,
@@ -295,7 +295,7 @@ impl<'j> ProcessReplay<'j> {
         }
         let last = self.process.steps.iter().map(|step| step.end).max().unwrap_or_default();
         try_join_all(threads.into_values().map(|steps| self.thread(steps))).await?;
-        // What the program did after its last read.
+        // Time that the program spent after its last read.
         sleep(Duration::from_micros(self.process.end.saturating_sub(last))).await;
         Ok(())
     }
@@ -366,7 +366,7 @@ impl<'j> ProcessReplay<'j> {
                 for need in needs {
                     let fetches = lock(&self.fetches).remove(need).unwrap_or_default();
                     for fetch in fetches {
-                        let broken = || Error::new(ErrorKind::Io, "a task of the replay broke down");
+                        let broken = || Error::new(ErrorKind::Io, "a task of the replay failed");
                         fetch.await.map_err(|_| broken())??;
                     }
                 }
@@ -379,7 +379,7 @@ impl<'j> ProcessReplay<'j> {
         lock(&self.fetchers).get(&file).cloned()
     }
 
-    /// Cuts the ranges of a read into windows, as it is done for a distant file, and starts with the first.
+    /// Cuts the ranges of a read into windows, as for a file at high latency, and starts with the first.
     fn begin(&self, read: &RecordedRead) -> ActiveRead {
         let link = self.fetcher(read.file).map(|fetcher| fetcher.link()).unwrap_or_default();
         let most = self.world.policy.window.unwrap_or_else(|| window_bytes(&link, BUDGET));
@@ -418,13 +418,14 @@ impl<'j> ProcessReplay<'j> {
     }
 }
 
-/// Whether a basket is fetched with a window: it is with the one that it begins in, or with the first of its range.
+/// Whether a basket is fetched with a window: with the one in which it begins, or with the first of its
+/// range.
 fn touches(basket: &Basket, window: &std::ops::Range<u64>, range: &super::recorded::EntryRange) -> bool {
     let first = range.entries.start == window.start;
     (first && basket.first_entry < window.start) || window.contains(&basket.first_entry)
 }
 
-/// Microseconds that a step worked, and did not wait.
+/// Microseconds that a step computed, without its waits.
 fn worked(step: &RecordedStep) -> u64 {
     match step.action {
         Action::Next(_) | Action::Touch(_) => {

@@ -1,4 +1,4 @@
-//! What a recording tells, as JSON: files, operations, requests, bytes, waits; and what it tells of the links.
+//! Summaries of a recording as JSON: files, operations, requests, bytes, waits, and the links.
 
 use super::policy::LinkModel;
 use super::recorded::{Action, RecordedJob, RecordedProcess, RecordedRequest};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Answers of at most this many bytes tell the round trip.
+/// Answers of at most this many bytes measure the round trip.
 const SMALL: u64 = 64 << 10;
 
 /// Files, operations, requests, bytes and waits of a job, process by process.
@@ -115,8 +115,8 @@ fn operations(process: &RecordedProcess) -> Vec<Value> {
     process.reads.iter().map(one).collect()
 }
 
-/// What the requests of a job tell of the way to each server: the shortest round trip, and the most bytes per second
-/// of all requests together. Where they do not tell, it is the default.
+/// The link to each server, from the requests of a job: the shortest round trip, and the highest bandwidth of
+/// all requests together. Where the requests do not determine it, the default applies.
 pub fn links(job: &RecordedJob) -> BTreeMap<String, LinkModel> {
     let mut by_server: BTreeMap<String, Vec<(u64, u64, u64)>> = BTreeMap::new();
     for process in &job.processes {
@@ -153,7 +153,7 @@ fn model(mut requests: Vec<(u64, u64, u64)>) -> LinkModel {
     LinkModel { round_trip: Duration::from_micros(round_trip), bandwidth, ..LinkModel::default() }
 }
 
-/// What a replay cost.
+/// The cost of a replay, as JSON.
 pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "policy": cost.policy,

@@ -1,27 +1,27 @@
-//! What can be chosen about reading one file from several places.
+//! Options for reading one file from several replicas.
 
 use std::time::Duration;
 
-/// How a file is read from several places.
+/// How a file is read from several replicas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReplicaOptions {
-    /// Most sources that are read from at once; at least 1. Default: 2.
+    /// Most sources to read from at once; at least 1. Default: 2.
     pub sources: usize,
-    /// Bytes of the file that are wanted before further sources are looked for; of a smaller file, there is one source
-    /// as long as it does not fail. Default: 8 MiB.
+    /// Wanted bytes of the file before further sources are searched for; a file with fewer has one source as
+    /// long as it does not fail. Default: 8 MiB.
     pub large: u64,
-    /// A request that takes so many times longer than was expected is sent to another source, too. Default: 4.
+    /// A request that takes this many times longer than expected is also sent to another source. Default: 4.
     pub straggler: f64,
-    /// The same, but for sources that are silent for so long; it is this time that a source that dies costs.
-    /// Default: 3 s.
+    /// A request to a source that is silent for this long is also sent to another source; this is how long a
+    /// dead source delays a read. Default: 3 s.
     pub read_timeout: Duration,
-    /// How long a source is left alone after its first error; doubled with each that follows. Default: 1 s.
+    /// How long a source rests after its first error; doubled with each further error. Default: 1 s.
     pub rest: Duration,
-    /// The longest time that a source is left alone. Default: 2 min.
+    /// The longest rest of a source. Default: 2 min.
     pub longest_rest: Duration,
-    /// Part of the bytes that are read to keep knowing what sources can do that are not used. Default: 0.01.
+    /// Share of the read bytes that is spent on measuring idle sources. Default: 0.01.
     pub probes: f64,
-    /// Whether what happens is logged; it is in the story anyway. Default: true.
+    /// Whether events go to the logger; they are in the report in any case. Default: true.
     pub logged: bool,
 }
 

@@ -1,7 +1,8 @@
-//! One request of the planner: which parts of it are asked of which source, and when again of another.
+//! One request of the planner: which parts go to which source, and when a part is requested again from
+//! another source.
 //!
-//! Pure: no I/O, and the time is an argument. Each source has a share, that it is asked for from its beginning on, in
-//! several requests; who has none left takes the end of another's.
+//! Pure: no I/O, and the time is an argument. Each source has a share, requested from its front on in several
+//! requests; a source that finishes early takes over the tail of another's share.
 
 use super::divide::{Worker, divide, steal};
 use super::roster::{ReplicaId, Roster};
@@ -14,13 +15,13 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct PlannedRequest<'a> {
     row: ByteRow<'a>,
-    /// Whether there may be other sources than one: then it is asked for in pieces.
+    /// Whether there may be more than one source: then it is requested in parts.
     shared: bool,
     shares: Vec<UnaskedPart>,
     pieces: Vec<AskedPart>,
 }
 
-/// What was not asked for yet, from one place to another, and of whom it shall be.
+/// A range that was not requested yet, and the source that should get it.
 #[derive(Debug, Clone, Copy)]
 struct UnaskedPart {
     owner: Option<ReplicaId>,
@@ -28,7 +29,7 @@ struct UnaskedPart {
     to: u64,
 }
 
-/// What was asked for together.
+/// A range that was requested as one.
 #[derive(Debug)]
 struct AskedPart {
     from: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Order {
     pub(crate) id: ReplicaId,
     pub(crate) number: u64,
     pub(crate) ranges: Vec<ByteRange>,
-    /// Whether another source was asked for the same before, and may still answer.
+    /// Whether the same was requested before from another source, which may still answer.
     pub(crate) again: bool,
 }
 
@@ -68,7 +69,7 @@ impl<'a> PlannedRequest<'a> {
         PlannedRequest { row, shared, shares, pieces: Vec::new() }
     }
 
-    /// True once all bytes came.
+    /// True once all bytes have arrived.
     pub(crate) fn is_done(&self) -> bool {
         self.shares.iter().all(|share| share.from >= share.to)
             && self.pieces.iter().all(|piece| piece.answers.is_some())
@@ -101,7 +102,7 @@ impl<'a> PlannedRequest<'a> {
         open.filter_map(|piece| piece.asks.last().map(|ask| ask.late)).filter(|&late| late > now).min()
     }
 
-    /// A piece came. Returns the requests for the same that may be abandoned.
+    /// A part arrived. Returns the requests for the same part, which can be cancelled.
     pub(crate) fn answered(
         &mut self,
         piece: usize,
@@ -114,14 +115,14 @@ impl<'a> PlannedRequest<'a> {
         others.map(|ask| (ask.id, ask.number)).collect()
     }
 
-    /// A request for a piece failed.
+    /// A request for a part failed.
     pub(crate) fn failed(&mut self, piece: usize, number: u64) {
         if let Some(piece) = self.pieces.get_mut(piece) {
             piece.asks.retain(|ask| ask.number != number);
         }
     }
 
-    /// Asks others for what failed, and for what is late.
+    /// Requests failed and late parts from other sources.
     fn ask_again(&mut self, roster: &mut Roster, now: Instant, orders: &mut Vec<Order>) {
         for (index, piece) in self.pieces.iter_mut().enumerate() {
             let waits = piece.asks.last().is_some_and(|ask| ask.late > now);
@@ -142,7 +143,7 @@ impl<'a> PlannedRequest<'a> {
         }
     }
 
-    /// Divides what has no owner, or one that is not read from any more, among those that are.
+    /// Divides parts without an owner, or whose owner is no longer active, among the active sources.
     fn assign(&mut self, workers: &[(ReplicaId, Worker)]) {
         if workers.is_empty() {
             return;
@@ -168,7 +169,7 @@ impl<'a> PlannedRequest<'a> {
         }
     }
 
-    /// The share that a source works on: its own, or the end of another's.
+    /// The share that a source works on: its own, or the tail of another's.
     fn share_of(&mut self, id: ReplicaId, worker: &Worker, roster: &Roster) -> Option<usize> {
         let own = self.shares.iter().position(|share| share.owner == Some(id) && share.from < share.to);
         own.or_else(|| self.steal(id, worker, roster))
@@ -192,7 +193,7 @@ impl<'a> PlannedRequest<'a> {
         Some(self.shares.len() - 1)
     }
 
-    /// Asks a source for the beginning of a share.
+    /// Requests the front of a share from a source.
     fn send(&mut self, share: usize, id: ReplicaId, roster: &mut Roster, now: Instant) -> Order {
         let physics = roster.physics(id);
         let largest = physics.largest_request.max(1);

@@ -1,4 +1,4 @@
-//! Carries out what was decided: sends the requests of one job, and minds what becomes of them.
+//! Carries out decisions: sends the requests of one read, and handles their answers.
 
 use super::planned::{Order, PlannedRequest};
 use super::shared::{SharedReplicas, now};
@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long before the deadline a read ends, so that it can say why.
+/// How long before the deadline a read ends, so that it can report why.
 const MARGIN: Duration = Duration::from_millis(20);
 
-/// What became of a request.
+/// The result of a request.
 struct RequestOutcome {
     piece: usize,
     number: u64,
@@ -24,7 +24,7 @@ struct RequestOutcome {
 }
 
 impl SharedReplicas {
-    /// The bytes of all ranges, of whichever sources.
+    /// The bytes of all ranges, from any of the sources.
     pub(crate) async fn read(
         self: &Arc<Self>,
         ranges: &[ByteRange],
@@ -51,7 +51,7 @@ impl SharedReplicas {
             for order in orders {
                 let (handle, registration) = AbortHandle::new_pair();
                 handles.insert(order.number, handle);
-                // Made here: what is never polled is taken back, too.
+                // Created here, so that a future that is never polled is withdrawn, too.
                 let flight = Flight { shared: self, id: order.id, number: order.number };
                 in_flight.push(Abortable::new(self.ask(order, flight, deadline), registration));
             }
@@ -121,7 +121,7 @@ impl SharedReplicas {
         }
     }
 
-    /// Sends a request, and says in the roster what became of it.
+    /// Sends a request, and records its result in the roster.
     async fn ask(&self, order: Order, flight: Flight<'_>, deadline: Deadline) -> RequestOutcome {
         let Order { piece, id, number, ranges, .. } = order;
         let answers = self.ask_source(id, &ranges, deadline).await;
@@ -139,7 +139,7 @@ impl SharedReplicas {
         RequestOutcome { piece, number, answers }
     }
 
-    /// The answers of a source, checked to be as many and as long as asked.
+    /// The answers of a source, checked to match the ranges in number and length.
     pub(crate) async fn ask_source(
         &self,
         id: ReplicaId,
@@ -147,7 +147,7 @@ impl SharedReplicas {
         deadline: Deadline,
     ) -> Result<Vec<Bytes>> {
         let source = self.source(id).ok_or_else(|| Error::new(ErrorKind::Closed, "the source is gone"))?;
-        // Of a single source, the fetcher measures the link itself.
+        // With a single source, the fetcher measures the link itself.
         let measured = { self.lock().roster.active().nth(1).is_some() }.then(|| source.server()).flatten();
         let asked = measured.map(|server| Meter::of(&server).asked(now()));
         let answers = read(source, ranges, deadline).await?;
@@ -158,7 +158,10 @@ impl SharedReplicas {
         if answers.len() == ranges.len() && ranges.iter().zip(&answers).all(right) {
             return Ok(answers);
         }
-        Err(Error::new(ErrorKind::Server, "broken data: the answer is not as long as what was asked for"))
+        Err(Error::new(
+            ErrorKind::Server,
+            "broken data: the length of the answer differs from that of the request",
+        ))
     }
 
     fn check(&self, ranges: &[ByteRange]) -> Result<()> {
@@ -195,18 +198,19 @@ impl SharedReplicas {
     }
 }
 
-/// Reads from a source, which repeats nothing: what failed is asked of another one. One that never waits for others would
-/// keep the thread, and gets one of its own.
+/// Reads from a source, which does not retry: what fails is requested from another source. An immediate
+/// source would block the thread, so it gets a thread of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
     if !source.physics().immediate {
         return once(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
     let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));
-    task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, "the read broke down").caused_by(error)))
+    task.await
+        .unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, "the task that reads failed").caused_by(error)))
 }
 
-/// A request that is in flight; dropped when nobody waits for it any more.
+/// A request in flight; dropped when it is no longer needed.
 struct Flight<'a> {
     shared: &'a SharedReplicas,
     id: ReplicaId,

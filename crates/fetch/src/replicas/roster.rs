@@ -1,6 +1,6 @@
-//! The sources of a file, and which of them are read from.
+//! The sources of a file, and which of them are active.
 //!
-//! Pure: no I/O, and the time is an argument. What happens is returned as news, to be told by others.
+//! Pure: no I/O, and the time is an argument. Events are returned for others to log.
 
 use super::ReplicaOptions;
 use super::divide::Worker;
@@ -9,26 +9,26 @@ use sapwood_core::{Error, ErrorKind, Event};
 use sapwood_source::Physics;
 use std::time::{Duration, Instant};
 
-/// The place of a source among the members.
+/// The index of a source among the replicas.
 pub(crate) type ReplicaId = usize;
 
-/// How long a source is left alone at least that says that it does not have the file, or that we may not read it.
+/// How long a source rests at least that reports that the file is missing, or access is denied.
 const DENIED_REST: Duration = Duration::from_secs(30);
 
-/// A source that is not used must be so much better than one that is, to take its place: part of its time.
+/// An idle source must be better by this share of the time to replace an active one.
 const BETTER: f64 = 0.7;
 
-/// Bytes that sources are compared by.
+/// Bytes for which sources are compared.
 const TYPICAL: u64 = 1 << 20;
 
-/// A source that no other can stand in for is asked again sooner after an error: after that part of the time that it
-/// would rest else, and so many times the first rest at most.
+/// A source that no other can replace is asked again sooner after an error: after this share of its rest, and
+/// at most this many times the first rest.
 const ALONE: (f64, u32) = (0.25, 8);
 
-/// The time between two exchanges of sources.
+/// The time between two replacements of sources.
 const DWELL: Duration = Duration::from_secs(10);
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplicaNews {
     pub(crate) id: ReplicaId,
@@ -36,7 +36,7 @@ pub(crate) struct ReplicaNews {
     pub(crate) text: String,
 }
 
-/// A request that is sent: its number at the source, and after which time it is late.
+/// A request that was sent: its number at the source, and after which time it is late.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentRequest {
     pub(crate) number: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Roster {
     physics: Vec<Physics>,
     numbers: u64,
     exchanged: Option<Instant>,
-    /// The sources that were said to be read from.
+    /// The sources that were last reported as active.
     told: Vec<ReplicaId>,
     news: Vec<ReplicaNews>,
 }
@@ -62,7 +62,7 @@ impl Roster {
         Roster { options, replicas, physics, numbers: 0, exchanged: None, told, news }
     }
 
-    /// A further source.
+    /// Adds a source.
     pub(crate) fn join(&mut self, replica: Replica, physics: Physics) -> ReplicaId {
         let id = self.replicas.len();
         self.replicas.push(replica);
@@ -79,7 +79,7 @@ impl Roster {
         self.physics.get(id).copied().unwrap_or(Physics::MEMORY)
     }
 
-    /// What happened since it was asked last.
+    /// The events since the last call.
     pub(crate) fn take_news(&mut self) -> Vec<ReplicaNews> {
         std::mem::take(&mut self.news)
     }
@@ -88,12 +88,12 @@ impl Roster {
         self.news.push(ReplicaNews { id, event, text: text.into() });
     }
 
-    /// The sources that are read from.
+    /// The active sources.
     pub(crate) fn active(&self) -> impl Iterator<Item = ReplicaId> {
         self.of(|state| state == ReplicaState::Active)
     }
 
-    /// Those that are, or could be at once.
+    /// The active sources and those that could be active at once.
     pub(crate) fn at_hand(&self) -> impl Iterator<Item = ReplicaId> {
         self.of(|state| matches!(state, ReplicaState::Active | ReplicaState::Idle { .. }))
     }
@@ -102,14 +102,15 @@ impl Roster {
         self.replicas.iter().enumerate().filter(move |(_, replica)| is(replica.state)).map(|(id, _)| id)
     }
 
-    /// Those that work is given to: not those that are silent, unless all are.
+    /// The sources that get work: not the silent ones, unless all are silent.
     pub(crate) fn workers(&self, now: Instant) -> Vec<(ReplicaId, Worker)> {
         let all_silent = self.active().all(|id| self.is_silent(id, now));
         let usable = self.active().filter(|&id| all_silent || !self.is_silent(id, now));
         usable.filter_map(|id| Some((id, self.replicas.get(id)?.worker()))).collect()
     }
 
-    /// The source to ask when others failed, or are late: the one that is done first, if possible of those that are active.
+    /// The source to ask when others failed or are late: the one that will finish first, preferably an active
+    /// one.
     pub(crate) fn elsewhere(
         &self,
         not: impl Fn(ReplicaId) -> bool,
@@ -164,7 +165,7 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A request failed. Those that were sent before the source was left tell nothing new.
+    /// A request failed. Failures of requests that were sent before the last failure are not news.
     pub(crate) fn failed(&mut self, id: ReplicaId, number: u64, error: Error, now: Instant) {
         let Some(replica) = self.replicas.get_mut(id) else { return };
         let is_known = replica.failed(number);
@@ -182,7 +183,7 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A request was not answered in all the time that it had.
+    /// A request was not answered in its time.
     pub(crate) fn silent(&mut self, id: ReplicaId, number: u64, now: Instant) {
         self.late(id, number, now);
         if self.at_hand().any(|at_hand| at_hand == id) {
@@ -191,7 +192,7 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A source has another file.
+    /// A source has a different file.
     pub(crate) fn refuse(&mut self, id: ReplicaId, error: Error) {
         let text = error.message().to_owned();
         if let Some(replica) = self.replicas.get_mut(id) {
@@ -201,21 +202,21 @@ impl Roster {
         self.tell(id, Event::Refused, text);
     }
 
-    /// A request was abandoned because another source answered first.
+    /// A request was cancelled because another source answered first.
     pub(crate) fn late(&mut self, id: ReplicaId, number: u64, now: Instant) {
         if let Some(replica) = self.replicas.get_mut(id) {
             replica.late(number, now);
         }
     }
 
-    /// Nobody waits any more for a request.
+    /// A request is no longer needed.
     pub(crate) fn dropped(&mut self, id: ReplicaId, number: u64) {
         if let Some(replica) = self.replicas.get_mut(id) {
             replica.dropped(number);
         }
     }
 
-    /// Leaves a source alone for a while: longer with each failure, and for as long as it asks for.
+    /// Lets a source rest: longer with each failure, and as long as the server asks for.
     fn rest(&mut self, id: ReplicaId, error: Error, text: String, silent: bool, now: Instant) {
         let alone = !is_final(error.kind()) && self.at_hand().all(|other| other == id);
         let Some(replica) = self.replicas.get_mut(id) else { return };
@@ -227,7 +228,8 @@ impl Roster {
             false => usual,
         };
         let rest = usual.max(error.asked_pause().unwrap_or_default()).min(longest).max(least);
-        // An answer takes one failure back, so each counts for two: who fails every other time rests longer and longer.
+        // An answer takes one failure back, so each counts twice: a source that fails every other time rests
+        // longer and longer.
         replica.failures = replica.failures.saturating_add(2);
         replica.state = ReplicaState::Resting { until: now + rest, silent };
         replica.left = Some(now);
@@ -239,7 +241,7 @@ impl Roster {
         self.tell(id, Event::Left, text);
     }
 
-    /// Brings the states up to date.
+    /// Updates the states.
     pub(crate) fn refresh(&mut self, now: Instant) {
         self.leave_the_silent(now);
         for id in 0..self.replicas.len() {
@@ -252,7 +254,7 @@ impl Roster {
         self.exchange(now);
     }
 
-    /// When the states will have to be brought up to date, if nothing happens before.
+    /// When the states must be updated, if nothing happens before.
     pub(crate) fn next_moment(&self, now: Instant) -> Option<Instant> {
         let moments = self.replicas.iter().filter_map(|replica| match replica.state {
             ReplicaState::Resting { until, .. } => Some(until),
@@ -262,7 +264,7 @@ impl Roster {
         moments.filter(|&moment| moment > now).min()
     }
 
-    /// If all rest, and for longer than there is time: the one whose rest ends first is asked before.
+    /// If all sources rest for longer than there is time, the one whose rest ends first is asked before that.
     pub(crate) fn hurry(&mut self, end: Instant, now: Instant) {
         if self.at_hand().next().is_some() {
             return;
@@ -299,7 +301,7 @@ impl Roster {
         moment.is_some_and(|moment| moment <= now)
     }
 
-    /// Leaves those that were silent for too long, as long as there are others to ask.
+    /// Lets silent sources rest, as long as there are others to ask.
     fn leave_the_silent(&mut self, now: Instant) {
         for id in 0..self.replicas.len() {
             let others = self.at_hand().any(|other| other != id && !self.is_silent(other, now));
@@ -310,7 +312,7 @@ impl Roster {
         }
     }
 
-    /// Reads from one source more; false if there is none for it.
+    /// Activates one more source; false if none is available.
     fn promote(&mut self) -> bool {
         let alone = self.active().next().is_none();
         let idle = self.of(|state| matches!(state, ReplicaState::Idle { trusted } if trusted || alone));
@@ -333,7 +335,7 @@ impl Roster {
         self.told = active;
     }
 
-    /// Puts a source that is clearly better in the place of the worst one.
+    /// Replaces the worst source by one that is clearly better.
     fn exchange(&mut self, now: Instant) {
         if self.exchanged.is_some_and(|exchanged| now.saturating_duration_since(exchanged) < DWELL) {
             return;
@@ -358,7 +360,7 @@ impl Roster {
     }
 }
 
-/// Whether asking again soon is of no use.
+/// Whether asking again soon is pointless.
 fn is_final(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::Permission | ErrorKind::Unsupported | ErrorKind::Usage)
 }

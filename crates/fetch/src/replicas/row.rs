@@ -1,9 +1,10 @@
-//! A request as one row of bytes, whatever its ranges are: parts of it become requests, and their answers ranges again.
+//! A request as one row of bytes, whatever its ranges: parts of the row become requests, and their answers
+//! ranges again.
 
 use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
 
-/// A part is not cut inside a range of fewer bytes: its halves would have to be copied together.
+/// A part is not cut inside a range smaller than this: its halves would have to be copied together.
 const WHOLE: u64 = 256 << 10;
 
 /// The ranges of a request, one after the other. A *place* is the number of bytes before it.
@@ -32,7 +33,7 @@ impl<'a> ByteRow<'a> {
         self.len
     }
 
-    /// Where a part ends that begins at `from`: at most so many bytes and ranges behind it, and not behind `to`.
+    /// The end of a part that begins at `from`: at most this many bytes and ranges later, and not after `to`.
     pub(crate) fn advance(&self, from: u64, to: u64, most_bytes: u64, most_ranges: usize) -> u64 {
         let first = self.range_at(from);
         let last = first.saturating_add(most_ranges.max(1));
@@ -45,7 +46,7 @@ impl<'a> ByteRow<'a> {
         if cut > from { cut } else { self.end_of(first).min(end) }
     }
 
-    /// A place near this one where a part may end: not inside a small range.
+    /// A nearby place where a part may end: not inside a small range.
     pub(crate) fn near(&self, place: u64) -> u64 {
         let at = self.range_at(place);
         let (Some(range), Some(&start)) = (self.ranges.get(at), self.starts.get(at)) else { return place };
@@ -67,7 +68,8 @@ impl<'a> ByteRow<'a> {
         cut
     }
 
-    /// The bytes of the ranges, out of those of all parts: the place of each, and the answers to what was cut there.
+    /// The bytes of the ranges, assembled from all parts: the place of each, and the answers to the ranges
+    /// that were cut there.
     pub(crate) fn join(&self, mut parts: Vec<(u64, Vec<Bytes>)>) -> Vec<Bytes> {
         parts.sort_unstable_by_key(|&(from, _)| from);
         let mut pieces = parts.into_iter().flat_map(|(_, answers)| answers).filter(|piece| !piece.is_empty());

@@ -1,4 +1,4 @@
-//! What all reads of one file share: its sources, and what happens to them.
+//! What all reads of one file share: its sources, and their events.
 
 use super::agree::compare;
 use super::quality::Quality;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
 use tokio::task::JoinHandle;
 
-/// Places that are tried at the same time, while those tried first are silent.
+/// Candidates to try at the same time, while those tried first are silent.
 const TOGETHER: usize = 3;
 
-/// From this part of what is wanted before further sources are looked for, requests are cut into pieces: the first of many
-/// large ones would else be left to a source of which nothing is known.
+/// From this share of the bytes after which further sources are searched for, requests are cut into parts:
+/// otherwise the first of many large ones would go entirely to a source that was not measured yet.
 const EARLY: u64 = 8;
 
 /// How long a search for a further source may take.
@@ -33,12 +33,12 @@ pub(crate) struct SharedReplicas {
     pub(crate) counters: Arc<Counters>,
     trace: Trace,
     pub(crate) identity: Identity,
-    /// What the first source brought: what others are compared with.
+    /// The bytes of the first source, with which others are compared.
     known: Segments,
-    /// Those of the first source, once they were asked for.
+    /// The checksums of the first source, once they were requested.
     pub(crate) checksums: OnceCell<Vec<Checksum>>,
     state: Mutex<SourcesState>,
-    /// Told whenever a source may have become free, or better, or worse.
+    /// Notified whenever a source may have become free, better, or worse.
     pub(crate) changed: Notify,
 }
 
@@ -50,17 +50,17 @@ pub(crate) struct SourcesState {
     sources: Vec<Arc<dyn Source>>,
     /// Bytes that were wanted since the file was opened.
     pub(crate) wanted: u64,
-    /// Bytes that were read to keep knowing what sources can do.
+    /// Bytes that were read to measure sources.
     pub(crate) probed: u64,
     /// Why nothing that was read can be trusted.
     pub(crate) spoiled: Option<Error>,
-    /// The source that is probed now.
+    /// The source that is being probed.
     pub(crate) probing: Option<ReplicaId>,
-    /// What is under way, and abandoned with the file.
+    /// Tasks that are cancelled with the file.
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// The time now: the one that the runtime has, which a test may stop.
+/// The current time of the runtime, which a test may stop.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -75,7 +75,7 @@ impl SharedReplicas {
     ) -> Result<(Arc<SharedReplicas>, Segments)> {
         let found = find(&*finder, &[], options.read_timeout, &counters, deadline).await;
         let (began, opened) = found?
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no place to read the file from"))?;
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no replica to read the file from"))?;
         let Opened { source, known } = opened;
         let state = SourcesState {
             roster: Roster::new(options),
@@ -112,13 +112,13 @@ impl SharedReplicas {
         self.lock().sources.get(id).cloned()
     }
 
-    /// The sources that are read from.
+    /// The active sources.
     pub(crate) fn active(&self) -> Vec<Arc<dyn Source>> {
         let state = self.lock();
         state.roster.active().filter_map(|id| state.sources.get(id).cloned()).collect()
     }
 
-    /// Changes the state, tells what happened, and wakes those who wait for it.
+    /// Changes the state, logs the events, and wakes those who wait for it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Roster, Instant) -> T) -> T {
         let (result, news) = {
             let state = &mut *self.lock();
@@ -130,7 +130,7 @@ impl SharedReplicas {
         result
     }
 
-    /// What happened, with the names of the sources.
+    /// The events, with the names of the sources.
     pub(crate) fn news(&self, state: &mut SourcesState) -> Vec<(Option<String>, Event, String)> {
         let news = state.roster.take_news();
         if news.iter().any(|one| one.event == Event::Switched) {
@@ -144,7 +144,7 @@ impl SharedReplicas {
         for (name, event, text) in news {
             self.counters.retries.add(u64::from(matches!(event, Event::Left | Event::Retried)));
             match event {
-                // As usual, and often: of no interest while it happens.
+                // Normal and frequent: not worth logging at once.
                 Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
                 _ if !self.options.logged => self.counters.story.tell(name.as_deref(), event, text),
                 _ => tell(&self.counters, &self.identity.url, name.as_deref(), event, &text),
@@ -167,7 +167,7 @@ impl SharedReplicas {
         id
     }
 
-    /// Of several sources together, the planner knows at first what is known of each.
+    /// For several sources together, the planner starts with what is known of each.
     fn seed_link(&self, state: &SourcesState) {
         let replicas: Vec<_> =
             state.roster.active().filter_map(|id| state.roster.replicas().get(id)).collect();
@@ -189,7 +189,7 @@ impl SharedReplicas {
         Meter::of(&names(&state.roster)).seed(link, now());
     }
 
-    /// The servers that are read from, as one name.
+    /// The active servers, as one name.
     pub(crate) fn server(&self) -> Option<String> {
         let (names, only) = {
             let state = self.lock();
@@ -203,12 +203,12 @@ impl SharedReplicas {
         }
     }
 
-    /// Whether further sources are of use before one fails.
+    /// Whether further sources help before one fails.
     fn may_have_more(&self) -> bool {
         self.options.sources > 1 && self.identity.size >= self.options.large
     }
 
-    /// Whether more than one source is there, or may soon be.
+    /// Whether there is more than one source, or may soon be.
     pub(crate) fn is_shared(&self, state: &SourcesState) -> bool {
         let several = state.roster.at_hand().nth(1).is_some();
         let soon = state.wanted >= self.options.large / EARLY;
@@ -216,7 +216,7 @@ impl SharedReplicas {
         several || more || state.roster.active().next().is_none()
     }
 
-    /// Looks for a further source, if one is wanted and it is time.
+    /// Searches for a further source, if one is wanted and it is time.
     pub(crate) fn search_if_wanted(self: &Arc<Self>) {
         let begin = {
             let state = &mut *self.lock();
@@ -261,7 +261,7 @@ impl SharedReplicas {
         true
     }
 
-    /// Compares what a further source has with what the first one brought.
+    /// Compares a further source with the bytes of the first one.
     async fn agreed(&self, opened: &Opened, deadline: Deadline) -> Result<()> {
         let Opened { source, known } = opened;
         let ask = compare((&self.identity, &self.known), (source.identity(), known))?;
@@ -298,7 +298,7 @@ impl SharedReplicas {
         known.collect()
     }
 
-    /// Runs something that is abandoned with the file.
+    /// Runs a task that is cancelled with the file.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = tokio::spawn(task);
         let tasks = &mut self.lock().tasks;
@@ -306,7 +306,7 @@ impl SharedReplicas {
         tasks.push(task);
     }
 
-    /// Abandons what is under way.
+    /// Cancels the tasks.
     pub(crate) fn stop(&self) {
         self.lock().tasks.drain(..).for_each(|task| task.abort());
     }
@@ -317,10 +317,11 @@ fn names(roster: &Roster) -> String {
     names.iter().map(|replica| replica.name.as_str()).collect::<Vec<_>>().join("+")
 }
 
-/// The next source that can be opened, and when that began. Where a place is silent, the next ones are tried, too.
+/// The next source that can be opened, and when that began. While a candidate is silent, the next ones are
+/// tried, too.
 ///
 /// # Errors
-/// That of the last place, if none could be opened.
+/// That of the last candidate, if none could be opened.
 async fn find(
     finder: &dyn Finder,
     known: &[KnownReplica],
@@ -356,7 +357,7 @@ async fn find(
     }
 }
 
-/// Whether so many places had time enough to answer.
+/// Whether this many candidates had enough time to answer.
 fn last_is_silent(began: Instant, places: usize, read_timeout: Duration) -> bool {
     let places = u32::try_from(places).unwrap_or(u32::MAX);
     now().saturating_duration_since(began) >= read_timeout.saturating_mul(places)

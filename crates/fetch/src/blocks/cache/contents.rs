@@ -1,4 +1,4 @@
-//! What is in a cache, for whoever looks after it: listing, verifying, removing.
+//! The contents of a cache, for maintenance: listing, verifying, removing.
 
 use super::names::{BLOCK, KNOWN, range_of};
 use super::record::{self, Latest};
@@ -9,34 +9,34 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a cache has of one file.
+/// What a cache holds of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedFile {
-    /// Its URL, without secrets; empty if the record of it was lost.
+    /// Its URL, without secrets; empty if its record was lost.
     pub url: String,
-    /// Its size when it was opened last, in bytes.
+    /// Its size in bytes when it was last opened.
     pub size: u64,
-    /// Number of blocks that are kept, of all versions.
+    /// Number of blocks that are kept, over all versions.
     pub blocks: u64,
-    /// Bytes on the disk, of all versions.
+    /// Bytes on the disk, over all versions.
     pub bytes: u64,
-    /// When any of it was used last.
+    /// When any of it was last used.
     pub used: Option<SystemTime>,
 }
 
-/// What verifying all blocks has shown.
+/// The result of verifying all blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheCheck {
     /// Number of sound blocks.
     pub sound: u64,
     /// Bytes of sound blocks.
     pub bytes: u64,
-    /// Those that were not, and were removed.
+    /// Blocks that were damaged, and were removed.
     pub damaged: Vec<PathBuf>,
 }
 
 impl Cache {
-    /// What is kept, the file used last first.
+    /// What is kept; the most recently used file first.
     pub fn contents(&self) -> Vec<CachedFile> {
         let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
@@ -56,7 +56,7 @@ impl Cache {
                     verified.sound += 1;
                     verified.bytes += file.bytes;
                 }
-                // Somebody made room meanwhile.
+                // Another process made room in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 _ => {
                     let _ = fs::remove_file(&file.path);
@@ -67,8 +67,8 @@ impl Cache {
         verified
     }
 
-    /// Removes what is kept of one file, or of all. Returns the bytes that this freed. Files that are not the cache's stay,
-    /// wherever they lie: the directory may have been named by mistake.
+    /// Removes what is kept of one file, or of all. Returns how many bytes this freed. Other files stay,
+    /// wherever they are: the directory may have been named by mistake.
     ///
     /// # Errors
     /// Those of the operating system.

@@ -1,11 +1,11 @@
-//! Locks on files, kept by the operating system: they end with the process that holds them, however it ends.
+//! File locks of the operating system: they end with the process that holds them, however it ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A file that is locked by us, and its path; both end when this is dropped.
+/// A file that this process has locked, and its path; dropping it removes and unlocks the file.
 #[derive(Debug)]
 pub(super) struct FileLock {
     pub(super) file: File,
@@ -13,14 +13,15 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    /// Makes the file, or takes one that a dead process left; `None` if somebody else has it.
+    /// Creates the file, or takes over one that a dead process left; `None` if another process holds it.
     pub(super) fn try_new(path: &Path) -> io::Result<Option<FileLock>> {
         loop {
             let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             if !try_lock(&file)? {
                 return Ok(None);
             }
-            // Whoever had it may have renamed or removed it meanwhile: then it is another file that is there now.
+            // The previous holder may have renamed or removed it in the meantime: then another file is there
+            // now.
             if is_at(&file, path)? {
                 file.set_len(0)?;
                 return Ok(Some(FileLock { file, path: path.to_owned() }));
@@ -28,7 +29,7 @@ impl FileLock {
         }
     }
 
-    /// The same, but waits for whoever has it, in this thread; `None` if he keeps it for longer.
+    /// Like [`try_new`](FileLock::try_new), but waits for the holder, on this thread; `None` after `longest`.
     pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<FileLock>> {
         let begin = Instant::now();
         loop {
@@ -39,7 +40,7 @@ impl FileLock {
         }
     }
 
-    /// Gives the file its name; what was there is replaced.
+    /// Renames the file; an existing file of that name is replaced.
     pub(super) fn rename(self, to: &Path) -> io::Result<()> {
         fs::rename(&self.path, to)
     }
@@ -47,7 +48,8 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // While it is locked: nobody else has begun with it. After a rename, there is nothing of ours to remove.
+        // Removed under the lock, before another process can take it. After a rename, there is nothing to
+        // remove.
         if is_at(&self.file, &self.path).unwrap_or(false) {
             let _ = fs::remove_file(&self.path);
         }
@@ -65,7 +67,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A process that was forked may hold the file open, too: closing it would not be enough.
+/// A forked process may hold the file open, too, so closing it would not be enough.
 #[cfg(unix)]
 fn unlock(file: &File) {
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);

@@ -1,15 +1,15 @@
 //! A directory of blocks that processes share, and that outlives them.
 //!
 //! ```text
-//! <directory>/<of the name>/latest                the version that was seen last, and when
-//! <directory>/<of the name>/<of the version>/     one version of a file:
+//! <directory>/<hash of the name>/latest           the version that was seen last, and when
+//! <directory>/<hash of the name>/<version>/       one version of a file:
 //!         <start>-<length>.block                  a block, with its checksum
-//!         <start>-<length>.known                  the same of what came with opening: head and tail
-//!         ….part                                  what is being fetched; locked by whoever does
+//!         <start>-<length>.known                  the same for bytes that came with opening: head and tail
+//!         ….part                                  a block that is being fetched; locked by its writer
 //! ```
 //!
-//! Nothing is ever changed in place: a block is written beside, and renamed when it is whole. What is damaged is
-//! removed when it is read, and fetched again. A lock ends with the process that holds it.
+//! Nothing is changed in place: a block is written to a `.part` file and renamed when it is complete. A damaged block
+//! is removed when it is read, and fetched again. A lock ends with the process that holds it.
 
 mod block_file;
 mod contents;

@@ -10,25 +10,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The name of the record in the folder of a file.
 pub(super) const FILE: &str = "latest";
-/// What the name of a record begins with that is being written.
+/// The names of records that are being written begin with this.
 const UNFINISHED: &str = ".latest";
 
-/// What the server said of a file when it was asked last.
+/// What the server last said about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Latest {
-    /// The version that it had.
+    /// The version at that time.
     pub(crate) identity: Identity,
     /// Seconds since 1970 when the server was asked.
     pub(super) asked: u64,
 }
 
 impl Latest {
-    /// The time since the server was asked; the longest if that lies in the future.
+    /// The time since the server was asked; the maximum if that is in the future.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_secs(now().checked_sub(self.asked).unwrap_or(u64::MAX))
     }
 
-    /// Reads the record in the folder of a file; `None` if it is not there, or damaged.
+    /// Reads the record in the folder of a file; `None` if it is missing or damaged.
     pub(super) fn read(folder: &Path) -> Option<Latest> {
         let text = fs::read_to_string(folder.join(FILE)).ok()?;
         let (sum, text) = text.split_once('\n')?;
@@ -42,7 +42,7 @@ impl Latest {
     }
 }
 
-/// Records that the server was asked just now, and what it said.
+/// Records what the server said just now.
 pub(super) fn write(folder: &Path, identity: &Identity) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let Identity { url, size, version } = identity;
@@ -52,7 +52,7 @@ pub(super) fn write(folder: &Path, identity: &Identity) -> io::Result<()> {
     file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
 }
 
-/// Removes records that a process was killed in the middle of.
+/// Removes records whose writer was killed.
 pub(super) fn forget_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED)) {
@@ -61,7 +61,7 @@ pub(super) fn forget_unfinished(folder: &Path) {
     }
 }
 
-/// Forgets which version of a file was seen last.
+/// Removes the record of the version that was seen last.
 pub(super) fn forget(folder: &Path) {
     let _ = fs::remove_file(folder.join(FILE));
 }

@@ -1,4 +1,4 @@
-//! Keeping the cache under its size: what was used least recently goes first.
+//! Keeps the cache below its size: the least recently used files are removed first.
 
 use super::lock::FileLock;
 use super::names::{BLOCK, KNOWN, PART, range_of};
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// What a dead process left is removed after this time.
+/// Files that a dead process left are removed after this time.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
-/// How long somebody else may take to make room.
+/// How long another process may take to make room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How much of its size a cache is left with when room was made, in tenths.
+/// How full a cache is after room was made, in tenths of its size.
 const LEFT: u64 = 9;
 
-/// The room in a cache. Other processes fill it, too, so its use is counted again and again.
+/// The room in a cache. Other processes fill it, too, so its use is counted regularly.
 #[derive(Debug)]
 pub(super) struct Room {
     directory: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Room {
 #[derive(Debug, Clone, Copy)]
 struct DiskUse {
     bytes: u64,
-    /// What was added by us since.
+    /// What this process has added since.
     since: u64,
 }
 
@@ -45,7 +45,7 @@ impl Room {
             None => true,
             Some(counted) => {
                 counted.since = counted.since.saturating_add(bytes);
-                // Eight processes that see only what they add themselves go a tenth beyond the size.
+                // Eight processes that see only their own additions exceed the size by a tenth.
                 counted.since >= self.most / 64 || counted.bytes.saturating_add(counted.since) > self.most
             }
         }
@@ -56,18 +56,18 @@ impl Room {
         *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
     }
 
-    /// A file was added: makes room if there is too much.
+    /// A file was added: makes room if the cache is too full.
     pub(super) fn grown(&self, bytes: u64) {
         if self.add(bytes)
             && let Err(error) = self.make_room()
         {
             let directory = self.directory.display();
-            log::warn!(target: "sapwood.source", "no room can be made in the cache {directory}: {error}");
+            log::warn!(target: "sapwood.source", "cannot make room in the cache {directory}: {error}");
         }
     }
 
     fn make_room(&self) -> io::Result<()> {
-        // Whoever makes room just now may not have seen what was added last.
+        // The process that makes room now may not have seen the last addition.
         let Some(_lock) = FileLock::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ impl Room {
             }
         }
         files.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
-            // Who can lock it knows that nobody writes it; letting it go removes it.
+            // Whoever can lock it knows that no process writes it; releasing the lock removes it.
             drop(FileLock::try_new(&file.path));
         });
         self.folders().iter().for_each(|folder| remove_empty(folder));
@@ -111,7 +111,7 @@ pub(super) struct StoredFile {
     pub(super) used: SystemTime,
 }
 
-/// What is kept in the folder of a file, of all its versions; only what the cache itself calls so.
+/// What is kept in the folder of a file, over all its versions; only files with names of the cache.
 pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
     let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {
@@ -125,7 +125,7 @@ pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
     files.filter_map(stored).collect()
 }
 
-/// What is in a folder; nothing if it cannot be read, as when somebody just removed it.
+/// The entries of a folder; none if it cannot be read, for example because another process just removed it.
 fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
@@ -141,7 +141,7 @@ fn is_old(file: &StoredFile) -> bool {
 /// Removes the folder of a file of which no version is kept.
 pub(super) fn remove_empty(folder: &Path) {
     for version in entries(folder) {
-        // Fails, as it should, if there is something in it.
+        // Fails, as it should, if the folder is not empty.
         let _ = fs::remove_dir(version.path());
     }
     if entries(folder).all(|entry| entry.file_name() == record::FILE) {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Blocks that are held open: what was verified once need not be verified again.
+/// Blocks that stay open, so that each is verified only once.
 const MOST_OPEN: usize = 32;
 
 /// The folder of one version.
@@ -33,9 +33,9 @@ struct VersionFolder {
 
 #[derive(Debug, Default)]
 struct ShelfIndex {
-    /// The starts of blocks that were there when they were looked for last.
+    /// The starts of blocks that existed when last looked up.
     kept: HashSet<u64>,
-    /// Blocks that were verified, by their starts, and when they were used last.
+    /// Verified blocks by start, and when each was last used.
     open: HashMap<u64, (u64, StoredBlock)>,
     clock: u64,
 }
@@ -97,9 +97,9 @@ impl Shelf {
         (whole(|range| range.start, 0) && whole(ByteRange::end, size)).then_some(known)
     }
 
-    /// Something cannot be written: from now on nothing is kept.
+    /// A write failed: from now on nothing is kept.
     pub(crate) fn fail(&self, error: &io::Error) {
-        self.0.trouble.report("the cache cannot be written", error);
+        self.0.trouble.report("cannot write the cache", error);
     }
 
     /// True if nothing can be kept.
@@ -130,7 +130,7 @@ impl BlockStore for Shelf {
             return self.find(block).map_or(Reservation::Nowhere, Reservation::Here);
         }
         match self.0.reserve(self.0.path(block, BLOCK), block) {
-            // Whoever had the lock may have written it just before.
+            // The process that held the lock may just have written it.
             Reservation::Ours(place) => self.find(block).map_or(Reservation::Ours(place), Reservation::Here),
             other => other,
         }
@@ -140,7 +140,7 @@ impl BlockStore for Shelf {
         self.0.lock().kept.len() as u64
     }
 
-    /// The next time that the file is opened, the server is asked.
+    /// The server is asked when the file is opened next.
     fn outdated(&self) {
         if let Some(folder) = self.0.folder.parent() {
             record::forget(folder);
@@ -153,7 +153,7 @@ impl VersionFolder {
         self.folder.join(format!("{:x}-{:x}.{end}", block.start, block.len))
     }
 
-    /// A place for a file in the folder.
+    /// Reserves a file in the folder.
     fn reserve(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reservation {
         match self.part(&path) {
             Ok(None) => Reservation::Elsewhere,
@@ -161,7 +161,7 @@ impl VersionFolder {
                 Reservation::Ours(Box::new(BlockFileWriter { shelf: Arc::clone(self), part, path, block }))
             }
             Err(error) => {
-                self.trouble.report("the cache cannot be written", &error);
+                self.trouble.report("cannot write the cache", &error);
                 Reservation::Nowhere
             }
         }
@@ -172,7 +172,7 @@ impl VersionFolder {
         part.push(format!(".{PART}"));
         let part = PathBuf::from(part);
         match FileLock::try_new(&part) {
-            // It is the first file of this version; or all of them were removed.
+            // It is the first file of this version, or all of them were removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&self.folder)?;
                 FileLock::try_new(&part)
@@ -181,7 +181,7 @@ impl VersionFolder {
         }
     }
 
-    /// What is in a file, if it is there and sound; one that is not is removed.
+    /// The block in a file, if it exists and is intact; a damaged file is removed.
     fn verified(&self, path: &Path, block: ByteRange) -> Option<StoredBlock> {
         match block_file::open(path) {
             Ok(Some((found, held))) if found == (Label { key: self.key, block }) => {
@@ -192,7 +192,7 @@ impl VersionFolder {
             damaged => {
                 let why = damaged.err().map(|error| format!(": {error}")).unwrap_or_default();
                 let name = path.display();
-                log::warn!(target: "sapwood.source", "the cache's {name} is damaged{why}; it is fetched again");
+                log::warn!(target: "sapwood.source", "{name} in the cache is damaged{why}; it is fetched again");
                 let _ = fs::remove_file(path);
                 None
             }
@@ -204,12 +204,12 @@ impl VersionFolder {
     }
 }
 
-/// Marks a block as used now; if that is not allowed, it will make room sooner.
+/// Marks a block as used now; if that is not permitted, the block will be evicted sooner.
 fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Where a file of the cache is to be written.
+/// A file of the cache that is to be written.
 #[derive(Debug)]
 struct BlockFileWriter {
     shelf: Arc<VersionFolder>,
@@ -231,7 +231,7 @@ impl BlockWriter for BlockFileWriter {
                 true
             }
             Err(error) => {
-                shelf.trouble.report("the cache cannot be written", &error);
+                shelf.trouble.report("cannot write the cache", &error);
                 false
             }
         }
