@@ -1,4 +1,4 @@
-//! A program with what belongs to it, and its runs.
+//! A program with its metadata, and its runs.
 
 mod of_classes;
 
@@ -7,22 +7,22 @@ use crate::run::Runner;
 use crate::{Compiler, Input, Node};
 use sapwood_core::{Column, Form, Result};
 
-/// What a branch or an object holds, ready to be run.
+/// A decoding program for a branch or an object.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The steps.
+    /// The root of the program.
     pub node: Node,
-    /// The form of what is built, as far as it does not depend on the data: where pointers lead is
-    /// [`Form::Empty`], and the [column](ProgramRun::finish) says more.
+    /// The form of the column, as far as it does not depend on the data: objects behind pointers are
+    /// [`Form::Empty`] here, and complete in the [column](ProgramRun::finish).
     pub form: Form,
     /// The C++ type, spelled with the names of `<cstdint>`.
     pub type_name: String,
-    /// Members that cannot be read and are left out: path and reason.
+    /// Members that cannot be read and are omitted: path and reason.
     pub skipped: Vec<(String, String)>,
-    /// The member whose column says how many items the object, or each object, of an entry has, if
-    /// [`ProgramRun::entry_counted`] must be told.
+    /// The member whose column holds the number of items for each object of an entry, if
+    /// [`ProgramRun::entry_counted`] needs it.
     pub counter: Option<String>,
-    /// For the classes that only the data name.
+    /// Compiles classes that only the data name.
     pub(crate) compiler: Option<Compiler>,
 }
 
@@ -46,18 +46,17 @@ impl Program {
         }
     }
 
-    /// True if entries are nothing but numbers and texts, in any arrays and lists: none refers to another place.
+    /// True if entries contain only numbers and texts, in any arrays and lists, and no references.
     pub fn is_plain(&self) -> bool {
         self.node.is_plain()
     }
 
-    /// Columns that this builds, as far as that does not depend on the data; long names and comments count
-    /// as well.
+    /// Number of columns, as far as it does not depend on the data; long names and comments count as well.
     pub fn weight(&self) -> usize {
         self.node.size().weight
     }
 
-    /// True if the program was compiled from what the file says of classes.
+    /// True if the program was compiled from class descriptions of the file.
     pub fn follows_descriptions(&self) -> bool {
         self.compiler.is_some()
     }
@@ -72,19 +71,20 @@ impl Program {
         }
     }
 
-    /// Where the words stand in an entry that name positions in its buffer: tags of classes that were named before, and
-    /// of objects that were met before. If the entry moves, they change by as many bytes.
+    /// The positions of words in an entry that name positions in its buffer: tags of classes named before,
+    /// and of objects met before. If the entry moves, these words change by the same number of bytes.
     ///
     /// # Errors
-    /// `Corrupt` if the entry breaks the format; `Unsupported` if a part of it is not known to the file's descriptions,
-    /// so that such words may stand there.
+    /// `Corrupt` if the entry breaks the format; `Unsupported` if the file does not describe a part of it,
+    /// which may contain such words.
     pub fn position_tags(&self, entry: Input<'_>) -> Result<Vec<usize>> {
         Runner::new(self.compiler.as_ref()).position_tags(&self.node, entry)
     }
 
-    /// Runs the program on the payload of one record, decompressed, behind a key of `key_len` bytes: a column
-    /// of one item. Also returns the path and reason of everything that is missing from it: the members that
-    /// are [skipped](Program::skipped), and objects whose class, which only the data name, nothing describes.
+    /// Runs the program on the decompressed payload of one record, behind a key of `key_len` bytes: returns a
+    /// column of one item, and path and reason of everything that is missing from it:
+    /// [skipped](Program::skipped) members, and objects of classes that only the data name and nothing
+    /// describes.
     ///
     /// # Errors
     /// `Corrupt` if the payload breaks the format; `Unsupported` if it is not what its description says.
@@ -104,7 +104,7 @@ impl Program {
     }
 }
 
-/// A count is never as large as a word that marks a byte count (root-io-spec Buffer §3).
+/// A count is always smaller than a word that marks a byte count (root-io-spec Buffer §3).
 fn begins_with_byte_count(payload: &[u8]) -> bool {
     payload.first().is_some_and(|byte| byte & 0x40 != 0)
 }
@@ -138,7 +138,7 @@ impl ProgramRun<'_> {
         Ok(())
     }
 
-    /// What was built.
+    /// The finished part.
     pub fn finish(self) -> ColumnPart {
         let node = &self.program.node;
         let form =
@@ -158,7 +158,7 @@ pub struct ColumnPart {
 }
 
 impl ColumnPart {
-    /// The column of consecutive parts, in a form that holds what all of them hold.
+    /// Joins consecutive parts to a column, in a form that fits all of them.
     ///
     /// # Errors
     /// `Unsupported` if the data hold too many classes in one place.

@@ -1,11 +1,12 @@
-//! Sums of histograms: which numbers in a histogram's record add up, so that records are added as bytes
-//! (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT describes them).
+//! Sums of histograms: finds the numbers in a histogram's record that add up, so that records can be added as
+//! bytes (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT
+//! describes them).
 
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::Cursor;
 use std::ops::Range;
 
-/// The class versions of `TH1` whose members are these: since ROOT 5.
+/// The class versions of `TH1` with these members: since ROOT 5.
 const TH1_VERSIONS: std::ops::RangeInclusive<i16> = 5..=8;
 
 /// Numbers of one type.
@@ -29,7 +30,7 @@ impl NumberKind {
         }
     }
 
-    /// That of the bins, by the last letter of the class.
+    /// The type of the bins, by the last letter of the class.
     fn of_letter(letter: u8) -> Option<NumberKind> {
         Some(match letter {
             b'C' => NumberKind::I8,
@@ -58,8 +59,8 @@ fn bins(class_name: &str) -> Option<(u8, NumberKind)> {
     }
 }
 
-/// Adds the histogram in the payload of a record to that in another one. `Some` says why it was not: nothing was
-/// changed then.
+/// Adds the histogram in the payload of a record to another one. `Some` is the reason why it could not be
+/// added; nothing was changed then.
 ///
 /// # Errors
 /// `Corrupt` or `Truncated` if one of them is broken.
@@ -112,14 +113,14 @@ fn each<const N: usize>(into: &mut [u8], from: &[u8], add: impl Fn([u8; N], [u8;
 struct HistogramWalk<'a> {
     cursor: Cursor<'a>,
     payload: &'a [u8],
-    /// Where the numbers stand that add up.
+    /// The ranges of numbers that add up.
     numbers: Vec<(Range<usize>, NumberKind)>,
-    /// What must be the same in all that are added.
+    /// Bytes that must be equal in all addends.
     shape: Vec<u8>,
 }
 
 impl<'a> HistogramWalk<'a> {
-    /// None if the layout is not known.
+    /// None if the layout is unknown.
     fn over(class_name: &str, payload: &'a [u8]) -> Result<Option<HistogramWalk<'a>>> {
         let mut walk = HistogramWalk {
             cursor: Cursor::new(payload, 0),
@@ -176,11 +177,11 @@ impl<'a> HistogramWalk<'a> {
         Ok(known)
     }
 
-    /// `TH1`; false if its layout is not known, or entries wait in it that are in no bin yet.
+    /// `TH1`; false if its layout is unknown, or if it buffers entries that are in no bin yet.
     fn base(&mut self) -> Result<bool> {
         let header = self.cursor.read_header()?;
         let Some(end) = header.end.filter(|_| TH1_VERSIONS.contains(&header.version)) else {
-            return Err(Error::unsupported("a histogram was written by a version of ROOT that is not known"));
+            return Err(Error::unsupported("a histogram was written by an unknown version of ROOT"));
         };
         self.cursor.tnamed()?;
         for _ in 0..3 {

@@ -1,12 +1,12 @@
-//! The form of what nodes build: what the descriptions say, and what only the data tell.
+//! The form of what nodes build: from the descriptions and, where they leave it open, from the data.
 
 use super::Builder;
 use crate::node::{CompiledClass, Node};
 use sapwood_core::{Field, Form, Primitive};
 
 impl Node {
-    /// The form of what this node builds, as far as it does not depend on the data: what only the data tell
-    /// is [`Form::Empty`].
+    /// The form of what this node builds, as far as it does not depend on the data; the rest is
+    /// [`Form::Empty`].
     pub fn form(&self) -> Form {
         self.form_with(None)
     }

@@ -1,4 +1,4 @@
-//! A class: the record that is built, and the steps by which each of its versions becomes it.
+//! Compiles a class: the record that is built, and the steps that turn each of its versions into it.
 
 use super::descriptions::layout_of;
 use super::known;
@@ -11,31 +11,31 @@ use sapwood_tfile::{StreamerElement, StreamerInfo};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// More columns than this are not real: descriptions that multiply each other could ask for any number.
+/// More columns than this are not real: descriptions that multiply each other could request any number.
 const MOST_COLUMNS: usize = 1 << 16;
-/// Classes within classes and arrays within arrays, deeper than this, are not real, and do not fit the stack.
+/// Nested classes and arrays deeper than this are not real, and do not fit on the stack.
 const DEEPEST: usize = 100;
-/// Bytes of what is said about members that are not readable; more help nobody.
+/// Most bytes of reasons for unreadable members; longer ones help no one.
 const LONGEST_REPORT: usize = 1 << 18;
-/// A member of a newer version that takes more than this is not made up for older objects.
+/// A member of a newer version that takes more than this gets no default in older objects.
 const LARGEST_DEFAULT: usize = 1 << 16;
 
-/// A class while it is compiled.
+/// The state of a class while it is compiled.
 #[derive(Default)]
 struct Draft {
     name: String,
     fields: Vec<ClassField>,
     /// The first field of each name.
     places: HashMap<String, usize>,
-    /// Of all fields.
+    /// The size of all fields.
     size: Size,
     registers: Vec<String>,
     /// The last register of each name.
     counters: HashMap<String, usize>,
-    /// Where the fields and registers of each base begin.
+    /// The first field and register of each base.
     bases: Vec<(Arc<CompiledClass>, usize, usize)>,
     skipped: Vec<(String, String)>,
-    /// Bytes of all that is said in `skipped`.
+    /// Bytes of all reasons in `skipped`.
     reported: usize,
     /// The layout is the one that the fields are taken from.
     is_first: bool,
@@ -51,7 +51,7 @@ impl Session<'_> {
         if infos.is_empty() {
             infos.extend(known::description(name));
         }
-        // The newest says what is built.
+        // The newest version determines the record.
         if let Some(newest) = (0..infos.len()).max_by_key(|index| infos[*index].version) {
             infos.swap(0, newest);
         }
@@ -177,7 +177,7 @@ impl Session<'_> {
                 draft.bases.push(place.clone());
                 place
             }
-            // The newest version has no such base: it is passed over.
+            // The newest version has no such base: it is skipped.
             None => {
                 let class = self.class(name, &Selection::nothing())?;
                 let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
@@ -233,7 +233,7 @@ impl Draft {
         register
     }
 
-    /// A new field; a name that is taken gets that of the class in front.
+    /// Adds a field; if its name is taken, the name of the class is put in front.
     fn add(&mut self, name: &str, title: &str, node: Node) -> usize {
         let taken = self.places.contains_key(name);
         let name = if taken { format!("{}::{name}", self.name) } else { name.to_owned() };
@@ -263,7 +263,7 @@ impl Draft {
         known.unwrap_or_else(|| self.add_register(name))
     }
 
-    /// Where the count of a member is kept: the counter nearest to it.
+    /// The register with the count of a member: the nearest counter.
     pub(super) fn register_of(&self, name: &str) -> Option<usize> {
         self.counters.get(name).copied()
     }
@@ -309,7 +309,7 @@ impl Draft {
         }
     }
 
-    /// Numbers: they join the run that they follow.
+    /// Adds numbers: they join the preceding run.
     fn run(&mut self, size: usize, wanted: Option<(Number, usize)>) {
         if !matches!(self.steps.last(), Some(LayoutStep::Run { .. })) {
             self.steps.push(LayoutStep::Run { bytes: 0, pieces: Vec::new() });
@@ -321,7 +321,7 @@ impl Draft {
         }
     }
 
-    /// What sets the fields that this layout has not.
+    /// Adds defaults for the fields that this layout does not have.
     fn defaults(&mut self) -> Vec<LayoutStep> {
         let missing = self.set.iter().enumerate().filter(|(_, set)| !**set).map(|(index, _)| index);
         let mut steps = Vec::new();
@@ -336,7 +336,7 @@ impl Draft {
     }
 }
 
-/// True if it is plain, without comparing forms, that both build the same.
+/// True if it is obvious, without comparing forms, that both build the same.
 fn builds_the_same(one: &Node, other: &Node) -> bool {
     match (one, other) {
         (Node::Number(one), Node::Number(other)) => one.primitive() == other.primitive(),

@@ -1,4 +1,4 @@
-//! What a file says of its classes, and what was compiled of it.
+//! The class descriptions of a file, and the classes compiled from them.
 
 use super::code::number;
 use super::names::Names;
@@ -9,17 +9,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Work that all compilations together may take, and more of it for each element of a description.
+/// Work that all compilations together may take, plus more for each element of a description.
 const WORK: usize = 1 << 19;
 const WORK_PER_ELEMENT: usize = 32;
 
-/// What a file says of its classes, and what was compiled of it.
+/// The class descriptions of a file, and the classes compiled from them.
 #[derive(Debug)]
 pub(super) struct Descriptions {
     pub(super) infos: StreamerInfos,
     /// Members that count others, by class.
     pub(super) counters: HashMap<String, HashSet<String>>,
-    /// What enums are stored as, by their names; nothing for a name that stands for different types.
+    /// The storage types of enums, by name; none for a name with several types.
     pub(super) enums: HashMap<String, Option<Number>>,
     /// Whether a `TObjString` is built with the identity of its `TObject`.
     pub(super) with_identities: bool,
@@ -45,14 +45,14 @@ impl Descriptions {
     }
 }
 
-/// The layout that a description has among those of its class.
+/// The index of a description among the layouts of its class.
 pub(crate) fn layout_of(class: &CompiledClass, info: &StreamerInfo) -> usize {
     let is_it =
         |layout: &&node::ClassLayout| layout.version == info.version && layout.checksum == info.checksum;
     class.layouts.iter().position(|layout| is_it(&layout)).unwrap_or(0)
 }
 
-/// The names that members of integer types have which are no numbers: those of enums.
+/// Type names of integer members that are not number types: those of enums.
 fn enums(infos: &StreamerInfos) -> HashMap<String, Option<Number>> {
     let mut enums: HashMap<String, Option<Number>> = HashMap::new();
     for element in infos.iter().flat_map(|info| &info.elements) {

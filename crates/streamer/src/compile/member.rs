@@ -1,4 +1,4 @@
-//! A member of a class: what its element says its bytes are (root-io-spec ElementTypes).
+//! Compiles a member of a class, from its element (root-io-spec ElementTypes).
 
 use super::code::{self, number};
 use super::known;
@@ -19,15 +19,15 @@ pub(super) enum ElementMeaning {
     Field(String, Node),
     /// A field that counts others.
     Counter(Number),
-    /// Bytes of which nothing is built.
+    /// Bytes that are not built.
     Skip(Node),
-    /// Bytes that cannot be understood, and why.
+    /// Bytes that cannot be read, and why.
     Opaque(Node, String),
 }
 
 impl Session<'_> {
-    /// What a member of `info` is; `wanted` says what of it, `None` that it is only passed over. `of_class` is
-    /// what is wanted of the class: bases share it.
+    /// Compiles a member of `info`; `wanted` selects its parts, `None` means that it is only skipped.
+    /// `of_class` is the selection for the class, which bases share.
     pub(super) fn compile_element(
         &mut self,
         info: &StreamerInfo,
@@ -97,7 +97,7 @@ impl Session<'_> {
         }
     }
 
-    /// The bytes of a member that is no base.
+    /// The bytes of a member that is not a base.
     pub(super) fn node_of_element(
         &mut self,
         info: &StreamerInfo,
@@ -130,7 +130,7 @@ impl Session<'_> {
                 None => Node::framed(Node::Nothing),
             },
             (ElementKind::Object | ElementKind::ObjectAny, code) => {
-                // ROOT 3 described arrays of pointers so, and stored the objects.
+                // ROOT 3 described arrays of pointers like this, and stored the objects.
                 let class = element.type_name.trim_end_matches('*');
                 let item = array(self.object(class, &info.name, wanted)?);
                 match code {
@@ -160,7 +160,7 @@ impl Session<'_> {
         })
     }
 
-    /// An object by value, or what passes over it.
+    /// An object by value, or the node that skips it.
     fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
         match wanted {
             Some(wanted) => self.class_node(class, holder, wanted, ClassUse::Inside),
@@ -195,7 +195,7 @@ impl Session<'_> {
     }
 }
 
-/// What is counted in another branch reaches to the end of the entry, if the entry is one object.
+/// A member that is counted in another branch extends to the end of the entry, if the entry is one object.
 pub(crate) fn to_end(node: Node) -> Node {
     match node {
         Node::Counted { flag: true, content, .. } => Node::FlaggedToEnd(content),
@@ -205,7 +205,7 @@ pub(crate) fn to_end(node: Node) -> Node {
     }
 }
 
-/// The name of the member that says how many items another has.
+/// The member that counts the items of another.
 pub(crate) fn counter(node: &Node) -> Option<&str> {
     match node {
         Node::Counted { counter: name, .. } => Some(name),

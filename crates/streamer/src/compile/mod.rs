@@ -1,4 +1,4 @@
-//! From class descriptions to programs.
+//! Compiles class descriptions to nodes.
 
 mod class;
 mod code;
@@ -20,14 +20,15 @@ use sapwood_core::Result;
 use sapwood_tfile::StreamerInfos;
 use std::sync::Arc;
 
-/// Turns the class descriptions of a file into programs. Cheap to clone; compiled classes are shared.
+/// Compiles the class descriptions of a file. Cheap to clone; compiled classes are shared.
 ///
 /// All methods that take `paths` compile only the members with these paths, such as `obj.pt_`, and what is
 /// necessary to find them; with no path, everything.
 ///
 /// # Errors
-/// All methods fail with `Unsupported` if what is asked for cannot be read at all, `Corrupt` if descriptions
-/// contradict themselves, `Missing` if there is no member at a path, `Limit` if a class has absurdly many members.
+/// All methods fail with `Unsupported` if the requested object cannot be read at all, `Corrupt` if
+/// descriptions contradict themselves, `Missing` if a path names no member, `Limit` if a class has an absurd
+/// number of members.
 #[derive(Debug, Clone)]
 pub struct Compiler(Arc<Descriptions>);
 
@@ -37,8 +38,8 @@ impl Compiler {
         Compiler(Arc::new(Descriptions::new(infos)))
     }
 
-    /// A compiler whose programs give each `TObjString` a field `fUniqueID`: labels of axes keep the number of
-    /// their bin there (root-io-spec TAxis). Otherwise nothing is built of a `TObject`.
+    /// A compiler whose programs give each `TObjString` a field `fUniqueID`, where labels of axes keep their
+    /// bin number (root-io-spec TAxis). Otherwise, `TObject` is not built.
     pub fn with_identities(infos: StreamerInfos) -> Self {
         Compiler(Arc::new(Descriptions { with_identities: true, ..Descriptions::new(infos) }))
     }
@@ -48,7 +49,7 @@ impl Compiler {
         &self.0.infos
     }
 
-    /// What an object of a class looks like as a record of its own.
+    /// An object of a class in a record of its own.
     pub(crate) fn class_node(&self, class: &str, wanted: &Selection) -> Result<Node> {
         self.session().class_node(class, "", wanted, ClassUse::Inside)
     }

@@ -10,24 +10,25 @@ use sapwood_tfile::StreamerInfo;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Names within names and what they stand for, two for each class: no more are real, nor does the stack hold more.
+/// Most nested names and what they stand for, two for each class: deeper is not real, and does not fit on the
+/// stack.
 const DEEPEST: usize = 200;
-/// A compilation that takes less is free: there is no telling how often people ask.
+/// A compilation that takes less is free: callers may repeat it any number of times.
 const SMALL: usize = 10_000;
 
-/// One compilation: the classes that it is in the middle of.
+/// One compilation, with the classes that are being compiled.
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(super) descriptions: &'a Descriptions,
     open: Vec<(String, Selection)>,
-    /// Names within names, and what they stand for, that it is in the middle of.
+    /// Nested names, and what they stand for, that are being compiled.
     depth: usize,
-    /// Work that it may do, and what of it is left.
+    /// Work that it may do, and what is left of it.
     budget: usize,
     left: usize,
 }
 
-/// How a class stands where it is named.
+/// How a class is used where it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClassUse {
     /// As a part of the object.
@@ -50,7 +51,7 @@ impl<'a> Session<'a> {
         Session { descriptions, open: Vec::new(), depth: 0, budget, left: budget }
     }
 
-    /// Accounts for some work: descriptions that multiply each other could ask for any amount.
+    /// Accounts for work: descriptions that multiply each other could request any amount.
     pub(super) fn charge(&mut self, work: usize) -> Result<()> {
         match self.left.checked_sub(work) {
             Some(left) => {
@@ -65,7 +66,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks into what a name stands for, one level deeper.
+    /// Resolves a name, one level deeper.
     pub(super) fn deeper<T>(&mut self, name: &str, look: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.charge(1 + name.len() / 16)?;
         if self.depth >= DEEPEST {
@@ -88,7 +89,7 @@ impl<'a> Session<'a> {
         names.find(name, holder).map_or(&[], |name| infos.versions(name))
     }
 
-    /// What an object of a class looks like where its class is not in doubt.
+    /// An object of a class that is known exactly.
     pub(crate) fn class_node(
         &mut self,
         name: &str,
@@ -142,7 +143,7 @@ impl<'a> Session<'a> {
         Ok(Node::Object(self.class(&name, wanted)?))
     }
 
-    /// A symmetric matrix: no description is of its class, that of its base tells how it begins.
+    /// A symmetric matrix: its class is not described, and the description of its base covers its beginning.
     fn symmetric(&mut self, name: &str, element: &str) -> Result<Node> {
         let base =
             self.versions(&format!("TMatrixTBase<{element}>"), "").first().map(|info| info.name.clone());

@@ -9,14 +9,14 @@ use std::sync::Arc;
 pub struct StructureMember {
     /// Its name.
     pub name: String,
-    /// What it is, or each item of it.
+    /// The member, or each item of it.
     pub node: Node,
-    /// Which member says how many items it has, if one does.
+    /// The index of the member that counts its items, if there is one.
     pub count: Option<usize>,
 }
 
 impl Node {
-    /// Members one after the other; `None` if one is counted by what is no integer in front of it.
+    /// Members one after the other; `None` if a member is not counted by an integer in front of it.
     pub fn structure(members: Vec<StructureMember>) -> Option<Node> {
         if members.iter().all(|member| member.count.is_none()) {
             return Some(Node::Record(
@@ -50,7 +50,7 @@ impl Node {
 }
 
 impl CompiledClass {
-    /// A class without a name or versions, whose members lie as these steps say.
+    /// A class without name and versions, whose members are stored as these steps say.
     fn of_steps(fields: Vec<ClassField>, steps: Vec<LayoutStep>, registers: Vec<String>) -> CompiledClass {
         let size = fields.iter().map(ClassField::size).fold(Size::NONE, Size::and).within(1);
         let smallest = steps.iter().map(LayoutStep::smallest).fold(0, usize::saturating_add);

@@ -1,4 +1,4 @@
-//! Programs from the descriptions of classes.
+//! Compiles programs from class descriptions.
 
 use super::Program;
 use crate::compile::{ClassUse, Compiler, counter, layout_of, number, to_end};
@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// necessary to find them; with no path, everything.
 ///
 /// # Errors
-/// All methods fail with `Unsupported` if what is asked for cannot be read at all, `Corrupt` if descriptions
-/// contradict themselves, `Missing` if there is no member at a path, `Limit` if a class has absurdly many members.
+/// All methods fail with `Unsupported` if the requested object cannot be read at all, `Corrupt` if
+/// descriptions contradict themselves, `Missing` if a path names no member, `Limit` if a class has an absurd
+/// number of members.
 impl Compiler {
     /// An object as a record of its own: with its version header, or as its class's streamer writes it.
     pub fn object(&self, class: &str, paths: &[String]) -> Result<Program> {
@@ -22,20 +23,20 @@ impl Compiler {
         self.program(node, CppType::parse(class).to_string(), &wanted)
     }
 
-    /// An object behind the name of its class: what a `TBranchObject` holds.
+    /// An object behind the name of its class: the content of a `TBranchObject`.
     pub fn named_object(&self, class: &str, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let node = self.session().class_node(class, "", &wanted, ClassUse::Inside)?;
         self.program(Node::Named(Box::new(node)), CppType::parse(class).to_string(), &wanted)
     }
 
-    /// The type of a member as people write it; `column` stands before the dimensions of arrays.
+    /// The type of a member as shown to people; `column` stands before the dimensions of arrays.
     pub fn type_name(member: &StreamerElement, column: &str) -> String {
         shown(member, column)
     }
 
-    /// What an unsplit branch holds of a class: a collection or a class of ROOT's own as it is always streamed,
-    /// the members of any other class without a header (root-io-spec ReadingEntries §3.3), by `info`.
+    /// An unsplit branch of a class: a collection or a class of ROOT as it is always streamed, or the members
+    /// of any other class without a header (root-io-spec ReadingEntries §3.3), described by `info`.
     pub fn whole(&self, class: &str, info: Option<&StreamerInfo>, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let mut session = self.session();
@@ -59,8 +60,8 @@ impl Compiler {
         Ok(Program { counter, ..program })
     }
 
-    /// The values of one member of all objects of an entry: what a branch of a split collection holds
-    /// (ReadingEntries §3.2). Where each object counts for itself, the program has a [`counter`](Program::counter).
+    /// The values of one member of all objects of an entry: a branch of a split collection (ReadingEntries
+    /// §3.2). Where each object has its own count, the program has a [`counter`](Program::counter).
     pub fn column(&self, info: &StreamerInfo, index: usize, paths: &[String]) -> Result<Program> {
         let wanted = Selection::of(paths);
         let (element, node) = self.session().split_member(info, index, &wanted)?;
@@ -89,7 +90,7 @@ impl Compiler {
     }
 }
 
-/// The columns of a base class. How many objects there are follows from their size, if that is fixed.
+/// The columns of a base class. The number of objects follows from their size, if that is fixed.
 fn base_columns(class: Arc<CompiledClass>, element: &StreamerElement, infos: &StreamerInfos) -> Result<Node> {
     let layout = infos.base_of(element).map_or(0, |info| layout_of(&class, info));
     match class.layouts.get(layout).and_then(node::ClassLayout::fixed_size) {
@@ -98,7 +99,7 @@ fn base_columns(class: Arc<CompiledClass>, element: &StreamerElement, infos: &St
     }
 }
 
-/// What cannot be read, if that is all there is.
+/// The class that cannot be read, if the node is nothing else.
 fn opaque(node: &Node) -> Option<&str> {
     match node {
         Node::Opaque(class) => Some(class),
@@ -137,7 +138,7 @@ fn find_missing(form: &Form, wanted: &Selection, path: &str) -> Result<()> {
     }
 }
 
-/// The type of a member as people write it; `column` stands before the dimensions of arrays.
+/// The type of a member as shown to people; `column` stands before the dimensions of arrays.
 fn shown(element: &StreamerElement, column: &str) -> String {
     let dims: String = element.array_dims.iter().map(|size| format!("[{size}]")).collect();
     let name = match &element.kind {

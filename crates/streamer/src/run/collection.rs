@@ -15,7 +15,7 @@ const MEMBER_WISE: u16 = 0x4000;
 const BYPASS: u32 = 1 << 12;
 const BYPASS_OF_VERSION_3: u32 = 1 << 14;
 
-/// What the frame around collections says.
+/// The information in the frame around collections.
 struct Frame<'l> {
     /// The layout of the items, if they are stored member by member.
     members: Option<(&'l Arc<CompiledClass>, &'l ClassLayout)>,
@@ -23,7 +23,7 @@ struct Frame<'l> {
 }
 
 impl<'l> Frame<'l> {
-    /// Reads what stands once before all collections of a frame.
+    /// Reads the bytes that stand once before all collections of a frame.
     fn read(collection: &'l Collection, body: &mut Input<'_>) -> Result<Self> {
         let word = body.u16()?;
         let version = word & !MEMBER_WISE;
@@ -40,8 +40,8 @@ impl<'l> Frame<'l> {
         Ok(Frame { members: Some((class, layout)), version })
     }
 
-    /// A collection of what the file does not describe can be read if it is empty: then there is nothing but
-    /// a version, a checksum if that is 0, and the count.
+    /// A collection of an undescribed class can be read if it is empty: it then consists of a version, a
+    /// checksum if that is 0, and the count.
     fn without_class(collection: &Collection, version: u16, body: &mut Input<'_>) -> Result<Self> {
         let len = body.remaining();
         if matches!((len, body.peek_u16(0)), (10, Some(0)) | (6, Some(1..))) {
@@ -79,7 +79,7 @@ impl Runner<'_> {
         body.finish("a collection")
     }
 
-    /// Reads a collection as an object. A count never looks like the byte count of a frame.
+    /// Reads a collection as an object. A count cannot be mistaken for the byte count of a frame.
     pub(super) fn unframed(
         &mut self,
         collection: &Collection,
@@ -191,8 +191,8 @@ impl Runner<'_> {
         body.finish("a TClonesArray")
     }
 
-    /// Checks the number of objects whose members follow in columns against the bytes that are left. Objects of
-    /// classes without any bytes are paid for otherwise.
+    /// Checks the number of objects whose members follow in columns against the remaining bytes. Objects of
+    /// classes without any bytes are charged to the budget instead.
     fn check_count(&mut self, layout: &ClassLayout, count: usize, body: &Input<'_>) -> Result<()> {
         if layout.smallest == 0 {
             return self.spend(count.saturating_mul(size_of::<i64>()));
@@ -204,7 +204,7 @@ impl Runner<'_> {
     }
 }
 
-/// What stands before the items of a `TClonesArray` (Collections §12).
+/// The header before the items of a `TClonesArray` (Collections §12).
 struct ClonesHead<'a> {
     class: &'a str,
     version: i16,

@@ -5,7 +5,7 @@ use sapwood_core::Result;
 
 /// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
 pub(super) const IS_REFERENCED: u32 = 1 << 4;
-/// `TRef::kHasUUID`: a string stands where otherwise the process is (root-io-spec References §3.1).
+/// `TRef::kHasUUID`: a string follows in place of the process number (root-io-spec References §3.1).
 const HAS_UUID: u32 = 1 << 5;
 
 /// Reads the base `TObject`: its bits (Buffer §7).

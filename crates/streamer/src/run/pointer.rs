@@ -1,4 +1,4 @@
-//! Objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
+//! Reads objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
 
 use super::Runner;
 use super::object_base::object_base;
@@ -8,17 +8,17 @@ use crate::node::Pointers;
 use crate::{Input, Node, Selection};
 use sapwood_core::{Error, Result};
 
-/// Classes that one pointer may meet: as many as tags can tell apart.
+/// Most classes behind one pointer: as many as tags can distinguish.
 const MOST_CLASSES: usize = 128;
 
-/// What held before an object was entered.
+/// The state before an object was entered.
 pub(super) struct Outer {
     scope: super::Scope,
     depth: usize,
 }
 
 impl Runner<'_> {
-    /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
+    /// Reads a pointer. A reference to an object that is being read, which would never end, becomes null.
     pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
         match self.slot(input)? {
             PointerValue::Null => out.tags.push(-1),
@@ -28,7 +28,7 @@ impl Runner<'_> {
             }
             PointerValue::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
             PointerValue::Reference(1) => out.tags.push(-1),
-            // The tags of the object were collected where it stands.
+            // The tags of the object were collected at its position.
             PointerValue::Reference(_) if self.tags.is_some() => out.tags.push(-1),
             PointerValue::Reference(tag) => {
                 if input.referred(tag).is_some_and(|at| self.open.contains(&at)) {
@@ -41,12 +41,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the object that a reference names once more, as if it stood here.
+    /// Reads the object that a reference names once more, as if it were stored here.
     fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
         let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
-            return Err(input.error(format!("a pointer refers to position {tag}, where no object stands")));
+            return Err(input.error(format!("a pointer refers to position {tag}, where there is no object")));
         };
         let mut body = match body {
             Some(body) => {
@@ -73,7 +73,7 @@ impl Runner<'_> {
         let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
-            // The byte count of the slot says where it ends.
+            // The byte count of the pointer says where it ends.
             Node::Opaque(_) if self.tolerant => {
                 input.take_rest();
                 one.builder.push_default(1);
@@ -86,7 +86,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads an object of a class that holds objects of its own class.
+    /// Reads an object of a class that contains objects of its own class.
     pub(super) fn later(
         &mut self,
         class: &str,
@@ -102,8 +102,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Where objects of a class are built, and their tag. A class that is met for the first time is paid for:
-    /// its columns are as many as its description says, and there can be one of it behind every pointer.
+    /// The builder for objects of a class, and their tag. A class that is met for the first time is charged
+    /// to the budget: it has as many columns as its description says, and every pointer can meet it.
     pub(super) fn alternative<'a>(
         &mut self,
         class: &str,
@@ -130,8 +130,8 @@ impl Runner<'_> {
         alternatives.get_mut(place).map(|one| (tag, one)).ok_or_else(misfit)
     }
 
-    /// Fails if objects of a class that only the data name would lack members without a word: a column says what it
-    /// lacks before anything is read.
+    /// Fails if objects of a class that only the data name would lack members silently: the gaps of a column
+    /// are reported before anything is read.
     fn check_whole(&self, class: &str, node: &Node) -> Result<()> {
         if self.tolerant || self.tags.is_some() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What an object of a class looks like.
+    /// An object of a class.
     pub(super) fn node_of(&self, class: &str, wanted: &Selection) -> Result<Node> {
         match self.compiler {
             Some(compiler) => compiler.class_node(class, wanted),
@@ -153,7 +153,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Into an object of so many levels; answers what is to be given back to [`leave`](Runner::leave).
+    /// Enters an object with this many levels; returns the state for [`leave`](Runner::leave).
     pub(super) fn enter(&mut self, levels: usize) -> Result<Outer> {
         if self.depth + levels >= super::DEEPEST {
             let message = format!("objects lie within each other more than {} deep", super::DEEPEST);

@@ -1,4 +1,4 @@
-//! Objects: their headers, and their members one after the other or in columns.
+//! Reads objects: their headers, and their members one after the other or in columns.
 
 use super::{Runner, Scope};
 use crate::builder::{Builder, misfit, position};
@@ -21,7 +21,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads a symmetric matrix: what the description of its base tells, then the elements (Matrix §2).
+    /// Reads a symmetric matrix: the members that its base describes, then the elements (Matrix §2).
     pub(super) fn symmetric(
         &mut self,
         class: &CompiledClass,
@@ -73,15 +73,16 @@ impl Runner<'_> {
         if all { body.finish(&class.name) } else { Ok(()) }
     }
 
-    /// An object without a byte count: the version stands first, or, if the class's streamer wrote none, the
-    /// members do (StreamerDriven §7.1). The version of a `TObject` base, always 1, tells them apart.
+    /// An object without a byte count: it begins with the version or, if the class's streamer wrote none,
+    /// with its members (StreamerDriven §7.1). The version of a `TObject` base, always 1, distinguishes the
+    /// two.
     fn bare_object(
         &mut self,
         class: &CompiledClass,
         input: &mut Input<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
-        // A base without members that its class's author never meant to be stored has no bytes at all.
+        // A base without members whose class was never meant to be stored has no bytes at all.
         if class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
         }
@@ -98,7 +99,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the members of an object that has no header of its own and ends with the entry.
+    /// Reads the members of an object that has no header and ends with the entry.
     pub(super) fn members(
         &mut self,
         class: &CompiledClass,
@@ -116,8 +117,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the members of one object; with `jump`, only as far as they are wanted. Answers whether all
-    /// were read.
+    /// Reads the members of one object; with `jump`, only as far as they are wanted. Returns whether all were
+    /// read.
     fn steps(
         &mut self,
         class: &CompiledClass,
@@ -203,7 +204,7 @@ impl Runner<'_> {
         self.spend(layout.steps.len())?;
         for step in &layout.steps {
             match step {
-                // Without objects, there is nothing of members whose sizes are absurd.
+                // Without objects, members with absurd sizes take no bytes.
                 LayoutStep::Run { .. } if count == 0 => {}
                 LayoutStep::Run { bytes, pieces } => {
                     let data = input.take(bytes.saturating_mul(count))?;
@@ -231,7 +232,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What is the same for one object and for columns.
+    /// Steps that are the same for one object and for columns.
     fn step(
         &mut self,
         step: &LayoutStep,
@@ -278,7 +279,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Passes over the members of `count` objects of a layout, in columns if `framed` is false.
+    /// Skips the members of `count` objects of a layout, in columns if `framed` is false.
     pub(super) fn skip_steps(
         &mut self,
         class: &CompiledClass,
@@ -332,7 +333,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Passes over an object with its header.
+    /// Skips an object with its header.
     pub(super) fn skip_object(&mut self, class: &CompiledClass, input: &mut Input<'_>) -> Result<()> {
         if input.frame()?.is_some() || class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
@@ -342,7 +343,7 @@ impl Runner<'_> {
     }
 }
 
-/// Reads a version, and the checksum that stands behind it if it is 0 or less; finds what they select.
+/// Reads a version, and the checksum behind it if it is 0 or less; returns the layout that they select.
 #[inline]
 pub(super) fn read_version<'l>(class: &'l CompiledClass, input: &mut Input<'_>) -> Result<&'l ClassLayout> {
     let version = input.i16()?;
@@ -365,7 +366,7 @@ pub(super) fn undescribed(class: &CompiledClass) -> Error {
     Error::unsupported(format!("the file does not describe the class {}", class.name))
 }
 
-/// Turns numbers into another type, as C++ does.
+/// Converts numbers to another type, as C++ does.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Passing over what is not wanted: by byte count where there is one, and in one step where the size is fixed.
+//! Skips what is not wanted: by byte count where there is one, and in one step where the size is fixed.
 
 use super::Runner;
 use super::object_base::{IS_REFERENCED, object_base, reference};
@@ -9,7 +9,7 @@ use crate::{Input, Node};
 use sapwood_core::{Error, Result};
 
 impl Runner<'_> {
-    /// Passes over the values of a member of `count` objects.
+    /// Skips the values of a member of `count` objects.
     pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
@@ -36,7 +36,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Reads a member of `count` objects for the tags that stand in it.
+    /// Reads a member of `count` objects for the tags in it.
     fn walk(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
         match node {
             Node::Opaque(class) | Node::Missing(class) => Err(Error::unsupported(node::undescribed(class))),
@@ -139,7 +139,7 @@ impl Runner<'_> {
 }
 
 impl Node {
-    /// The collection, and how many share its frame, if this is nothing but a fixed array of collections.
+    /// The collection, and how many share its frame, if this is a fixed array of collections.
     pub(super) fn collection(&self) -> Option<(&Collection, usize)> {
         match self {
             Node::Collection(collection) => Some((collection, 1)),
@@ -154,5 +154,5 @@ impl Node {
 
 #[cold]
 fn no_end(class: &str) -> Error {
-    Error::unsupported(format!("an object of {class} cannot be read, nor passed over: it has no byte count"))
+    Error::unsupported(format!("an object of {class} can be neither read nor skipped: it has no byte count"))
 }

@@ -1,4 +1,4 @@
-//! Values to the bytes of an object, as the description of its class says.
+//! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
 use sapwood_core::{Error, Primitive, Result};
@@ -37,7 +37,7 @@ impl Value {
     fn int(&self) -> Option<i64> {
         match self {
             Value::Int(value) => Some(*value),
-            // ROOT keeps some counts as floating point numbers, and some writers the other way round.
+            // Some writers store counts as floating-point numbers, and others the other way round.
             Value::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(*value as i64),
             _ => None,
         }
@@ -87,7 +87,7 @@ pub fn put_object(buffer: &mut RecordBuffer, class_name: &str, value: &Value) ->
     }
 }
 
-/// `TObject`'s bits that mean something on file: not where in memory it is, nor that it is referenced.
+/// `TObject` bits that have a meaning on file: not where it is in memory, nor that it is referenced.
 const PERSISTENT_BITS: u32 = 0x00ff_ffef;
 
 fn put_element(buffer: &mut RecordBuffer, element: &StreamerElement, object: &Value) -> Result<()> {
@@ -128,7 +128,7 @@ fn put_element(buffer: &mut RecordBuffer, element: &StreamerElement, object: &Va
     }
 }
 
-/// The type code of a pointer that is never null: the object stands in its place.
+/// The type code of a pointer that is never null: the object is stored in its place.
 const IN_PLACE: i32 = 63;
 /// Added to the type code of numbers for a pointer to as many as another member says.
 const POINTER: i32 = 40;
@@ -154,7 +154,7 @@ fn put_list(buffer: &mut RecordBuffer, value: &Value) -> Result<()> {
     let items = match value {
         Value::List(items) => items.as_slice(),
         Value::Null => &[],
-        _ => return Err(Error::usage(format!("{value:?} is no list"))),
+        _ => return Err(Error::usage(format!("{value:?} is not a list"))),
     };
     let mut result = Ok(());
     buffer.object(LIST_VERSION, |buffer| {
@@ -185,7 +185,7 @@ fn array_type(class_name: &str) -> Option<Primitive> {
 /// A `TArray`: the number of its items, and the items; no byte count (root-io-spec TArray §2).
 fn put_array(buffer: &mut RecordBuffer, primitive: Primitive, value: &Value) -> Result<()> {
     let Value::Numbers(found, bytes) = value else {
-        return Err(Error::usage(format!("{value:?} is no array of numbers")));
+        return Err(Error::usage(format!("{value:?} is not an array of numbers")));
     };
     check_type(primitive, *found)?;
     buffer.count(bytes.len() / primitive.size());
