@@ -1,4 +1,4 @@
-//! What is added to a dataset: products and segments that have no number yet.
+//! Additions to a dataset: products and segments that have no number yet.
 
 use crate::{ObjectRef, StripeListRef};
 use bytes::Bytes;
@@ -12,12 +12,12 @@ pub struct NewProduct {
     pub name: String,
     /// As [`Product::branches`](crate::Product::branches).
     pub branches: Vec<u32>,
-    /// As [`Schema::file`](crate::Schema::file); not in receipts. None keeps what the product has.
+    /// As [`Schema::file`](crate::Schema::file); not in receipts. `None` keeps the schema of the product.
     #[serde(skip)]
     pub schema: Option<Bytes>,
 }
 
-/// Entries that are added. A worker hands this back as its receipt.
+/// Entries that are added. A worker returns this in its receipt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewSegment {
     /// As [`Segment::entries`](crate::Segment::entries).

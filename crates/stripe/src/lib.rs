@@ -1,8 +1,8 @@
 //! Datasets in an object store: products, stripes, snapshots, commits.
 //!
-//! A snapshot is a ROOT file whose baskets lie in other objects: it holds the records of the trees, without entries, and
-//! says for each product and segment which stripes hold the baskets. Objects are never changed; a version is there
-//! when its entry in the log is.
+//! A snapshot is a ROOT file whose baskets lie in other objects: it holds the records of the trees, without
+//! entries, and says for each product and segment which stripes hold the baskets. Objects never change; a
+//! version exists once its entry is in the log.
 //!
 //! ```text
 //! log/n ─▶ snapshot ─▶ stripe lists ─▶ stripes: baskets

@@ -1,20 +1,20 @@
-//! Rebasing: whether what a change builds upon is still the same in the newest version.
+//! Rebasing: whether what a change builds upon is unchanged in the newest version.
 
 use crate::{Product, Segment, Snapshot, StripeListRef};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The error of a change that came too late.
+/// The error of a change that conflicts with a concurrent one.
 pub(crate) fn conflict(what: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("somebody else changed this first: {what}"))
-        .hint("nothing was changed; open the dataset again, and make the change for what is there now")
+    Error::new(ErrorKind::Conflict, format!("a concurrent commit changed this first: {what}"))
+        .hint("nothing was changed; open the dataset again, and make the change for its newest version")
 }
 
 pub(crate) fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
     snapshot.products.iter().find(|product| product.name == name)
 }
 
-/// As products are compared: what is read by them, not when that was written.
+/// The properties by which products are compared: what is read through them, not when it was written.
 pub(crate) fn shape(product: &Product) -> (u32, u32, &[u32]) {
     (product.id, product.schema, &product.branches)
 }
@@ -25,7 +25,7 @@ pub(crate) fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result
         .ok_or_else(|| Error::new(ErrorKind::Limit, "a dataset has no more numbers for its parts"))
 }
 
-/// The segment of that number, in both versions.
+/// The segment with this number, which must be in both versions.
 pub(crate) fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
     let known = base.segments.iter().any(|segment| segment.id == id);
     match next.segments.iter_mut().find(|segment| segment.id == id) {
@@ -35,7 +35,7 @@ pub(crate) fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> R
     }
 }
 
-/// That nobody changed the product in these segments.
+/// Checks that the product is unchanged in these segments.
 pub(crate) fn same_lists(
     base: &Snapshot,
     next: &Snapshot,

@@ -1,4 +1,4 @@
-//! Objects that hold baskets: a stripe of one product, or a group of them, behind a directory.
+//! Objects that hold baskets: a stripe of one product, or a group of stripes, behind a directory.
 
 use crate::envelope::{Envelope, ObjectKind, close, unseal};
 use crate::wire::{Reader, checksum, put_packed};
@@ -6,20 +6,20 @@ use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// Directories are small: a group of all products has some 100 kB.
+/// Bytes that are read to get the directory: a group of all products has about 100 kB.
 const DIRECTORY_LIMIT: usize = 64 << 20;
 
 /// A basket's record, as ROOT writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BasketRecord {
-    /// Its length in bytes; 0 where a branch has no basket, since it has no leaves.
+    /// Its length in bytes; 0 for a branch without leaves, which has no basket.
     pub len: u32,
-    /// XXH64 of it; of no bytes, where there is none.
+    /// XXH64 of it; that of no bytes if there is no basket.
     pub checksum: u64,
 }
 
 impl BasketRecord {
-    /// That of a record.
+    /// Describes a record.
     ///
     /// # Errors
     /// `Limit` for 4 GiB and more.
@@ -34,14 +34,14 @@ pub(crate) fn too_long(len: u64) -> Error {
         .hint("write fewer entries in a stripe")
 }
 
-/// Baskets of one product over some entries: one for each of its branches, in their order, without a gap.
+/// Baskets of one product over some entries: one for each of its branches, in order, without gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProductBaskets {
-    /// Where the first begins in the object.
+    /// Offset of the first one in the object.
     pub offset: u64,
     /// Number of entries.
     pub entries: u64,
-    /// The baskets.
+    /// Its baskets.
     pub baskets: Vec<BasketRecord>,
 }
 
@@ -59,11 +59,11 @@ pub struct ProductStripes {
     pub product: String,
     /// Its first entry, in the segment.
     pub first_entry: u64,
-    /// Where its baskets lie.
+    /// Its baskets.
     pub placed: ProductBaskets,
 }
 
-/// Makes an object of baskets: a stripe, if one product is added, or a group.
+/// Builds an object of baskets: a stripe, if one product is added, or a group.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -82,8 +82,8 @@ pub struct ObjectBuilder {
 }
 
 impl ObjectBuilder {
-    /// Adds the records of the baskets of one product, one for each of its branches in their order; an empty one where a branch
-    /// has no basket.
+    /// Adds the basket records of one product, one per branch in order; an empty one for a branch without a
+    /// basket.
     ///
     /// # Errors
     /// `Limit` if they have 4 GiB or more; `Usage` for no entries, or a name of more than 65,535 bytes.
@@ -111,10 +111,10 @@ impl ObjectBuilder {
         self.members.is_empty()
     }
 
-    /// The object, and where the baskets lie in it, in the order in which they were added.
+    /// Finishes the object; also returns where the baskets lie in it, in the order in which they were added.
     ///
     /// # Errors
-    /// `Limit` if there is no memory.
+    /// `Limit` if there is not enough memory.
     pub fn finish(self) -> Result<(Bytes, Vec<ProductBaskets>)> {
         let mut directory = Vec::new();
         put_packed(&mut directory, &encode(&self.members))?;
@@ -147,15 +147,15 @@ fn encode(members: &[ProductStripes]) -> Vec<u8> {
     out
 }
 
-/// What an object says that it holds. Readers go by the stripe lists; this is for checks, and for rescue.
+/// The directory of an object. Readers use the stripe lists; this is for checks, and for recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectDirectory {
-    /// What it holds, in order.
+    /// Its contents, in order.
     pub members: Vec<ProductStripes>,
 }
 
 impl ObjectDirectory {
-    /// Reads that of a whole object, and compares all checksums.
+    /// Reads the directory of a whole object, and verifies all checksums.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
@@ -170,7 +170,7 @@ impl ObjectDirectory {
                 let range = crate::wire::size(start)?..crate::wire::size(end)?;
                 let record = object.get(range).ok_or_else(|| ends_before(&member.product).at(start))?;
                 if checksum(record) != basket.checksum {
-                    let message = format!("the checksum of a basket of '{}' does not agree", member.product);
+                    let message = format!("the checksum of a basket of '{}' does not match", member.product);
                     return Err(Error::new(ErrorKind::Checksum, message).at(start));
                 }
             }
@@ -181,10 +181,10 @@ impl ObjectDirectory {
         Ok(directory)
     }
 
-    /// Reads that of an object of which the first bytes are known: enough of them, or the error is `Truncated`.
+    /// Reads the directory of an object from its first bytes; `Truncated` if these are not enough.
     ///
     /// # Errors
-    /// As [`ObjectDirectory::of`]; baskets are not looked at.
+    /// As [`ObjectDirectory::of`]; baskets are not checked.
     pub fn head(object: &[u8]) -> Result<ObjectDirectory> {
         let envelope = Envelope::parse(object)?;
         if envelope.kind != ObjectKind::Stripe {
@@ -196,7 +196,7 @@ impl ObjectDirectory {
         let start = reader.place();
         let content = reader.packed(DIRECTORY_LIMIT)?;
         if checksum(object.get(start..reader.place()).unwrap_or_default()) != sum {
-            let message = "the checksum of the directory of a stripe does not agree";
+            let message = "the checksum of the directory of a stripe does not match";
             return Err(Error::new(ErrorKind::Checksum, message).at(start as u64));
         }
         let mut offset = reader.place() as u64;
@@ -210,7 +210,7 @@ impl ObjectDirectory {
 fn member(reader: &mut Reader<'_>, offset: &mut u64) -> Result<ProductStripes> {
     let len = usize::from(reader.u16()?);
     let name = std::str::from_utf8(reader.take(len)?);
-    let product = name.map_err(|_| Error::corrupt("a stripe names a product in bytes that are no text"))?;
+    let product = name.map_err(|_| Error::corrupt("a stripe names a product in bytes that are not text"))?;
     let (first_entry, entries) = (reader.u64()?, reader.u64()?);
     let count = reader.u32()? as usize;
     reader.rule(count <= reader.left() / 12, || format!("'{product}' has {count} baskets, more than fit"))?;

@@ -1,11 +1,11 @@
-//! Stores besides that of the dataset, where some of its objects lie.
+//! Additional stores that hold objects of a dataset.
 
 use sapwood_core::Result;
 use sapwood_source::{OpenOptions, Store, open_store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Those that were opened, and how others are.
+/// The opened stores, and how others are opened.
 #[derive(Debug, Default)]
 pub(super) struct Bases(Mutex<OpenBases>);
 

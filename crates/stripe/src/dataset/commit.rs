@@ -1,5 +1,5 @@
-//! How a change becomes a version: its snapshot is stored, then the next entry of the log is created. Who comes second
-//! makes the change again for the version of who came first, if it still can be made.
+//! Commits: the snapshot is stored, then the next entry of the log is created. A writer that loses the race
+//! rebases its change on the new version and retries, unless the two conflict.
 
 use super::storage::Storage;
 use super::time::now_ms;
@@ -14,25 +14,26 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Others that may come first before a commit gives up.
+/// How many lost races make a commit give up.
 const TRIES: u32 = 50;
-/// A commit takes no longer: what it has written and not yet named in the log is younger than what is collected.
+/// A commit takes no longer than this: what it has written and not yet named in the log is too young to be
+/// collected.
 pub(super) const LONGEST: Duration = Duration::from_secs(3600);
-/// The longest that one try is taken for, in pauses between tries.
+/// The longest duration assumed for one try, in pauses between tries.
 const LONGEST_SLOT: Duration = Duration::from_secs(1);
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone)]
 pub struct CommitOutcome {
     /// The dataset with the change.
     pub dataset: Dataset,
     /// The version that made the change.
     pub version: u64,
-    /// The job had made it before: nothing was changed now.
+    /// The job had committed the change before: nothing was changed now.
     pub already: bool,
 }
 
-/// What says that a job began to commit: its entry comes after that one in the log.
+/// Marks that a job began to commit: its entry comes after this one in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct CommitMark {
     job: String,
@@ -40,15 +41,17 @@ struct CommitMark {
 }
 
 impl Dataset {
-    /// Makes a change, which was prepared for this version, to the newest one. All that the change refers to is stored.
+    /// Applies a change, which was prepared for this version, to the newest one. Everything the change refers
+    /// to is stored.
     ///
-    /// If others came first, it is made again for their version, unless they changed what it builds upon. It is made
-    /// once for each job: a job that runs again after its change was made is told so. Besides what the change refers to,
-    /// a commit writes the snapshot, the entry of the log, the hint, and the mark of a job.
+    /// After a lost race, the change is rebased on the new version, unless that changed what it builds upon.
+    /// A job commits once: if it runs again after its commit, the result says so. In addition to what the
+    /// change refers to, a commit writes the snapshot, the log entry, the hint, and the mark of a job.
     ///
     /// # Errors
-    /// `Conflict` if others changed the same, or come first again and again; `CommitUnknown` if nobody can say whether
-    /// it was made, in which case nothing was deleted; `Usage` if it makes no sense; those of the store.
+    /// `Conflict` if others changed the same, or if the commit keeps losing races; `CommitUnknown` if it is
+    /// unknown whether it succeeded, in which case nothing was deleted; `Usage` if the change is invalid;
+    /// those of the store.
     pub async fn commit(
         &self,
         change: &Change,
@@ -60,7 +63,7 @@ impl Dataset {
             .map_err(|error| error.url(self.place.url()))
     }
 
-    /// As [`Dataset::commit`], for what was written under a lease: it is not made if the lease has lapsed.
+    /// As [`Dataset::commit`], for objects written under a lease: fails if the lease has lapsed.
     ///
     /// # Errors
     /// As [`Dataset::commit`]; `Conflict` if the lease has lapsed.
@@ -137,8 +140,8 @@ impl Dataset {
                 }
             }
         }
-        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times"))
-            .hint("nothing was changed; let one process commit what many have written"))
+        Err(Error::new(ErrorKind::Conflict, format!("other commits came first {TRIES} times"))
+            .hint("nothing was changed; let one process commit the work of many"))
     }
 
     /// Stores a snapshot, and tries to make it the next version.
@@ -154,7 +157,7 @@ impl Dataset {
         log::claim(&*self.place.log, entry, deadline).await
     }
 
-    /// That this version is in the log: the next one would leave a hole otherwise.
+    /// Checks that this version is in the log: otherwise, the next one would leave a gap.
     pub(super) async fn be_sure(&self, deadline: Deadline) -> Result<()> {
         if self.sure {
             return Ok(());
@@ -171,14 +174,15 @@ impl Dataset {
         }
     }
 
-    /// The entry that a job made, if it made one before. What says that it began is written before anything else.
+    /// The entry that a job committed before, if there is one. The mark of its begin is written before
+    /// anything else.
     async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<LogEntry>> {
         let (store, key) = (&*self.place.store, keys::job(job));
         let mark = CommitMark { job: job.to_owned(), after: self.entry.n };
         if record::create(store, &key, &mark, deadline).await? {
             return Ok(None);
         }
-        // Another job may have the same key; then this one begins no earlier than at the first entry.
+        // Another job may have the same key; then this one starts at the first entry.
         let found = record::read::<CommitMark>(store, &key, deadline).await?;
         let after = found.filter(|mark| mark.job == job).map_or(0, |mark| mark.after);
         let tip = self.place.tip(deadline).await?;
@@ -195,7 +199,7 @@ impl Dataset {
         Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
     }
 
-    /// That this version has not expired: what it refers to may be deleted right now.
+    /// Checks that this version has not expired: objects it refers to may be deleted at any moment.
     async fn check_kept(&self, tip: &LogEntry, deadline: Deadline) -> Result<()> {
         if self.entry.n >= tip.oldest || self.held_by_tag("", deadline).await? {
             return Ok(());
@@ -211,7 +215,7 @@ impl Dataset {
 }
 
 impl Storage {
-    /// Moves the hint to an entry. Without it, all is found, too; later.
+    /// Moves the hint to an entry. Without it, readers still find the entry, but later.
     pub(super) async fn advise(&self, entry: &LogEntry, deadline: Deadline) {
         let advised = match entry.encode() {
             Ok(content) => self.log.advise(entry.n, content, deadline).await,
@@ -223,7 +227,7 @@ impl Storage {
     }
 }
 
-/// Lets others go first: of slots as long as a try takes, whose number doubles, one is drawn by lot.
+/// Lets others go first: a random one of a doubling number of slots, each as long as a try.
 pub(super) async fn pause(slot: Duration, lost: u32, deadline: Deadline) {
     let slots = 2u32.saturating_pow(lost.min(5) + 1);
     let pause = slot.mul_f64(1.1 * f64::from(fastrand::u32(..slots)));

@@ -1,5 +1,5 @@
-//! Copies a dataset to another store, with its log and tags. What is there already is not copied again, so that a copy can
-//! be cut off and taken up, and brought up to date.
+//! Copies a dataset to another store, with its log and tags. Existing objects are not copied again, so an
+//! interrupted copy can be resumed, and a copy can be updated.
 
 use super::storage::Storage;
 use super::{Dataset, Format};
@@ -11,29 +11,30 @@ use sapwood_source::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Objects that are copied at once.
+/// Objects to copy at once.
 const TOGETHER: usize = 8;
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopyReport {
-    /// Number of objects that were copied.
+    /// Number of copied objects.
     pub objects: u64,
     /// Their size, in bytes.
     pub bytes: u64,
-    /// Number of objects that were there already.
+    /// Number of objects that existed already.
     pub there: u64,
     /// The newest version of the copy.
     pub version: u64,
 }
 
 impl Dataset {
-    /// Copies all versions that are kept, and the tags, up to the newest version. Objects in other bases stay there.
+    /// Copies all kept versions and the tags, up to the newest version. Objects in other bases stay there.
     ///
-    /// `log` is that of the copy, where it is not in its store.
+    /// `log` is the log of the copy, if it is not in its store.
     ///
     /// # Errors
-    /// `Conflict` if there is another dataset, or the copy has versions of its own; those of both stores.
+    /// `Conflict` if a different dataset is there, or if the copy has versions of its own; those of both
+    /// stores.
     pub async fn copy_to(
         &self,
         store: Arc<dyn Store>,
@@ -77,7 +78,8 @@ impl Dataset {
         }
         let copy = Storage::new(Arc::clone(&store), log);
         let from = log::newest_after(&*copy.log, 0, deadline).await?.map_or(0, |entry| entry.n);
-        // The last entry that is there says whether the copy has versions of its own: who wrote one wrote the next.
+        // The last existing entry tells whether the copy has versions of its own: each writer also wrote the
+        // next.
         for entry in log::range(&*place.log, from.min(tip.n).max(1), tip.n, deadline).await? {
             if let ClaimOutcome::Theirs(_) = log::claim(&*copy.log, &entry, deadline).await? {
                 return other("the copy has versions of its own");
@@ -97,7 +99,7 @@ impl Dataset {
 }
 
 impl Storage {
-    /// Copies an object as it is: its checksum is in it, and in what refers to it.
+    /// Copies an object unchanged: its checksum is in it, and in what refers to it.
     async fn copy_object(&self, to: &dyn Store, key: &str, deadline: Deadline) -> Result<u64> {
         let object = self.store.get(key, None, deadline).await?;
         let len = object.len() as u64;

@@ -1,4 +1,4 @@
-//! How a dataset begins.
+//! Creates datasets.
 
 use super::storage::Storage;
 use super::time::now_ms;
@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Dataset {
-    /// Creates a dataset without products and entries: version 1. What a creation that was cut off left is taken up.
+    /// Creates a dataset without products and entries: version 1. Resumes an interrupted creation.
     ///
     /// # Errors
-    /// `Usage` if there is one already; `Unsupported` if the store cannot hold one ([`probe`]); those of the store.
+    /// `Usage` if one exists already; `Unsupported` if the store cannot hold one ([`probe`]); those of the
+    /// store.
     pub async fn create(
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
@@ -24,7 +25,7 @@ impl Dataset {
         deadline: Deadline,
     ) -> Result<Dataset> {
         let exists = |url: &str| {
-            Err(Error::usage("there is a dataset already")
+            Err(Error::usage("a dataset already exists here")
                 .url(url.to_owned())
                 .hint("add to it, or choose another place"))
         };
@@ -87,8 +88,8 @@ impl Dataset {
         Ok(Format::read(store, deadline).await?.map(|format| format.dataset))
     }
 
-    /// The same; where there is none, a name is given to one that is to be created, whose log will be elsewhere: it may
-    /// be found there by this name.
+    /// The same; if there is none, it gets a name before it is created. Its log will be elsewhere, and may
+    /// find it by this name.
     ///
     /// # Errors
     /// `Unsupported` if the store cannot hold a dataset; those of the store, and of an object that is damaged.
@@ -104,7 +105,7 @@ impl Dataset {
     /// Opens the dataset in a store, or creates it where there is none.
     ///
     /// # Errors
-    /// As [`Dataset::open`] and [`Dataset::create`]; `Usage` if the one there is of another tree.
+    /// As [`Dataset::open`] and [`Dataset::create`]; `Usage` if the existing one has another tree.
     pub async fn open_or_create(
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,

@@ -1,4 +1,5 @@
-//! Entries by their events: luminosity blocks, or event numbers. Of the indexes, only the blocks that may have them are read.
+//! Selects entries by their events: by luminosity blocks, or event numbers. Only the blocks of the indexes
+//! that may contain them are read.
 
 use super::Dataset;
 use crate::record::url_of;
@@ -10,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks that are read at once.
+/// Blocks to read at once.
 const TOGETHER: usize = 16;
 
-/// The index of a segment, of which the head is known.
+/// The index of a segment with its decoded head.
 struct SegmentIndex {
     store: Arc<dyn Store>,
     key: String,
@@ -26,7 +27,7 @@ impl Dataset {
     /// The entries of this version whose luminosity blocks are in a mask, as ranges in order.
     ///
     /// # Errors
-    /// `Missing` if a segment does not say which events its entries are; those of the store, and of damaged objects.
+    /// `Missing` if a segment has no index of events; those of the store, and of damaged objects.
     pub async fn select(&self, mask: &LumiMask, deadline: Deadline) -> Result<Vec<Range<u64>>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let wanted = |block: &EventBlock| block.may_hold(mask);
@@ -43,7 +44,7 @@ impl Dataset {
         Ok(ranges)
     }
 
-    /// For each event, the entries of this version that have it: one, or none; more, if it is there more than once.
+    /// For each event, its entries in this version: one, or none; more, if the event occurs more than once.
     ///
     /// # Errors
     /// As [`Dataset::select`].
@@ -61,7 +62,7 @@ impl Dataset {
         Ok(events.iter().map(|event| found.get(event).cloned().unwrap_or_default()).collect())
     }
 
-    /// Reads the blocks that are wanted, in order, with the first entry of each.
+    /// Reads the wanted blocks in order, with the first entry of each.
     async fn each_block(
         &self,
         wanted: impl Fn(&EventBlock) -> bool,

@@ -1,4 +1,4 @@
-//! Which versions are kept. What expired can be read until it is collected.
+//! Expires versions. An expired version can be read until it is collected.
 
 use super::Dataset;
 use super::commit::pause;
@@ -10,26 +10,28 @@ use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Others that may come first.
+/// How many lost races make it give up.
 const TRIES: u32 = 50;
 
-/// Which versions are kept: those for which one of these is true. The newest is kept always, as are those with a tag.
+/// Which versions are kept: those that meet one of these conditions. The newest and all tagged versions are
+/// always kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// It is one of so many newest.
+    /// Keeps this many of the newest.
     pub newest: Option<u64>,
-    /// It was the newest within so much time, by the clock of the store.
+    /// Keeps versions that were the newest within this time, by the clock of the store.
     pub within: Option<Duration>,
 }
 
 impl Dataset {
-    /// Lets versions expire; returns the number of the oldest that is kept, besides those with a tag or a lease. Nothing
-    /// is deleted before it is [collected](Dataset::collect).
+    /// Expires versions; returns the number of the oldest that is kept, not counting those with a tag or a
+    /// lease. Nothing is deleted before it is [collected](Dataset::collect).
     ///
     /// With `dry_run`, nothing is changed.
     ///
     /// # Errors
-    /// `Usage` if nothing is said of what to keep; `Unsupported` if the dataset has features that are not known here; as [`Dataset::commit`].
+    /// `Usage` if nothing says what to keep; `Unsupported` if the dataset has unknown features; as
+    /// [`Dataset::commit`].
     pub async fn expire(&self, keep: Retention, dry_run: bool, deadline: Deadline) -> Result<u64> {
         if keep == Retention::default() {
             return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
@@ -79,12 +81,14 @@ impl Dataset {
                 }
             }
         }
-        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times")).url(self.place.url()))
+        Err(Error::new(ErrorKind::Conflict, format!("other commits came first {TRIES} times"))
+            .url(self.place.url()))
     }
 }
 
 impl Storage {
-    /// The oldest of so many newest versions that are kept; those that only let others expire do not count.
+    /// The oldest of the newest `count` versions that are kept; versions that only expire others do not
+    /// count.
     async fn newest_of(self: &Arc<Storage>, tip: &LogEntry, count: u64, deadline: Deadline) -> Result<u64> {
         let (mut left, mut end) = (count, tip.n);
         while end >= tip.oldest {

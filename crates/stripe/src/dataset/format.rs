@@ -1,4 +1,4 @@
-//! What a dataset says of itself, once.
+//! The description of a dataset, which is written once.
 
 use crate::record::{self, found, from_json, to_json};
 use crate::{Id, ObjectKind, keys, seal, unseal};
@@ -6,7 +6,7 @@ use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::{Created, Store};
 use serde::{Deserialize, Serialize};
 
-/// What a dataset says of itself, once.
+/// The description of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// Its name, which no other dataset has; copies keep it.
@@ -15,12 +15,12 @@ pub struct Format {
     pub tree: String,
     /// The log is not in the store of the dataset.
     pub log_elsewhere: bool,
-    /// Name and version of what created it.
+    /// Name and version of the tool that created it.
     pub tool: String,
 }
 
 impl Format {
-    /// That of the dataset in a store, if there is one.
+    /// Reads the description from a store, if there is one.
     ///
     /// # Errors
     /// Those of the store, and of an object that is damaged.
@@ -31,7 +31,7 @@ impl Format {
         read.map(Some).map_err(|error| error.url(record::url_of(store, keys::FORMAT)))
     }
 
-    /// Writes it; the one that is there, if there is one already.
+    /// Writes it; returns the existing one, if there is one.
     pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
         let object = seal(ObjectKind::Format, &to_json(self)?);
         for _ in 0..4 {
@@ -42,7 +42,7 @@ impl Format {
                 return Ok(format);
             }
         }
-        Err(Error::unsupported("the description of the dataset was neither written nor refused")
+        Err(Error::unsupported("the store neither wrote the description of the dataset nor refused to")
             .url(store.url()))
     }
 }

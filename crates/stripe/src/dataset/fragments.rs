@@ -1,4 +1,4 @@
-//! Into how many objects segments are divided: what says whether fewer would do.
+//! Counts the objects into which segments are divided: tells whether consolidation would help.
 
 use super::Dataset;
 use super::reach::sections;
@@ -8,27 +8,27 @@ use sapwood_core::{Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Stripe lists that are read at once.
+/// Stripe lists to read at once.
 const TOGETHER: usize = 16;
 
 /// The objects of some products in a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Number of different objects with stripes of these products, and of no other.
+    /// Number of distinct objects with stripes of these products, and of no others.
     pub objects: u64,
     /// Bytes of stripes, by [`crate::Product::id`].
     pub bytes: BTreeMap<u32, u64>,
 }
 
 impl Dataset {
-    /// The objects of some products in each segment, in their order. All stripe lists are read.
+    /// The objects of some products in each segment, in order. All stripe lists are read.
     ///
     /// # Errors
     /// Those of the store, and of objects that are damaged.
     pub async fn fragments(&self, products: &BTreeSet<u32>, deadline: Deadline) -> Result<Vec<Fragments>> {
         let snapshot = self.snapshot();
         let mut all = vec![Fragments::default(); snapshot.segments.len()];
-        // Of each segment, the objects with stripes of these products, and those with any other.
+        // For each segment, the objects with stripes of these products, and those with any others.
         let mut objects: BTreeMap<usize, [BTreeSet<(u32, Id)>; 2]> = BTreeMap::new();
         let read = sections(snapshot, |_, _| true)
             .into_iter()
@@ -56,7 +56,8 @@ impl Dataset {
         Ok(all)
     }
 
-    /// The version as if it had some segments only, and the products that all of these have: to be read, not changed.
+    /// The version restricted to some segments and the products that all of these have: to be read, not
+    /// changed.
     ///
     /// # Errors
     /// `Usage` if it has no such segment.

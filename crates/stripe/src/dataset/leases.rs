@@ -1,5 +1,5 @@
-//! Leases: a reader says which version it reads, a writer that it writes. What is under a lease is not collected, until
-//! the lease lapses, by the clock of the store.
+//! Leases: a reader states which version it reads, a writer that it writes. Objects under a lease are not
+//! collected until it lapses, by the clock of the store.
 
 use super::Dataset;
 use super::storage::{Storage, TOGETHER};
@@ -12,44 +12,44 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Who holds a lease.
+/// The holder of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseKind {
-    /// Its version is kept.
+    /// A reader: its version is kept.
     Reader,
-    /// What was written since it began is kept.
+    /// A writer: objects written since the lease began are kept.
     Writer,
 }
 
-/// What a lease says.
+/// The content of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LeaseRecord {
     id: Id,
     kind: LeaseKind,
     /// The version that was open when it began.
     version: u64,
-    /// For how long after it was written, in milliseconds.
+    /// How long it lasts after it was written, in milliseconds.
     ttl_ms: u64,
-    /// When it was written first, in milliseconds since 1970 by the clock of the store; none the first time.
+    /// When it was first written, in milliseconds since 1970 by the clock of the store; none the first time.
     since_ms: Option<u64>,
 }
 
-/// A lease that is held. It is to be renewed before it lapses, and ended when it is not needed.
+/// A lease that is held. It must be renewed before it lapses, and ended when it is no longer needed.
 #[derive(Debug)]
 pub struct Lease {
     place: Arc<Storage>,
     says: LeaseRecord,
-    /// It lapses no earlier, by the clock here.
+    /// It lapses no earlier than this, by the local clock.
     until: Instant,
 }
 
-/// A lease, as it stands in the store.
+/// A lease in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLease {
     /// Its key.
     pub key: String,
-    /// Who holds it.
+    /// Its holder.
     pub kind: LeaseKind,
     /// The version that was open when it began.
     pub version: u64,
@@ -60,7 +60,8 @@ pub struct StoredLease {
 }
 
 impl Dataset {
-    /// Begins a lease on this version: a reader's keeps it, a writer's keeps what is written from now on.
+    /// Begins a lease on this version: a reader's keeps the version, a writer's keeps what is written from
+    /// now on.
     ///
     /// # Errors
     /// `Missing` if a reader's version has expired already; those of the store.
@@ -82,7 +83,7 @@ impl Dataset {
         Ok(lease)
     }
 
-    /// All leases, also those that have lapsed.
+    /// All leases, including those that have lapsed.
     ///
     /// # Errors
     /// Those of the store.
@@ -97,7 +98,7 @@ impl Lease {
         Instant::now() < self.until
     }
 
-    /// When it lapses, by the clock here; by that of the store, a little later.
+    /// When it lapses, by the local clock; by that of the store, a little later.
     pub fn ends(&self) -> Deadline {
         Deadline::at(self.until)
     }
@@ -107,17 +108,17 @@ impl Lease {
         keys::lease(self.says.id)
     }
 
-    /// That it has not lapsed.
+    /// Checks that it has not lapsed.
     pub(super) fn check(&self) -> Result<()> {
         match self.is_live() {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Conflict, "the lease has lapsed: what it kept may be gone")
                 .url(self.place.url())
-                .hint("renew leases before they lapse; write again what was written")),
+                .hint("renew leases before they lapse; write the data again")),
         }
     }
 
-    /// Makes it last from now.
+    /// Renews it from now on.
     ///
     /// # Errors
     /// `Conflict` if it has lapsed; those of the store.
@@ -141,7 +142,7 @@ impl Lease {
     /// Ends it.
     ///
     /// # Errors
-    /// Those of the store; it lapses by itself then.
+    /// Those of the store; the lease then lapses by itself.
     pub async fn end(&self, deadline: Deadline) -> Result<()> {
         self.place.store.delete(&[self.key()], deadline).await
     }

@@ -42,24 +42,24 @@ use sapwood_source::{OpenOptions, Store};
 use std::sync::Arc;
 use storage::{CREATE_AGAIN, NAME_LOG, Storage};
 
-/// A dataset at one of its versions. What was committed since does not change it.
+/// A dataset at one of its versions. Later commits do not change it.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     place: Arc<Storage>,
     entry: LogEntry,
     snapshot: Arc<Snapshot>,
-    /// The entry was read in the log, not only in the hint.
+    /// The entry was read from the log, not only from the hint.
     sure: bool,
 }
 
 impl Dataset {
-    /// Opens the dataset in a store. `log` is given where the log is not in that store.
+    /// Opens the dataset in a store. `log` is given if the log is not in that store.
     ///
-    /// The newest version needs three small requests, in two turnarounds, if the hint is of it.
+    /// The newest version takes three small requests, in two round trips, if the hint is current.
     ///
     /// # Errors
-    /// `NotFound` if there is no dataset, `Missing` if it has no such version, or has it no more; those of the store,
-    /// and of objects that are damaged.
+    /// `NotFound` if there is no dataset, `Missing` if it does not have that version, or no longer; those of
+    /// the store, and of damaged objects.
     pub async fn open(
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
@@ -84,12 +84,12 @@ impl Dataset {
         }
     }
 
-    /// Whether the error of opening a dataset says that there is one, though it cannot be opened so.
+    /// Whether the error of opening a dataset means that one exists that cannot be opened this way.
     pub fn is_there(error: &Error) -> bool {
         error.hint_text().is_some_and(|hint| [NAME_LOG, CREATE_AGAIN].contains(&hint))
     }
 
-    /// What this version holds.
+    /// The contents of this version.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
@@ -104,7 +104,7 @@ impl Dataset {
         self.entry.n
     }
 
-    /// The store that it lies in.
+    /// The store of the dataset.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.place.store
     }
@@ -117,12 +117,12 @@ impl Dataset {
         self.place.base(&self.snapshot, base)
     }
 
-    /// Says which store a base is, in place of the one that its URL names.
+    /// Sets the store of a base, in place of the one that its URL names.
     pub fn give_base(&self, url: &str, store: Arc<dyn Store>) {
         self.place.bases.give(url, store);
     }
 
-    /// Says how the stores of bases are opened: by [`OpenOptions::for_base`]. Default: as the environment says.
+    /// Sets how the stores of bases are opened: by [`OpenOptions::for_base`]. Default: from the environment.
     pub fn open_bases_with(&self, options: OpenOptions) {
         self.place.bases.open_with(options);
     }
@@ -140,7 +140,7 @@ impl Dataset {
 }
 
 impl Dataset {
-    /// The newest version; `known` is one that is there.
+    /// The newest version; `known` is an entry that exists.
     async fn newest(place: &Arc<Storage>, known: Option<LogEntry>, deadline: Deadline) -> Result<Dataset> {
         let sure = known.is_some();
         let known = match known {
@@ -157,7 +157,7 @@ impl Dataset {
             (Ok(None), Ok(snapshot)) => {
                 Ok(Dataset { place: Arc::clone(place), entry: known, snapshot: Arc::new(snapshot), sure })
             }
-            // A hint may be of another time, or dataset.
+            // A hint may be outdated, or of another dataset.
             (Ok(None), Err(error)) if !sure && error.kind() == ErrorKind::NotFound => {
                 let entry = place.search(deadline).await?;
                 Dataset::load(place, entry, deadline).await
@@ -179,13 +179,13 @@ impl Dataset {
                 log::range(&*place.log, tag.version, tag.version, deadline)
                     .await?
                     .pop()
-                    .ok_or_else(|| missing(format!("the tag '{name}' is of a version that is not there")))?
+                    .ok_or_else(|| missing(format!("the tag '{name}' names a version that does not exist")))?
             }
             Version::Time(time) => {
                 let tip = place.tip(deadline).await?;
                 let early = |entry: &LogEntry| entry.time_ms <= *time;
                 let last = log::last_where(&*place.log, (1, tip.n), early, deadline).await?;
-                last.ok_or_else(|| missing("the dataset was not there at that time".to_owned()))?
+                last.ok_or_else(|| missing("the dataset did not exist at that time".to_owned()))?
             }
             Version::Latest => place.tip(deadline).await?,
         };

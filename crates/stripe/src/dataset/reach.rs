@@ -1,4 +1,4 @@
-//! What versions refer to: the stripe lists of a snapshot, and the objects of these.
+//! The objects that versions refer to: the stripe lists of a snapshot, and the objects in these.
 
 use super::Dataset;
 use super::storage::Storage;
@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// Objects that are read at once.
+/// Objects to read at once.
 const TOGETHER: usize = 16;
 
 /// Objects below the dataset itself, by name.
@@ -29,16 +29,16 @@ impl ReachableObjects {
         } else {
             &self.data
         };
-        // What has no name of ours is not ours to delete.
+        // An object whose name is not ours must not be deleted.
         keys::id_in(key).is_none_or(|id| kept.contains(&id))
     }
 }
 
 impl Dataset {
-    /// The stripe list of a product in a segment; None where it has none.
+    /// The stripe list of a product in a segment; `None` if it has none.
     ///
     /// # Errors
-    /// Those of the store, and of lists that are damaged, with their URL.
+    /// Those of the store, and of damaged lists, with their URL.
     pub async fn list(
         &self,
         product: &Product,
@@ -49,13 +49,13 @@ impl Dataset {
     }
 }
 
-/// Places of a product and a segment in a snapshot. References in their stead would keep futures from being sent.
+/// Indices of a product and a segment in a snapshot. References would keep futures from being `Send`.
 pub(super) type Pair = (usize, usize);
 
-/// Stripe lists, by the object (its base, and its name) that has them.
+/// Stripe lists, by the object (base and name) that holds them.
 pub(super) type Sections = BTreeMap<(u32, Id), Vec<Pair>>;
 
-/// The stripe lists of a snapshot that are wanted.
+/// The wanted stripe lists of a snapshot.
 pub(super) fn sections(snapshot: &Snapshot, mut wanted: impl FnMut(Pair, &ObjectRef) -> bool) -> Sections {
     let mut sections = Sections::new();
     for (place, segment) in snapshot.segments.iter().enumerate() {
@@ -128,10 +128,10 @@ impl Storage {
         Ok(lists.collect())
     }
 
-    /// All that these snapshots refer to. A snapshot of `must` has to be there, others may be missing.
+    /// Everything that these snapshots refer to. Snapshots in `must` have to exist, others may be missing.
     ///
     /// # Errors
-    /// `Unsupported` if one has features that are not known here, and so may refer to more; those of the store.
+    /// `Unsupported` if one has unknown features, and so may refer to more; those of the store.
     pub(super) async fn reach(
         &self,
         snapshots: &BTreeSet<Id>,
@@ -170,7 +170,7 @@ impl Storage {
 }
 
 impl ReachableObjects {
-    /// Notes what a snapshot names itself.
+    /// Adds what a snapshot refers to directly.
     fn note(&mut self, snapshot: &Snapshot) {
         let own = |object: &&ObjectRef| object.base == 0;
         for segment in &snapshot.segments {

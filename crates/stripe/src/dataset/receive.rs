@@ -1,4 +1,4 @@
-//! Many write, one commits: what workers have stored becomes a version.
+//! Many write, one commits: turns what workers have stored into a version.
 
 use super::commit::LONGEST;
 use super::reach::sections;
@@ -8,11 +8,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::time::Duration;
 
-/// Objects of lists that are read at once.
+/// Objects with lists to read at once.
 const TOGETHER: usize = 16;
 
 impl Dataset {
-    /// The receipt for segments that were stored under a lease, by a job.
+    /// The receipt for segments that a job stored under a lease.
     ///
     /// # Errors
     /// `Usage` if the dataset has no products yet; those of the store.
@@ -26,7 +26,7 @@ impl Dataset {
     ) -> Result<Receipt> {
         let products = self.snapshot.products.clone();
         if products.is_empty() {
-            return Err(Error::usage("the dataset has no products yet, which receipts are for")
+            return Err(Error::usage("receipts need a dataset with products, and this one has none yet")
                 .url(self.place.url())
                 .hint("create it with the entries of one file"));
         }
@@ -35,12 +35,12 @@ impl Dataset {
         Ok(Receipt { sapwood_receipt, dataset, job, attempt, lease, inputs, products, segments })
     }
 
-    /// Commits what workers have stored: one version for all receipts. Jobs that were committed before are passed over;
-    /// if all of them were, nothing is changed. The leases of the workers end.
+    /// Commits what workers have stored: one version for all receipts. Jobs that were committed before are
+    /// skipped; if all were, nothing changes. The leases of the workers end.
     ///
     /// # Errors
-    /// `Conflict` if a lease has lapsed, so that what it kept may be gone, or a product is another one now; `Usage` for a
-    /// receipt of another dataset; `Corrupt` if what it names is not there; those of [`Dataset::commit`].
+    /// `Conflict` if a lease has lapsed, so that objects may be gone, or if a product was replaced; `Usage`
+    /// for a receipt of another dataset; `Corrupt` if its objects do not exist; those of [`Dataset::commit`].
     pub async fn receive(
         &self,
         receipts: &[Receipt],
@@ -52,7 +52,7 @@ impl Dataset {
             return Err(Error::usage(format!("the receipt of '{}' is for another dataset", other.job))
                 .url(self.place.url()));
         }
-        // Whoever ends a lease has committed before: what is there is looked at after it.
+        // A worker ends its lease only after the commit, so existing objects are checked after it.
         let leases = self.leases(deadline).await?;
         let newest = self.at(&Version::Latest, deadline).await?;
         let new = |receipt: &&Receipt| !newest.snapshot.jobs.contains_key(&receipt.job);
@@ -75,7 +75,7 @@ impl Dataset {
                 newest.commit(&change, made, deadline.within(least)).await?
             }
         };
-        // What is not the key of a lease is not deleted, whatever a receipt says.
+        // Only keys of leases are deleted, whatever a receipt says.
         let lease = |key: &&String| key.starts_with(keys::LEASES) && keys::id_in(key).is_some();
         let ended: Vec<String> =
             receipts.iter().map(|receipt| &receipt.lease).filter(lease).cloned().collect();
@@ -97,7 +97,7 @@ impl Dataset {
         Error::new(ErrorKind::Conflict, message).url(self.place.url()).hint("run the job again")
     }
 
-    /// That the lists which a receipt names are there.
+    /// Checks that the lists named in a receipt exist.
     async fn check_lists(&self, receipt: &Receipt, deadline: Deadline) -> Result<()> {
         let (products, segments) = (receipt.products.clone(), receipt.segments_from(1)?);
         let snapshot = Snapshot { products, segments, ..(*self.snapshot).clone() };
@@ -114,5 +114,5 @@ impl Dataset {
     }
 }
 
-/// For how long what a worker has stored waits for who commits it.
+/// How long the objects of a worker are kept for the process that commits them.
 pub const RECEIPTS_LAST: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,4 +1,4 @@
-//! Where a dataset lies: its store, its log, and what can be read there without knowing a version.
+//! Where a dataset lies: its store, its log, and everything that can be read without knowing a version.
 
 use super::bases::Bases;
 use super::format::Format;
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What to do about datasets that are there, and cannot be opened.
+/// Hints for datasets that exist, but cannot be opened.
 pub(super) const NAME_LOG: &str = "say which database it is in: log=URL, or --log URL";
 pub(super) const CREATE_AGAIN: &str = "create it again";
 
-/// Tags that are read at once.
+/// Tags to read at once.
 pub(super) const TOGETHER: usize = 16;
 
-/// Where a dataset lies.
+/// The store, the log and the bases of a dataset.
 #[derive(Debug)]
 pub(super) struct Storage {
     pub(super) store: Arc<dyn Store>,
@@ -56,14 +56,14 @@ impl Storage {
                 missing("the log of this dataset is in its store").hint("open it without another log")
             }
             Some(_) => {
-                missing("the dataset here has no version: it was not created to the end").hint(CREATE_AGAIN)
+                missing("the dataset here has no version: its creation was interrupted").hint(CREATE_AGAIN)
             }
         })
     }
 
     /// The newest entry.
     pub(super) async fn tip(&self, deadline: Deadline) -> Result<LogEntry> {
-        // A hint that is wrong must not decide what is kept: the entry itself is read.
+        // A wrong hint must not decide what is kept: the entry itself is read.
         let hint = log::hint(&*self.log, deadline).await?.map_or(0, |entry| entry.n);
         let known = match hint {
             0 => None,
@@ -80,8 +80,8 @@ impl Storage {
         Ok(match kept {
             true => Error::corrupt(format!("the snapshot of version {} is lost", entry.n))
                 .url(record::url_of(&*self.store, &keys::snapshot(entry.snapshot)))
-                .hint("other versions can be read; nothing is deleted until it is there again"),
-            false => Error::new(ErrorKind::Missing, format!("version {} is there no more", entry.n))
+                .hint("other versions can be read; nothing is deleted until it is restored"),
+            false => Error::new(ErrorKind::Missing, format!("version {} no longer exists", entry.n))
                 .url(self.url())
                 .hint("it expired; tags keep versions"),
         })
@@ -108,7 +108,7 @@ impl Storage {
         Ok(tag.filter(|_| gone.is_none()))
     }
 
-    /// All tags, and those that were removed after a moment.
+    /// All tags, including those that were removed after a moment.
     pub(super) async fn tags_since(
         &self,
         moment: Option<SystemTime>,
@@ -127,7 +127,7 @@ impl Storage {
         let read = stream::iter(keys).map(|key| async move {
             let tag = record::read::<Tag>(store, &key, deadline).await?;
             tag.ok_or_else(|| {
-                Error::corrupt("a tag is in the list, and not in the store").url(record::url_of(store, &key))
+                Error::corrupt("a tag is listed, but not in the store").url(record::url_of(store, &key))
             })
         });
         read.buffered(TOGETHER).try_collect().await
@@ -152,7 +152,7 @@ impl Storage {
         let Some(number) = base.checked_sub(1) else { return Ok(Arc::clone(&self.store)) };
         let url =
             usize::try_from(number).ok().and_then(|number| snapshot.bases.get(number)).ok_or_else(|| {
-                Error::corrupt(format!("the dataset has no base {base}, where an object is said to lie"))
+                Error::corrupt(format!("the dataset has no base {base}, which an object refers to"))
                     .url(self.url())
             })?;
         self.bases.get(url)

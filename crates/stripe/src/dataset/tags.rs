@@ -1,4 +1,4 @@
-//! Tags: names of versions, given once and kept. What a tag names does not expire.
+//! Tags: names of versions, given once and kept. A tagged version does not expire.
 
 use super::Dataset;
 use super::version::{Tag, check_tag};
@@ -7,10 +7,11 @@ use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 
 impl Dataset {
-    /// Names this version. The name cannot be given again, not even after the tag was removed.
+    /// Tags this version. A name cannot be used again, not even after the tag was removed.
     ///
     /// # Errors
-    /// `Usage` if the name is taken, or was, or is none; `Missing` if the version has expired; those of the store.
+    /// `Usage` if the name is taken, was used before, or is invalid; `Missing` if the version has expired;
+    /// those of the store.
     pub async fn tag(&self, name: &str, deadline: Deadline) -> Result<Tag> {
         check_tag(name)?;
         let store = &*self.place.store;
@@ -26,7 +27,8 @@ impl Dataset {
                 None => taken("was removed, and is not given again"),
             };
         }
-        // Who expires versions looks for tags after it has said so: either sees the other.
+        // A process that expires versions checks the tags after it has announced that: one of the two sees
+        // the other.
         if self.entry.n < self.place.tip(deadline).await?.oldest && !self.held_by_tag(name, deadline).await? {
             self.untag(name, deadline).await?;
             let message = format!("version {} has expired and cannot be given a tag", self.entry.n);
@@ -35,13 +37,13 @@ impl Dataset {
         Ok(tag)
     }
 
-    /// Whether another tag than `name` is of this version, too.
+    /// Whether a tag other than `name` is on this version, too.
     pub(super) async fn held_by_tag(&self, name: &str, deadline: Deadline) -> Result<bool> {
         let tags = self.tags(deadline).await?;
         Ok(tags.iter().any(|tag| tag.version == self.entry.n && tag.name != name))
     }
 
-    /// Removes a tag; its name is not given again.
+    /// Removes a tag; its name cannot be used again.
     ///
     /// # Errors
     /// `Missing` if there is no such tag; those of the store.

@@ -1,4 +1,4 @@
-//! Reads what a version refers to, and compares all checksums.
+//! Reads what a version refers to, and verifies all checksums.
 
 use super::Dataset;
 use super::reach::sections;
@@ -11,52 +11,52 @@ use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Objects that are read at once.
+/// Objects to read at once.
 const TOGETHER: usize = 8;
 
-/// What is compared.
+/// Options of a verification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerifyOptions {
-    /// Which part of the objects with stripes, from 0 to 1; lists are read all.
+    /// Share of the objects with stripes to read, from 0 to 1; all lists are read.
     pub fraction: f64,
-    /// Another number draws another sample.
+    /// The seed of the sample.
     pub seed: u64,
 }
 
 impl Default for VerifyOptions {
-    /// Everything.
+    /// Verifies everything.
     fn default() -> Self {
         VerifyOptions { fraction: 1.0, seed: 0 }
     }
 }
 
-/// Something that is damaged, or missing.
+/// A damaged or missing object, or part of one.
 #[derive(Debug)]
 pub struct Damage {
     /// The object: its URL.
     pub object: String,
-    /// The product, if it is part of one.
+    /// The product, if it belongs to one.
     pub product: Option<String>,
-    /// The first of the entries, in the dataset, and their number.
+    /// The first affected entry of the dataset, and the number of entries.
     pub entries: (u64, u64),
     /// What is wrong with it.
     pub error: Error,
 }
 
-/// What was compared.
+/// The result of a verification.
 #[derive(Debug, Default)]
 pub struct VerifyReport {
-    /// Number of objects that were read.
+    /// Number of objects read.
     pub objects: u64,
     /// Their size, in bytes.
     pub bytes: u64,
-    /// Number of objects that were left out of the sample.
+    /// Number of objects outside the sample.
     pub skipped: u64,
-    /// What is wrong; nothing, if all is well.
+    /// The damage; empty if there is none.
     pub wrong: Vec<Damage>,
 }
 
-/// What an object has to hold: of a product, some stripes of a list.
+/// The expected contents of an object: some stripes of a product's list.
 struct ExpectedStripes<'a> {
     product: &'a Product,
     list: Arc<StripeList>,
@@ -64,10 +64,10 @@ struct ExpectedStripes<'a> {
 }
 
 impl Dataset {
-    /// Reads what this version refers to, or a sample of it, and compares all checksums.
+    /// Reads what this version refers to, or a sample of it, and verifies all checksums.
     ///
     /// # Errors
-    /// `Timeout`, `Permission`; whatever is wrong with single objects is in the result.
+    /// `Timeout`, `Permission`; problems of single objects are in the result.
     pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<VerifyReport> {
         let mut verified = VerifyReport::default();
         let mut lottery = fastrand::Rng::with_seed(options.seed);
@@ -80,7 +80,7 @@ impl Dataset {
             let all = held.len();
             let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
             verified.skipped += (all - drawn.len()) as u64;
-            // By their places: references in streams keep futures from being sent.
+            // By index: references in streams would keep futures from being `Send`.
             let names: Vec<_> = drawn.iter().map(|(name, _)| *name).enumerate().collect();
             let mut read = stream::iter(names)
                 .map(|(place, name)| async move {
@@ -97,7 +97,7 @@ impl Dataset {
         Ok(verified)
     }
 
-    /// The index of events, and what else came with a segment.
+    /// The index of events, and the auxiliary file of a segment.
     async fn verify_parts(
         &self,
         segment: &Segment,
@@ -121,7 +121,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// What the objects of a segment have to hold, by its stripe lists.
+    /// The expected contents of the objects of a segment, from its stripe lists.
     async fn held<'a>(
         &'a self,
         number: usize,
@@ -161,7 +161,7 @@ impl Dataset {
     }
 }
 
-/// Notes which objects hold the stripes of a list.
+/// Collects the objects that hold the stripes of a list.
 fn hold<'a>(
     product: &'a Product,
     list: StripeList,
@@ -179,7 +179,7 @@ fn hold<'a>(
     }
 }
 
-/// Compares an object with what the lists say of it, and with itself.
+/// Compares an object with the lists, and with itself.
 fn compare(
     read: Result<Bytes>,
     held: &[ExpectedStripes<'_>],
@@ -200,7 +200,7 @@ fn compare(
     };
     let known = verified.wrong.len();
     held.iter().for_each(|held| held.compare(&object, url, first, verified));
-    // What is damaged belongs to no product of this version: it is the directory, or another version's.
+    // The damage is in no product of this version: it is in the directory, or in another version's part.
     if known == verified.wrong.len()
         && let Err(error) = ObjectDirectory::of(&object)
     {
@@ -221,7 +221,7 @@ impl ExpectedStripes<'_> {
         (first + begin, end - begin)
     }
 
-    /// Compares what an object holds with what the list says of it.
+    /// Compares the directory of an object with the list.
     fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut VerifyReport) {
         for stripe in &self.stripes {
             let baskets = (0..self.list.branches()).filter_map(|branch| self.list.basket(branch, *stripe));
@@ -250,12 +250,12 @@ fn cut(part: &ObjectRef, object: &Bytes) -> Result<Bytes> {
     })
 }
 
-/// What ends the comparison.
+/// Errors that end the verification.
 fn fatal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Permission | ErrorKind::Cancelled)
 }
 
-/// Counts what was read; what is wrong with it alone is the inner error.
+/// Counts what was read; a problem of this object alone is the inner error.
 fn told(read: Result<Bytes>, verified: &mut VerifyReport) -> Result<Result<Bytes>> {
     match read {
         Err(error) if fatal(&error) => Err(error),

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest name.
+/// Most characters of a tag.
 const LONGEST: usize = 100;
 
 /// Which version of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Version {
-    /// The newest.
+    /// The newest version.
     #[default]
     Latest,
-    /// The one of that number.
+    /// The version with this number.
     Number(u64),
-    /// The one of that tag.
+    /// The version with this tag.
     Tag(String),
-    /// The newest one at a moment: milliseconds since 1970.
+    /// The newest version at a moment: milliseconds since 1970.
     Time(u64),
 }
 
@@ -55,11 +55,11 @@ pub struct Tag {
     pub name: String,
     /// Number of the version.
     pub version: u64,
-    /// By which who wrote it knows it.
+    /// By which its writer recognizes it.
     pub commit: Id,
 }
 
-/// That a tag may have this name.
+/// Checks the name of a tag.
 pub(super) fn check_tag(name: &str) -> Result<()> {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._=+-".contains(&byte));
     let number = name.strip_prefix('v').is_some_and(|digits| digits.parse::<u64>().is_ok());
@@ -67,6 +67,6 @@ pub(super) fn check_tag(name: &str) -> Result<()> {
     match legal && !number && name != "latest" {
         true => Ok(()),
         false => Err(Error::usage(format!("'{}' cannot be the name of a tag", name.escape_debug()))
-            .hint("letters, digits and ._=+- are good, unless they are like v12, which means version 12")),
+            .hint("use letters, digits and ._=+-; names like v12 mean version 12")),
     }
 }
