@@ -1,7 +1,8 @@
-//! The outline of a record: where byte counts, class tags and references stand in it, so that it can be written again
-//! with parts replaced or left out.
+//! The outline of a record: the positions of byte counts, class tags and references in it, so that it can be
+//! rewritten with parts replaced or dropped.
 //!
-//! All that a change moves is known here; everything else is copied as it is, also what nobody understands.
+//! Everything that depends on positions is known here; all other bytes are copied unchanged, even if their
+//! meaning is unknown.
 
 use crate::cursor::{CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
 use crate::{Cursor, ObjectHeader};
@@ -13,15 +14,15 @@ use std::ops::Range;
 const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: usize = 200;
-/// What references to the record's own object say (Buffer §6.2).
+/// The value of references to the record's own object (Buffer §6.2).
 const SELF: u64 = 1;
 
-/// Where the things stand in a record that depend on positions.
+/// The position-dependent parts of a record.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
-    /// By rising position; what stands inside of another thing follows it.
+    /// In ascending order of positions; parts inside another one follow it.
     marks: Vec<Mark>,
-    /// Places in `marks` of the objects that references can name, by position.
+    /// Indices in `marks` of the objects that references can name, by position.
     objects: HashMap<usize, usize>,
 }
 
@@ -33,31 +34,31 @@ enum Mark {
     Slot(PointerSlot),
 }
 
-/// A pointer, as it stands in a record.
+/// A pointer in a record.
 #[derive(Debug, Clone, Copy)]
 pub struct PointerSlot {
-    /// Position of its first byte. References to its object mean this place.
+    /// Position of its first byte, which references to its object name.
     pub at: usize,
-    /// Position behind it, object included.
+    /// Position of its end, including the object.
     pub end: usize,
     /// True if it begins with a byte count.
     pub framed: bool,
-    /// What it points at.
+    /// Its target.
     pub target: PointerTarget,
 }
 
-/// What a pointer points at.
+/// The target of a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointerTarget {
-    /// Nothing.
+    /// Null.
     Null,
     /// The record's own object.
     Own,
-    /// The object whose slot begins at this position.
+    /// The object whose pointer begins at this position.
     Reference(usize),
-    /// An object that stands in the slot.
+    /// An object stored in the pointer.
     Object {
-        /// Position of the tag by which its class was named first.
+        /// Position of the tag that first named its class.
         class_at: usize,
         /// Position of the object's version header.
         body: usize,
@@ -72,12 +73,12 @@ impl Mark {
     }
 }
 
-/// Walks over a record and notes its [`Outline`].
+/// Walks through a record and builds its [`Outline`].
 ///
 /// The caller reads members with [`cursor`](Marker::cursor), and enters objects and pointers with the methods here.
 #[derive(Debug)]
 pub struct Marker<'a> {
-    /// Where the walk is.
+    /// The current position of the walk.
     pub cursor: Cursor<'a>,
     payload: &'a [u8],
     key_len: u64,
@@ -86,7 +87,7 @@ pub struct Marker<'a> {
 }
 
 impl<'a> Marker<'a> {
-    /// A walk over the payload of a record, decompressed, with a key of `key_len` bytes before it.
+    /// A walk through the decompressed payload of a record, with a key of `key_len` bytes before it.
     pub fn new(payload: &'a [u8], key_len: u32) -> Self {
         Marker {
             cursor: Cursor::new(payload, key_len),
@@ -97,12 +98,12 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Where the walk is, in the payload.
+    /// The current position in the payload.
     pub fn position(&self) -> usize {
         self.cursor.position()
     }
 
-    /// Enters an object: notes its byte count and reads its version.
+    /// Enters an object: marks its byte count and reads its version.
     ///
     /// # Errors
     /// `Corrupt` if the byte count is wrong or objects are nested too deep.
@@ -116,10 +117,11 @@ impl<'a> Marker<'a> {
         Ok(header)
     }
 
-    /// Leaves an object that was entered, and was called `class`.
+    /// Leaves an object of the class `class` that was entered.
     ///
     /// # Errors
-    /// `Unsupported` if bytes of it are left: what they mean, and whether they depend on positions, is not known.
+    /// `Unsupported` if bytes of it are left: their meaning is unknown, and so is whether they depend on
+    /// positions.
     pub fn close(&mut self, header: &ObjectHeader, class: &str) -> Result<()> {
         self.depth = self.depth.saturating_sub(1);
         match header.end {
@@ -128,8 +130,8 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Walks over an object with `walk` or, if what stands in it is not known, passes over it, provided that none of its
-    /// bytes can be a pointer: then it is the same wherever it stands.
+    /// Walks through an object with `walk` or, if its contents are unknown, skips it, provided that none of
+    /// its bytes can be a pointer: then it does not depend on its position.
     ///
     /// # Errors
     /// Those of `walk`.
@@ -151,7 +153,7 @@ impl<'a> Marker<'a> {
         self.cursor.seek(end)
     }
 
-    /// True if a word can be the tag of a pointer that depends on where it stands.
+    /// True if a word can be the tag of a pointer that depends on its position.
     fn may_point(&self, word: [u8; 4]) -> bool {
         let tag = u32::from_be_bytes(word);
         let place = self.place(u64::from(tag & !CLASS_MASK));
@@ -164,7 +166,7 @@ impl<'a> Marker<'a> {
         }
     }
 
-    /// Passes over an object that holds neither pointers nor anything else that depends on positions.
+    /// Skips an object that contains neither pointers nor anything else that depends on positions.
     ///
     /// # Errors
     /// `Corrupt` if it has no byte count.
@@ -172,10 +174,11 @@ impl<'a> Marker<'a> {
         self.cursor.skip_object()
     }
 
-    /// Reads a pointer. Of an object, the caller reads the body next and then calls [`leave`](Marker::leave).
+    /// Reads a pointer. If it is an object, the caller reads its body next and then calls
+    /// [`leave`](Marker::leave).
     ///
     /// # Errors
-    /// `Corrupt` if a tag makes no sense; `Unsupported` if a reference names what was not met.
+    /// `Corrupt` if a tag is invalid; `Unsupported` if a reference names an object that was not met.
     pub fn slot(&mut self) -> Result<(PointerSlot, &'a str)> {
         let at = self.position();
         let end = self.cursor.byte_count()?.map(|(_, end)| end);
@@ -209,7 +212,7 @@ impl<'a> Marker<'a> {
         Ok((slot, class_name))
     }
 
-    /// Leaves the object of a slot.
+    /// Leaves the object of a pointer.
     ///
     /// # Errors
     /// `Unsupported` if bytes of it are left.
@@ -226,7 +229,7 @@ impl<'a> Marker<'a> {
         Ok(PointerSlot { end: position, ..*slot })
     }
 
-    /// The outline, when all of the record was walked over.
+    /// The outline, once the whole record was walked through.
     ///
     /// # Errors
     /// `Unsupported` if bytes are left.
@@ -250,7 +253,7 @@ impl<'a> Marker<'a> {
         place.map(PointerTarget::Reference).ok_or_else(|| unknown("a reference", at))
     }
 
-    /// The position that a reference means.
+    /// The position that a reference names.
     fn place(&self, id: u64) -> Option<usize> {
         let place = usize::try_from(id.checked_sub(self.key_len + MAP_OFFSET)?).ok()?;
         (place < self.payload.len()).then_some(place)
@@ -258,21 +261,21 @@ impl<'a> Marker<'a> {
 }
 
 fn unknown(class: &str, at: usize) -> Error {
-    let message = format!("what stands in {class} is not known, {at} bytes into the object");
-    Error::unsupported(message).hint("trees that hold such objects can be read, but not written again")
+    let message = format!("unknown contents of {class}, {at} bytes into the object");
+    Error::unsupported(message).hint("trees with such objects can be read, but not rewritten")
 }
 
-/// What is to be written instead of parts of a record.
+/// Replacements for parts of a record.
 #[derive(Debug, Default, Clone)]
 pub struct Edits {
-    /// From where, and what happens there.
+    /// By position: the edit that begins there.
     parts: BTreeMap<usize, Edit>,
 }
 
-/// What is to be written instead of a range.
+/// The replacement for a range.
 #[derive(Debug, Clone)]
 struct Edit {
-    /// Where the range ends.
+    /// The end of the range.
     end: usize,
     bytes: Vec<u8>,
     /// Ranges of the record that follow the bytes.
@@ -280,26 +283,26 @@ struct Edit {
 }
 
 impl Edits {
-    /// Writes `bytes` instead of a range. Of two edits that overlap, the one that begins first holds; of two that begin
-    /// together, the last one.
+    /// Replaces a range by `bytes`. Of two overlapping edits, the first one applies; of two that begin at the
+    /// same position, the one added last.
     pub fn replace(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>) {
         self.splice(range, bytes, Vec::new());
     }
 
-    /// Writes `bytes` instead of a range, and behind them other ranges of the record: what stands there is written as it
-    /// would be in its own place, edits included.
+    /// Replaces a range by `bytes`, followed by other ranges of the record, which are written as in their own
+    /// place, including edits.
     pub fn splice(&mut self, range: Range<usize>, bytes: impl Into<Vec<u8>>, ranges: Vec<Range<usize>>) {
         self.parts.insert(range.start, Edit { end: range.end, bytes: bytes.into(), ranges });
     }
 
-    /// Leaves a range out.
+    /// Drops a range.
     pub fn remove(&mut self, range: Range<usize>) {
         self.replace(range, Vec::new());
     }
 }
 
 impl Outline {
-    /// All pointers in the record, by rising position.
+    /// All pointers in the record, in ascending order of positions.
     pub fn slots(&self) -> impl Iterator<Item = &PointerSlot> {
         self.marks.iter().filter_map(|mark| match mark {
             Mark::Slot(slot) => Some(slot),
@@ -307,15 +310,15 @@ impl Outline {
         })
     }
 
-    /// Appends the outline of what stands behind the record, in the same bytes: [`Edits::splice`] can put parts of it
-    /// into the record.
+    /// Appends the outline of bytes that follow the record: [`Edits::splice`] can insert parts of them into
+    /// the record.
     pub fn append(&mut self, behind: Outline) {
         let before = self.marks.len();
         self.marks.extend(behind.marks);
         self.objects.extend(behind.objects.into_iter().map(|(at, mark)| (at, mark + before)));
     }
 
-    /// Writes the first `len` bytes of the record again, as [`emit`](Outline::emit) does all of it.
+    /// Rewrites the first `len` bytes of the record, as [`emit`](Outline::emit) does with all of it.
     ///
     /// # Errors
     /// As `emit`.
@@ -334,8 +337,8 @@ impl Outline {
         Ok(emitter.out)
     }
 
-    /// Writes the record again: for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are put
-    /// right; an object that was left out and is still referred to is written where the first reference stands.
+    /// Rewrites the record for a key of `key_len` bytes, with `edits`. Byte counts, tags and references are
+    /// corrected; a dropped object that is still referenced is written at the first reference.
     ///
     /// # Errors
     /// `Unsupported` if the result is too long for a record.
@@ -350,9 +353,9 @@ struct Emitter<'a> {
     edits: &'a Edits,
     key_len: u64,
     out: Vec<u8>,
-    /// Where each object was written.
+    /// The new position of each object.
     placed: HashMap<usize, usize>,
-    /// Where the tag of each class was written.
+    /// The new position of the tag of each class.
     classes: HashMap<&'a [u8], usize>,
     depth: usize,
 }
@@ -372,7 +375,7 @@ impl<'a> Emitter<'a> {
             let mark_at = mark.map_or(range.end, Mark::at);
             match edit {
                 Some((&from, edit)) if from <= mark_at => {
-                    // Nothing is left out, or itself put in: the edit would be met again.
+                    // An empty range, dropped or inserted, would be met again.
                     if edit.end <= from || edit.ranges.iter().any(|range| range.contains(&from)) {
                         return Err(Error::corrupt("an edit replaces nothing"));
                     }
@@ -400,7 +403,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Writes what stands at a mark; gives where it ends in the old record.
+    /// Writes the part at a mark; returns where it ends in the old record.
     fn mark(&mut self, mark: &Mark) -> Result<usize> {
         match mark {
             Mark::Count { at, end } => {
@@ -441,7 +444,7 @@ impl<'a> Emitter<'a> {
         let PointerTarget::Object { class_at, body } = slot.target else {
             return Err(Error::corrupt("an outline refers to what is no object"));
         };
-        // A reference to an object that holds the reference can make this go on for ever only if both were moved.
+        // A reference to an object that contains the reference can only recurse forever if both were moved.
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::corrupt("objects are nested too deep"));
@@ -451,7 +454,7 @@ impl<'a> Emitter<'a> {
         let name = self.class_name(class_at)?;
         let own_tag = if slot.framed { slot.at + 4 } else { slot.at };
         match self.classes.get(name).copied() {
-            // Where the class was named again, it is named again.
+            // A class that was named again is named again.
             Some(tag) if own_tag != class_at => {
                 let reference = self.id(tag)?;
                 self.out.extend((CLASS_MASK | reference).to_be_bytes());
@@ -471,7 +474,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// The class name behind the tag at a position.
+    /// The class name at the tag at a position.
     fn class_name(&self, tag_at: usize) -> Result<&'a [u8]> {
         let name = self.payload.get(tag_at + 4..).unwrap_or_default();
         let len = name.iter().position(|&byte| byte == 0);
@@ -493,7 +496,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// What references call the thing at a position.
+    /// The value of references to a position.
     fn id(&self, place: usize) -> Result<u32> {
         let id = u32::try_from(place as u64 + self.key_len + MAP_OFFSET).ok();
         id.filter(|id| *id < BYTE_COUNT_MASK).ok_or_else(too_long)

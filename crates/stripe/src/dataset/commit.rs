@@ -60,7 +60,7 @@ impl Dataset {
     ) -> Result<CommitOutcome> {
         self.commit_as(change, made, deadline.within(LONGEST))
             .await
-            .map_err(|error| error.url(self.place.url()))
+            .map_err(|error| error.url(self.storage.url()))
     }
 
     /// As [`Dataset::commit`], for objects written under a lease: fails if the lease has lapsed.
@@ -123,13 +123,13 @@ impl Dataset {
             };
             match tip.claim(&next, &entry, deadline).await? {
                 ClaimOutcome::Ours => {
-                    self.place.advise(&entry, deadline).await;
-                    let place = Arc::clone(&self.place);
-                    let dataset = Dataset { place, entry, snapshot: Arc::new(next), sure: true };
+                    self.storage.advise(&entry, deadline).await;
+                    let storage = Arc::clone(&self.storage);
+                    let dataset = Dataset { storage, entry, snapshot: Arc::new(next), sure: true };
                     return Ok(CommitOutcome { dataset, version: n, already: false });
                 }
                 ClaimOutcome::Theirs(first) => {
-                    tip = Dataset::newest(&self.place, Some(first), deadline).await?;
+                    tip = Dataset::newest(&self.storage, Some(first), deadline).await?;
                     if let Some((job, _)) = &entry.job
                         && let Some(done) = self.job_in((n, tip.entry.n), job, deadline).await?
                     {
@@ -153,8 +153,8 @@ impl Dataset {
     ) -> Result<ClaimOutcome> {
         self.snapshot.check_writable()?;
         let (key, object) = (keys::snapshot(next.id), next.encode()?);
-        try_join(self.place.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
-        log::claim(&*self.place.log, entry, deadline).await
+        try_join(self.storage.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
+        log::claim(&*self.storage.log, entry, deadline).await
     }
 
     /// Checks that this version is in the log: otherwise, the next one would leave a gap.
@@ -162,7 +162,7 @@ impl Dataset {
         if self.sure {
             return Ok(());
         }
-        match log::read(&*self.place.log, self.entry.n, deadline).await? {
+        match log::read(&*self.storage.log, self.entry.n, deadline).await? {
             Some(entry) if entry == self.entry => Ok(()),
             _ => {
                 let message = format!(
@@ -177,7 +177,7 @@ impl Dataset {
     /// The entry that a job committed before, if there is one. The mark of its begin is written before
     /// anything else.
     async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<LogEntry>> {
-        let (store, key) = (&*self.place.store, keys::job(job));
+        let (store, key) = (&*self.storage.store, keys::job(job));
         let mark = CommitMark { job: job.to_owned(), after: self.entry.n };
         if record::create(store, &key, &mark, deadline).await? {
             return Ok(None);
@@ -185,7 +185,7 @@ impl Dataset {
         // Another job may have the same key; then this one starts at the first entry.
         let found = record::read::<CommitMark>(store, &key, deadline).await?;
         let after = found.filter(|mark| mark.job == job).map_or(0, |mark| mark.after);
-        let tip = self.place.tip(deadline).await?;
+        let tip = self.storage.tip(deadline).await?;
         self.job_in((after + 1, tip.n), job, deadline).await
     }
 
@@ -195,7 +195,7 @@ impl Dataset {
         job: &str,
         deadline: Deadline,
     ) -> Result<Option<LogEntry>> {
-        let entries = log::range(&*self.place.log, from, to, deadline).await?;
+        let entries = log::range(&*self.storage.log, from, to, deadline).await?;
         Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
     }
 
@@ -209,7 +209,7 @@ impl Dataset {
 
     async fn already(&self, done: LogEntry, deadline: Deadline) -> Result<CommitOutcome> {
         let version = done.n;
-        let dataset = Dataset::newest(&self.place, Some(done), deadline).await?;
+        let dataset = Dataset::newest(&self.storage, Some(done), deadline).await?;
         Ok(CommitOutcome { dataset, version, already: true })
     }
 }

@@ -41,26 +41,26 @@ impl Dataset {
         log: Option<Arc<dyn Log>>,
         deadline: Deadline,
     ) -> Result<CopyReport> {
-        let place = &self.place;
-        let missing = || Error::corrupt("the description of the dataset is missing").url(place.url());
-        let format = Format::read(&*place.store, deadline).await?.ok_or_else(missing)?;
+        let storage = &self.storage;
+        let missing = || Error::corrupt("the description of the dataset is missing").url(storage.url());
+        let format = Format::read(&*storage.store, deadline).await?.ok_or_else(missing)?;
         let format = Format { log_elsewhere: log.is_some(), ..format };
         let other = |what: &str| Err(Error::new(ErrorKind::Conflict, what).url(store.url().to_owned()));
         if Format::read(&*store, deadline).await?.is_some_and(|there| there.dataset != format.dataset) {
             return other("there is another dataset");
         }
-        let tip = place.tip(deadline).await?;
-        let tags = place.tags_since(None, deadline).await?;
+        let tip = storage.tip(deadline).await?;
+        let tags = storage.tags_since(None, deadline).await?;
         let versions: BTreeSet<u64> =
             (tip.oldest..=tip.n).chain(tags.iter().map(|tag| tag.version)).collect();
-        let snapshots: BTreeSet<Id> = place.snapshots_of(versions, deadline).await?.into_values().collect();
-        let reached = place.reach(&snapshots, &snapshots, deadline).await?;
+        let snapshots: BTreeSet<Id> = storage.snapshots_of(versions, deadline).await?.into_values().collect();
+        let reached = storage.reach(&snapshots, &snapshots, deadline).await?;
 
         let mut copied = CopyReport { version: tip.n, ..CopyReport::default() };
         for prefix in [keys::DATA, keys::LISTS, keys::SNAPSHOTS] {
             let there = store.list(prefix, deadline).await?;
             let there: BTreeMap<&str, u64> = there.iter().map(|one| (one.key.as_str(), one.size)).collect();
-            let stored = place.store.list(prefix, deadline).await?;
+            let stored = storage.store.list(prefix, deadline).await?;
             let wanted = stored.iter().filter(|one| keys::id_in(&one.key).is_some() && reached.has(&one.key));
             let (old, new): (Vec<_>, Vec<_>) =
                 wanted.partition(|one| there.get(one.key.as_str()) == Some(&one.size));
@@ -68,7 +68,7 @@ impl Dataset {
             let new: Vec<String> = new.into_iter().map(|one| one.key.clone()).collect();
             let to = &*store;
             let each =
-                stream::iter(new).map(|key| async move { place.copy_object(to, &key, deadline).await });
+                stream::iter(new).map(|key| async move { storage.copy_object(to, &key, deadline).await });
             let sizes: Vec<u64> = each.buffer_unordered(TOGETHER).try_collect().await?;
             copied.objects += sizes.len() as u64;
             copied.bytes += sizes.iter().sum::<u64>();
@@ -80,7 +80,7 @@ impl Dataset {
         let from = log::newest_after(&*copy.log, 0, deadline).await?.map_or(0, |entry| entry.n);
         // The last existing entry tells whether the copy has versions of its own: each writer also wrote the
         // next.
-        for entry in log::range(&*place.log, from.min(tip.n).max(1), tip.n, deadline).await? {
+        for entry in log::range(&*storage.log, from.min(tip.n).max(1), tip.n, deadline).await? {
             if let ClaimOutcome::Theirs(_) = log::claim(&*copy.log, &entry, deadline).await? {
                 return other("the copy has versions of its own");
             }
@@ -89,8 +89,8 @@ impl Dataset {
             return other("the copy has versions of its own");
         }
         for prefix in [keys::TAGS, keys::GONE, keys::JOBS] {
-            for record in place.store.list(prefix, deadline).await? {
-                place.copy_object(&*store, &record.key, deadline).await?;
+            for record in storage.store.list(prefix, deadline).await? {
+                storage.copy_object(&*store, &record.key, deadline).await?;
             }
         }
         copy.advise(&tip, deadline).await;

@@ -43,7 +43,7 @@ impl Dataset {
         if format.tree != tree || format.log_elsewhere != log.is_some() {
             return exists(store.url());
         }
-        let place = Arc::new(Storage::new(store, log));
+        let storage = Arc::new(Storage::new(store, log));
         let made = Provenance { operation: "create".into(), time_ms: now_ms(), ..made };
         let snapshot = Snapshot {
             id: Id::random(),
@@ -58,7 +58,7 @@ impl Dataset {
             made: made.clone(),
             unknown: 0,
         };
-        place.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
+        storage.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
         let entry = LogEntry {
             n: 1,
             snapshot: snapshot.id,
@@ -71,11 +71,11 @@ impl Dataset {
             time_ms: made.time_ms,
             oldest: 1,
         };
-        match log::claim(&*place.log, &entry, deadline).await? {
-            ClaimOutcome::Theirs(_) => exists(place.url()),
+        match log::claim(&*storage.log, &entry, deadline).await? {
+            ClaimOutcome::Theirs(_) => exists(storage.url()),
             ClaimOutcome::Ours => {
-                place.advise(&entry, deadline).await;
-                Ok(Dataset { place, entry, snapshot: Arc::new(snapshot), sure: true })
+                storage.advise(&entry, deadline).await;
+                Ok(Dataset { storage, entry, snapshot: Arc::new(snapshot), sure: true })
             }
         }
     }
@@ -119,7 +119,7 @@ impl Dataset {
             Some(dataset) if dataset.snapshot.tree == tree => Ok(dataset),
             Some(dataset) => {
                 let message = format!("the dataset is of the tree '{}', not '{tree}'", dataset.snapshot.tree);
-                Err(Error::usage(message).url(dataset.place.url()))
+                Err(Error::usage(message).url(dataset.storage.url()))
             }
         }
     }

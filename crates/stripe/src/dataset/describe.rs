@@ -132,7 +132,7 @@ impl Dataset {
         let snapshot = self.snapshot();
         let measured = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut total: BTreeMap<u32, Size> = BTreeMap::new();
         let mut measured = stream::iter(measured).buffer_unordered(TOGETHER);
         while let Some(lists) = measured.try_next().await? {

@@ -36,18 +36,18 @@ impl Dataset {
         if keep == Retention::default() {
             return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
         }
-        self.snapshot.check_writable().map_err(|error| error.url(self.place.url()))?;
-        let now = self.place.store.now(deadline).await?;
-        let mut tip = self.place.tip(deadline).await?;
+        self.snapshot.check_writable().map_err(|error| error.url(self.storage.url()))?;
+        let now = self.storage.store.now(deadline).await?;
+        let mut tip = self.storage.tip(deadline).await?;
         let by_number = match keep.newest {
-            Some(count) => self.place.newest_of(&tip, count.max(1), deadline).await?,
+            Some(count) => self.storage.newest_of(&tip, count.max(1), deadline).await?,
             None => tip.n,
         };
         let by_time = match keep.within {
             Some(time) => {
                 let since = ms_of(now).saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
                 let early = |entry: &LogEntry| entry.time_ms <= since;
-                let last = log::last_where(&*self.place.log, (tip.oldest, tip.n), early, deadline).await?;
+                let last = log::last_where(&*self.storage.log, (tip.oldest, tip.n), early, deadline).await?;
                 last.map_or(tip.oldest, |entry| entry.n)
             }
             None => tip.n,
@@ -70,19 +70,19 @@ impl Dataset {
                 oldest,
                 snapshot: tip.snapshot,
             };
-            match log::claim(&*self.place.log, &entry, deadline).await? {
+            match log::claim(&*self.storage.log, &entry, deadline).await? {
                 ClaimOutcome::Ours => {
-                    self.place.advise(&entry, deadline).await;
+                    self.storage.advise(&entry, deadline).await;
                     return Ok(oldest);
                 }
                 ClaimOutcome::Theirs(first) => {
-                    tip = log::newest_after(&*self.place.log, first.n, deadline).await?.unwrap_or(first);
+                    tip = log::newest_after(&*self.storage.log, first.n, deadline).await?.unwrap_or(first);
                     pause(Duration::from_millis(10), lost, deadline).await;
                 }
             }
         }
         Err(Error::new(ErrorKind::Conflict, format!("other commits came first {TRIES} times"))
-            .url(self.place.url()))
+            .url(self.storage.url()))
     }
 }
 

@@ -32,13 +32,13 @@ impl Dataset {
         let mut objects: BTreeMap<usize, [BTreeSet<(u32, Id)>; 2]> = BTreeMap::new();
         let read = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut read = stream::iter(read).buffer_unordered(TOGETHER);
         while let Some(lists) = read.try_next().await? {
-            for ((product, place), list) in lists {
+            for ((product, index), list) in lists {
                 let (list, product) = (list?, snapshot.products.get(product));
-                let (Some(product), Some(fragments)) = (product, all.get_mut(place)) else { continue };
-                let [wanted, other] = objects.entry(place).or_default();
+                let (Some(product), Some(fragments)) = (product, all.get_mut(index)) else { continue };
+                let [wanted, other] = objects.entry(index).or_default();
                 let own = list.objects().iter().map(|object| (object.base, object.id));
                 if products.contains(&product.id) {
                     let bytes = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
@@ -49,9 +49,9 @@ impl Dataset {
                 }
             }
         }
-        for (place, [wanted, other]) in objects {
+        for (index, [wanted, other]) in objects {
             let alone = wanted.difference(&other).count() as u64;
-            all.get_mut(place).into_iter().for_each(|one| one.objects = alone);
+            all.get_mut(index).into_iter().for_each(|one| one.objects = alone);
         }
         Ok(all)
     }
@@ -65,7 +65,7 @@ impl Dataset {
         let mut snapshot = (*self.snapshot).clone();
         snapshot.segments.retain(|segment| segments.contains(&segment.id));
         if snapshot.segments.len() != segments.len() {
-            return Err(Error::usage("the dataset has no such segments").url(self.place.url()));
+            return Err(Error::usage("the dataset has no such segments").url(self.storage.url()));
         }
         let everywhere = |id| snapshot.segments.iter().all(|segment| segment.lists.contains_key(&id));
         let held: BTreeSet<u32> =

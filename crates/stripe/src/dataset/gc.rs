@@ -66,7 +66,7 @@ impl Dataset {
             ))
             .hint("assert that no other process uses the dataset, if that is so"));
         }
-        self.place.collect(options, deadline).await
+        self.storage.collect(options, deadline).await
     }
 }
 

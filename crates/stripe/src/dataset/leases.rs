@@ -38,7 +38,7 @@ struct LeaseRecord {
 /// A lease that is held. It must be renewed before it lapses, and ended when it is no longer needed.
 #[derive(Debug)]
 pub struct Lease {
-    place: Arc<Storage>,
+    storage: Arc<Storage>,
     says: LeaseRecord,
     /// It lapses no earlier than this, by the local clock.
     until: Instant,
@@ -68,17 +68,17 @@ impl Dataset {
     pub async fn lease(&self, kind: LeaseKind, ttl: Duration, deadline: Deadline) -> Result<Lease> {
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         let says = LeaseRecord { id: Id::random(), kind, version: self.entry.n, ttl_ms, since_ms: None };
-        let mut lease = Lease { place: Arc::clone(&self.place), says, until: Instant::now() };
+        let mut lease = Lease { storage: Arc::clone(&self.storage), says, until: Instant::now() };
         self.be_sure(deadline).await?;
         lease.write(deadline).await?;
         if kind == LeaseKind::Writer {
             return Ok(lease);
         }
-        let tip = self.place.tip(deadline).await?;
+        let tip = self.storage.tip(deadline).await?;
         if self.entry.n < tip.oldest && !self.held_by_tag("", deadline).await? {
             lease.end(deadline).await?;
             let message = format!("version {} has expired", self.entry.n);
-            return Err(Error::new(ErrorKind::Missing, message).url(self.place.url()));
+            return Err(Error::new(ErrorKind::Missing, message).url(self.storage.url()));
         }
         Ok(lease)
     }
@@ -88,7 +88,7 @@ impl Dataset {
     /// # Errors
     /// Those of the store.
     pub async fn leases(&self, deadline: Deadline) -> Result<Vec<StoredLease>> {
-        self.place.leases(deadline).await
+        self.storage.leases(deadline).await
     }
 }
 
@@ -113,7 +113,7 @@ impl Lease {
         match self.is_live() {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Conflict, "the lease has lapsed: what it kept may be gone")
-                .url(self.place.url())
+                .url(self.storage.url())
                 .hint("renew leases before they lapse; write the data again")),
         }
     }
@@ -125,7 +125,7 @@ impl Lease {
     pub async fn renew(&mut self, deadline: Deadline) -> Result<()> {
         self.check()?;
         if self.says.since_ms.is_none() {
-            let stored = self.place.store.stat(&self.key(), deadline).await?;
+            let stored = self.storage.store.stat(&self.key(), deadline).await?;
             self.says.since_ms = Some(ms_of(stored.modified));
         }
         self.write(deadline.min(self.ends())).await
@@ -133,7 +133,7 @@ impl Lease {
 
     async fn write(&mut self, deadline: Deadline) -> Result<()> {
         let begin = Instant::now();
-        self.place.store.put(&self.key(), sealed(&self.says)?, deadline).await?;
+        self.storage.store.put(&self.key(), sealed(&self.says)?, deadline).await?;
         let ttl = Duration::from_millis(self.says.ttl_ms).min(Deadline::LONGEST);
         self.until = begin + ttl;
         Ok(())
@@ -144,7 +144,7 @@ impl Lease {
     /// # Errors
     /// Those of the store; the lease then lapses by itself.
     pub async fn end(&self, deadline: Deadline) -> Result<()> {
-        self.place.store.delete(&[self.key()], deadline).await
+        self.storage.store.delete(&[self.key()], deadline).await
     }
 }
 

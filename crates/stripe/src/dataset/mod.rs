@@ -45,7 +45,7 @@ use storage::{CREATE_AGAIN, NAME_LOG, Storage};
 /// A dataset at one of its versions. Later commits do not change it.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    place: Arc<Storage>,
+    storage: Arc<Storage>,
     entry: LogEntry,
     snapshot: Arc<Snapshot>,
     /// The entry was read from the log, not only from the hint.
@@ -66,10 +66,10 @@ impl Dataset {
         version: &Version,
         deadline: Deadline,
     ) -> Result<Dataset> {
-        let place = Arc::new(Storage::new(store, log));
+        let storage = Arc::new(Storage::new(store, log));
         match version {
-            Version::Latest => Dataset::newest(&place, None, deadline).await,
-            _ => Dataset::at_version(&place, version, deadline).await,
+            Version::Latest => Dataset::newest(&storage, None, deadline).await,
+            _ => Dataset::at_version(&storage, version, deadline).await,
         }
     }
 
@@ -79,8 +79,8 @@ impl Dataset {
     /// As [`Dataset::open`].
     pub async fn at(&self, version: &Version, deadline: Deadline) -> Result<Dataset> {
         match version {
-            Version::Latest => Dataset::newest(&self.place, Some(self.entry.clone()), deadline).await,
-            _ => Dataset::at_version(&self.place, version, deadline).await,
+            Version::Latest => Dataset::newest(&self.storage, Some(self.entry.clone()), deadline).await,
+            _ => Dataset::at_version(&self.storage, version, deadline).await,
         }
     }
 
@@ -106,7 +106,7 @@ impl Dataset {
 
     /// The store of the dataset.
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.place.store
+        &self.storage.store
     }
 
     /// The store of a base, by its number in [`Snapshot::bases`]; number 0 is the dataset itself.
@@ -114,17 +114,17 @@ impl Dataset {
     /// # Errors
     /// `Corrupt` if there is no such base; those of [`sapwood_source::open_store`].
     pub fn base(&self, base: u32) -> Result<Arc<dyn Store>> {
-        self.place.base(&self.snapshot, base)
+        self.storage.base(&self.snapshot, base)
     }
 
     /// Sets the store of a base, in place of the one that its URL names.
     pub fn give_base(&self, url: &str, store: Arc<dyn Store>) {
-        self.place.bases.give(url, store);
+        self.storage.bases.give(url, store);
     }
 
     /// Sets how the stores of bases are opened: by [`OpenOptions::for_base`]. Default: from the environment.
     pub fn open_bases_with(&self, options: OpenOptions) {
-        self.place.bases.open_with(options);
+        self.storage.bases.open_with(options);
     }
 
     /// The entries of the log after number `after`, up to the newest.
@@ -132,7 +132,7 @@ impl Dataset {
     /// # Errors
     /// Those of the log.
     pub async fn log(&self, after: u64, deadline: Deadline) -> Result<Vec<LogEntry>> {
-        let log = &*self.place.log;
+        let log = &*self.storage.log;
         let newest = log::newest_after(log, self.entry.n, deadline).await?;
         let last = newest.map_or(self.entry.n, |entry| entry.n);
         log::range(log, after + 1, last, deadline).await
@@ -141,62 +141,62 @@ impl Dataset {
 
 impl Dataset {
     /// The newest version; `known` is an entry that exists.
-    async fn newest(place: &Arc<Storage>, known: Option<LogEntry>, deadline: Deadline) -> Result<Dataset> {
+    async fn newest(storage: &Arc<Storage>, known: Option<LogEntry>, deadline: Deadline) -> Result<Dataset> {
         let sure = known.is_some();
         let known = match known {
             Some(entry) => Some(entry),
-            None => log::hint(&*place.log, deadline).await?,
+            None => log::hint(&*storage.log, deadline).await?,
         };
         let Some(known) = known else {
-            let entry = place.search(deadline).await?;
-            return Dataset::load(place, entry, deadline).await;
+            let entry = storage.search(deadline).await?;
+            return Dataset::load(storage, entry, deadline).await;
         };
-        let newer = log::newest_after(&*place.log, known.n, deadline);
-        match join(newer, place.snapshot(known.snapshot, deadline)).await {
-            (Ok(Some(entry)), _) => Dataset::load(place, entry, deadline).await,
+        let newer = log::newest_after(&*storage.log, known.n, deadline);
+        match join(newer, storage.snapshot(known.snapshot, deadline)).await {
+            (Ok(Some(entry)), _) => Dataset::load(storage, entry, deadline).await,
             (Ok(None), Ok(snapshot)) => {
-                Ok(Dataset { place: Arc::clone(place), entry: known, snapshot: Arc::new(snapshot), sure })
+                Ok(Dataset { storage: Arc::clone(storage), entry: known, snapshot: Arc::new(snapshot), sure })
             }
             // A hint may be outdated, or of another dataset.
             (Ok(None), Err(error)) if !sure && error.kind() == ErrorKind::NotFound => {
-                let entry = place.search(deadline).await?;
-                Dataset::load(place, entry, deadline).await
+                let entry = storage.search(deadline).await?;
+                Dataset::load(storage, entry, deadline).await
             }
             (Err(error), _) | (_, Err(error)) => Err(error),
         }
     }
 
-    async fn at_version(place: &Arc<Storage>, version: &Version, deadline: Deadline) -> Result<Dataset> {
-        let missing = |message: String| Error::new(ErrorKind::Missing, message).url(place.url());
+    async fn at_version(storage: &Arc<Storage>, version: &Version, deadline: Deadline) -> Result<Dataset> {
+        let missing = |message: String| Error::new(ErrorKind::Missing, message).url(storage.url());
         let entry = match version {
-            Version::Number(number) => log::read(&*place.log, (*number).max(1), deadline)
+            Version::Number(number) => log::read(&*storage.log, (*number).max(1), deadline)
                 .await?
                 .filter(|entry| entry.n == *number)
                 .ok_or_else(|| missing(format!("the dataset has no version {number}")))?,
             Version::Tag(name) => {
-                let tag = place.tag(name, deadline).await?;
+                let tag = storage.tag(name, deadline).await?;
                 let tag = tag.ok_or_else(|| missing(format!("the dataset has no tag '{name}'")))?;
-                log::range(&*place.log, tag.version, tag.version, deadline)
+                log::range(&*storage.log, tag.version, tag.version, deadline)
                     .await?
                     .pop()
                     .ok_or_else(|| missing(format!("the tag '{name}' names a version that does not exist")))?
             }
             Version::Time(time) => {
-                let tip = place.tip(deadline).await?;
+                let tip = storage.tip(deadline).await?;
                 let early = |entry: &LogEntry| entry.time_ms <= *time;
-                let last = log::last_where(&*place.log, (1, tip.n), early, deadline).await?;
+                let last = log::last_where(&*storage.log, (1, tip.n), early, deadline).await?;
                 last.ok_or_else(|| missing("the dataset did not exist at that time".to_owned()))?
             }
-            Version::Latest => place.tip(deadline).await?,
+            Version::Latest => storage.tip(deadline).await?,
         };
-        Dataset::load(place, entry, deadline).await
+        Dataset::load(storage, entry, deadline).await
     }
 
     /// The dataset at an entry that was read.
-    async fn load(place: &Arc<Storage>, entry: LogEntry, deadline: Deadline) -> Result<Dataset> {
-        let Some(snapshot) = found(place.snapshot(entry.snapshot, deadline).await)? else {
-            return Err(place.gone(&entry, deadline).await?);
+    async fn load(storage: &Arc<Storage>, entry: LogEntry, deadline: Deadline) -> Result<Dataset> {
+        let Some(snapshot) = found(storage.snapshot(entry.snapshot, deadline).await)? else {
+            return Err(storage.gone(&entry, deadline).await?);
         };
-        Ok(Dataset { place: Arc::clone(place), entry, snapshot: Arc::new(snapshot), sure: true })
+        Ok(Dataset { storage: Arc::clone(storage), entry, snapshot: Arc::new(snapshot), sure: true })
     }
 }

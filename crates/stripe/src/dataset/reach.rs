@@ -45,7 +45,7 @@ impl Dataset {
         segment: &Segment,
         deadline: Deadline,
     ) -> Result<Option<StripeList>> {
-        self.place.list(&self.snapshot, product, segment, deadline).await
+        self.storage.list(&self.snapshot, product, segment, deadline).await
     }
 }
 
@@ -58,9 +58,9 @@ pub(super) type Sections = BTreeMap<(u32, Id), Vec<Pair>>;
 /// The wanted stripe lists of a snapshot.
 pub(super) fn sections(snapshot: &Snapshot, mut wanted: impl FnMut(Pair, &ObjectRef) -> bool) -> Sections {
     let mut sections = Sections::new();
-    for (place, segment) in snapshot.segments.iter().enumerate() {
+    for (index, segment) in snapshot.segments.iter().enumerate() {
         for (number, product) in snapshot.products.iter().enumerate() {
-            let pair = (number, place);
+            let pair = (number, index);
             if let Some(list) = segment.lists.get(&product.id).filter(|list| wanted(pair, list)) {
                 sections.entry((list.base, list.id)).or_default().push(pair);
             }
@@ -77,10 +77,10 @@ fn decode(
     product: &Product,
     segment: &Segment,
 ) -> Result<StripeList> {
-    let place = |number: u64| usize::try_from(number).ok().filter(|place| *place <= bytes.len());
+    let index = |number: u64| usize::try_from(number).ok().filter(|index| *index <= bytes.len());
     let begin = list.offset.checked_sub(start);
-    let end = begin.and_then(|begin| begin.checked_add(list.len)).and_then(place);
-    let section = begin.and_then(place).zip(end).map(|(begin, end)| bytes.slice(begin..end));
+    let end = begin.and_then(|begin| begin.checked_add(list.len)).and_then(index);
+    let section = begin.and_then(index).zip(end).map(|(begin, end)| bytes.slice(begin..end));
     let decoded = section
         .ok_or_else(|| Error::corrupt("a stripe list is shorter than it should be"))
         .and_then(|section| list.verify(&section).map(|()| section))
@@ -112,9 +112,9 @@ impl Storage {
         wanted: Vec<Pair>,
         deadline: Deadline,
     ) -> Result<Vec<(Pair, Result<StripeList>)>> {
-        let known = wanted.into_iter().filter_map(|(number, place)| {
-            let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(place)?);
-            Some(((number, place), product, segment, segment.lists.get(&product.id)?))
+        let known = wanted.into_iter().filter_map(|(number, index)| {
+            let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(index)?);
+            Some(((number, index), product, segment, segment.lists.get(&product.id)?))
         });
         let known: Vec<_> = known.collect();
         let start = known.iter().map(|(.., list)| list.offset).min().unwrap_or_default();

@@ -27,7 +27,7 @@ impl Dataset {
         let products = self.snapshot.products.clone();
         if products.is_empty() {
             return Err(Error::usage("receipts need a dataset with products, and this one has none yet")
-                .url(self.place.url())
+                .url(self.storage.url())
                 .hint("create it with the entries of one file"));
         }
         let dataset = self.named(deadline).await?.dataset;
@@ -50,14 +50,14 @@ impl Dataset {
         let format = self.named(deadline).await?;
         if let Some(other) = receipts.iter().find(|receipt| receipt.dataset != format.dataset) {
             return Err(Error::usage(format!("the receipt of '{}' is for another dataset", other.job))
-                .url(self.place.url()));
+                .url(self.storage.url()));
         }
         // A worker ends its lease only after the commit, so existing objects are checked after it.
         let leases = self.leases(deadline).await?;
         let newest = self.at(&Version::Latest, deadline).await?;
         let new = |receipt: &&Receipt| !newest.snapshot.jobs.contains_key(&receipt.job);
         let new: Vec<Receipt> = receipts.iter().filter(new).cloned().collect();
-        let now = self.place.store.now(deadline).await?;
+        let now = self.storage.store.now(deadline).await?;
         let mut least = LONGEST;
         for receipt in &new {
             let lease = leases.iter().find(|lease| lease.key == receipt.lease);
@@ -79,22 +79,23 @@ impl Dataset {
         let lease = |key: &&String| key.starts_with(keys::LEASES) && keys::id_in(key).is_some();
         let ended: Vec<String> =
             receipts.iter().map(|receipt| &receipt.lease).filter(lease).cloned().collect();
-        if let Err(error) = self.place.store.delete(&ended, deadline).await {
+        if let Err(error) = self.storage.store.delete(&ended, deadline).await {
             ::log::debug!(target: sapwood_source::LOG, "the leases of workers were not ended: {error}");
         }
         Ok(committed)
     }
 
     async fn named(&self, deadline: Deadline) -> Result<Format> {
-        let format = Format::read(&*self.place.store, deadline).await?;
-        format
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no dataset here").url(self.place.url()))
+        let format = Format::read(&*self.storage.store, deadline).await?;
+        format.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "there is no dataset here").url(self.storage.url())
+        })
     }
 
     fn lapsed(&self, receipt: &Receipt) -> Error {
         let message =
             format!("the lease of the job '{}' has lapsed: what it stored may be gone", receipt.job);
-        Error::new(ErrorKind::Conflict, message).url(self.place.url()).hint("run the job again")
+        Error::new(ErrorKind::Conflict, message).url(self.storage.url()).hint("run the job again")
     }
 
     /// Checks that the lists named in a receipt exist.
@@ -105,7 +106,7 @@ impl Dataset {
         let snapshot = &snapshot;
         let read = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut read = stream::iter(read).buffer_unordered(TOGETHER);
         while let Some(lists) = read.try_next().await? {
             lists.into_iter().try_for_each(|(_, list)| list.map(drop))?;

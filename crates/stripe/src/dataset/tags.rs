@@ -14,14 +14,14 @@ impl Dataset {
     /// those of the store.
     pub async fn tag(&self, name: &str, deadline: Deadline) -> Result<Tag> {
         check_tag(name)?;
-        let store = &*self.place.store;
+        let store = &*self.storage.store;
         let taken = |what: &str| {
             Err(Error::usage(format!("the tag '{name}' {what}")).url(store.url()).hint("choose another name"))
         };
         self.be_sure(deadline).await?;
         let tag = Tag { name: name.to_owned(), version: self.entry.n, commit: Id::random() };
         if !record::create(store, &keys::tag(name), &tag, deadline).await? {
-            return match self.place.tag(name, deadline).await? {
+            return match self.storage.tag(name, deadline).await? {
                 Some(other) if other.version == tag.version => Ok(other),
                 Some(other) => taken(&format!("is that of version {}", other.version)),
                 None => taken("was removed, and is not given again"),
@@ -29,7 +29,9 @@ impl Dataset {
         }
         // A process that expires versions checks the tags after it has announced that: one of the two sees
         // the other.
-        if self.entry.n < self.place.tip(deadline).await?.oldest && !self.held_by_tag(name, deadline).await? {
+        if self.entry.n < self.storage.tip(deadline).await?.oldest
+            && !self.held_by_tag(name, deadline).await?
+        {
             self.untag(name, deadline).await?;
             let message = format!("version {} has expired and cannot be given a tag", self.entry.n);
             return Err(Error::new(ErrorKind::Missing, message).url(store.url()));
@@ -49,12 +51,12 @@ impl Dataset {
     /// `Missing` if there is no such tag; those of the store.
     pub async fn untag(&self, name: &str, deadline: Deadline) -> Result<()> {
         check_tag(name)?;
-        let tag = self.place.tag(name, deadline).await?;
+        let tag = self.storage.tag(name, deadline).await?;
         let tag = tag.ok_or_else(|| {
             let message = format!("the dataset has no tag '{name}'");
-            Error::new(ErrorKind::Missing, message).url(self.place.url())
+            Error::new(ErrorKind::Missing, message).url(self.storage.url())
         })?;
-        record::create(&*self.place.store, &keys::gone(name), &tag, deadline).await.map(drop)
+        record::create(&*self.storage.store, &keys::gone(name), &tag, deadline).await.map(drop)
     }
 
     /// All tags, by name.
@@ -62,6 +64,6 @@ impl Dataset {
     /// # Errors
     /// Those of the store.
     pub async fn tags(&self, deadline: Deadline) -> Result<Vec<Tag>> {
-        self.place.tags_since(None, deadline).await
+        self.storage.tags_since(None, deadline).await
     }
 }

@@ -83,14 +83,14 @@ impl Dataset {
             // By index: references in streams would keep futures from being `Send`.
             let names: Vec<_> = drawn.iter().map(|(name, _)| *name).enumerate().collect();
             let mut read = stream::iter(names)
-                .map(|(place, name)| async move {
-                    (place, name, self.read_data(name.base, name.id, deadline).await)
+                .map(|(index, name)| async move {
+                    (index, name, self.read_data(name.base, name.id, deadline).await)
                 })
                 .buffer_unordered(TOGETHER);
-            while let Some((place, name, read)) = read.next().await {
-                let url = data_url(&self.place, &self.base(name.base), name.id);
+            while let Some((index, name, read)) = read.next().await {
+                let url = data_url(&self.storage, &self.base(name.base), name.id);
                 let read = told(read, &mut verified)?;
-                let held = drawn.get(place).map(|(_, held)| held.as_slice()).unwrap_or_default();
+                let held = drawn.get(index).map(|(_, held)| held.as_slice()).unwrap_or_default();
                 compare(read, held, &url, first - segment.entries, &mut verified);
             }
         }
@@ -114,7 +114,7 @@ impl Dataset {
                 kind.map_or(Ok(()), |kind| unseal(kind, &object).map(drop))
             });
             if let Err(error) = good {
-                let object = data_url(&self.place, &self.base(part.base), part.id);
+                let object = data_url(&self.storage, &self.base(part.base), part.id);
                 verified.wrong.push(Damage { object, product: None, entries, error });
             }
         }
@@ -130,8 +130,8 @@ impl Dataset {
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
         let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
-        for (object, wanted) in sections(&self.snapshot, |(_, place), _| place == number) {
-            let read = self.place.lists(&self.snapshot, object, wanted.clone(), deadline).await;
+        for (object, wanted) in sections(&self.snapshot, |(_, index), _| index == number) {
+            let read = self.storage.lists(&self.snapshot, object, wanted.clone(), deadline).await;
             let lists = match read {
                 Ok(lists) => lists,
                 Err(error) if fatal(&error) => return Err(error),
@@ -268,6 +268,6 @@ fn told(read: Result<Bytes>, verified: &mut VerifyReport) -> Result<Result<Bytes
     }
 }
 
-fn data_url(place: &Storage, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
-    url_of(base.as_ref().map_or(&*place.store, |store| &**store), &keys::data(id))
+fn data_url(storage: &Storage, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+    url_of(base.as_ref().map_or(&*storage.store, |store| &**store), &keys::data(id))
 }

@@ -26,12 +26,12 @@ pub(super) struct Directory {
     pub(super) created: Datime,
     pub(super) uuid: [u8; 16],
     pub(super) keys: Vec<ListedKey>,
-    /// Bytes that the record has for the fields.
+    /// Bytes in the record for the fields.
     pub(super) room: usize,
-    /// Where the list of keys lies in the file, and how long it is; 0 before there is one.
+    /// Offset and length of the key list in the file; 0 before there is one.
     pub(super) seek_keys: u64,
     pub(super) nbytes_keys: u32,
-    /// True if something in it is not in the file yet.
+    /// True if it has changes that are not in the file yet.
     pub(super) changed: bool,
 }
 
@@ -52,7 +52,8 @@ impl ListedKey {
 }
 
 impl Directory {
-    /// The place of a new key in the list, and its cycle: in front of those of its name (WritingFiles §8.1).
+    /// The index of a new key in the list, and its cycle: in front of the keys of the same name (WritingFiles
+    /// §8.1).
     pub(super) fn next(&self, name: &str, cycle: Option<i16>) -> (usize, i16) {
         let run = |key: &&ListedKey| key.name == name;
         let newest = self.keys.iter().filter(run).map(|key| key.cycle.unsigned_abs()).max();
@@ -87,7 +88,7 @@ impl Directory {
         if fields.len() > self.room {
             let message =
                 format!("the record of the directory '{}' has no room for larger offsets", self.name);
-            return Err(Error::unsupported(message).hint("copy what is in the file to a new one"));
+            return Err(Error::unsupported(message).hint("copy the contents of the file to a new one"));
         }
         fields.resize(self.room.min(FIELDS_LEN), 0);
         Ok(fields)
@@ -102,7 +103,7 @@ impl Directory {
     }
 }
 
-/// The record of a new directory below another: its bytes, and what it is.
+/// The record of a new directory below another: its bytes and its state.
 pub(super) fn record(key: &NewKey, place: RecordExtent, origin: &Origin) -> Result<(Vec<u8>, Directory)> {
     let directory = Directory {
         name: key.name.clone(),

@@ -1,4 +1,4 @@
-//! The list of free segments, as it is written.
+//! Writes the list of free segments.
 
 use super::RecordBuffer;
 use sapwood_core::{ByteRange, Result};
@@ -10,7 +10,7 @@ const STEP: u64 = 1_000_000_000;
 
 /// The last byte of the space behind a file that ends at `end`.
 fn last_byte(end: u64) -> u64 {
-    // It lies behind the end, or ROOT would read on (FreeSegments §3).
+    // It must lie behind the end; otherwise, ROOT would read on (FreeSegments §3).
     BIG_FILE.max((end / STEP + 1) * STEP)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn payload(segments: &[ByteRange], end: u64) -> Result<Vec<u8>> {
     buffer.finish()
 }
 
-/// Adds a segment to a list in the order of the file; neighbours become one (WritingFiles §2.4).
+/// Adds a segment to a list in the order of the file; adjacent segments are merged (WritingFiles §2.4).
 pub(super) fn release(segments: &mut Vec<ByteRange>, range: ByteRange) {
     segments.push(range);
     segments.sort_unstable();

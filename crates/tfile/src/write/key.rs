@@ -1,4 +1,4 @@
-//! The key before a record, as it is written.
+//! Writes the key before a record.
 
 use super::{Datime, RecordBuffer};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -10,9 +10,9 @@ const FIXED_LEN_WIDE: usize = 34;
 const VERSION: u16 = 4;
 const LARGE: u16 = 1000;
 
-/// What a record is called, before it has a place.
+/// The key of a record before it is placed.
 ///
-/// Its length is known at once, which is what references inside of the object count from.
+/// Its length is known at once; references inside the object count from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// Class of the object.
@@ -24,17 +24,17 @@ pub struct NewKey {
     /// True if its offsets have 8 bytes: needed beyond 2 GiB, allowed everywhere. See
     /// [`FileWriter::wide`](super::FileWriter::wide).
     pub wide: bool,
-    /// `fCycle`, with the sign by which ROOT marks keys to be kept; by default the next one of its name in the
-    /// directory.
+    /// `fCycle`, with the sign by which ROOT marks keys to be kept; by default, the next cycle of its name in
+    /// the directory.
     pub cycle: Option<i16>,
     /// `fDatime`; by default the time of the file.
     pub datime: Option<Datime>,
-    /// `fPidOffset`, by which references in the object find their process id; takes a wide key.
+    /// `fPidOffset`, by which references in the object find their process ID; requires a wide key.
     pub pid_offset: u16,
 }
 
 impl NewKey {
-    /// A key with a name; offsets have 8 bytes if it is `wide`.
+    /// A key with a name; its offsets have 8 bytes if it is `wide`.
     pub fn new(class_name: &str, name: &str, title: &str, wide: bool) -> Self {
         NewKey {
             class_name: class_name.to_owned(),
@@ -47,7 +47,7 @@ impl NewKey {
         }
     }
 
-    /// `fKeylen`: bytes of the key. That of a basket has its own fields behind; these are not counted here.
+    /// `fKeylen`: bytes of the key. The additional fields of a basket's key are not included.
     pub fn len(&self) -> u32 {
         let fixed = if self.is_wide() { FIXED_LEN_WIDE } else { FIXED_LEN };
         let strings: usize = [&self.class_name, &self.name, &self.title]
@@ -66,8 +66,8 @@ impl NewKey {
         self.wide || self.pid_offset != 0
     }
 
-    /// A record that lies in no file yet: the key as for one at address 0, `fields` behind its strings, and what is
-    /// stored of an object of `object_len` bytes.
+    /// A record that is not in a file yet: its key with address 0, then `fields`, then the stored bytes of an
+    /// object of `object_len` bytes.
     ///
     /// # Errors
     /// `Limit` if the record or its key is too long.
@@ -81,10 +81,10 @@ impl NewKey {
         Ok(record)
     }
 
-    /// The bytes of the key of a record at a place, with `fields` behind it.
+    /// The bytes of the key of a placed record, followed by `fields`.
     ///
     /// # Errors
-    /// `Limit` if the record or its key is too long, or lies too far for a narrow key.
+    /// `Limit` if the record or its key is too long, or its offset is too large for a narrow key.
     pub(super) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
         let key_len = self.len() as usize + fields.len();
         let nbytes = i32::try_from(key_len + place.payload_len);
@@ -107,8 +107,10 @@ impl NewKey {
             buffer.u64(u64::from(self.pid_offset) << 48 | place.parent);
         } else {
             let (Ok(offset), Ok(parent)) = (i32::try_from(place.offset), i32::try_from(place.parent)) else {
-                let message =
-                    format!("the record of '{}' lies at {}, too far for its key", self.name, place.offset);
+                let message = format!(
+                    "the record of '{}' is at {}, beyond the range of its key",
+                    self.name, place.offset
+                );
                 return Err(Error::new(ErrorKind::Limit, message).hint("make its key wide"));
             };
             buffer.i32(offset);
@@ -122,7 +124,7 @@ impl NewKey {
     }
 }
 
-/// Where a record lies and how long it is: what its key says besides the names.
+/// The position and the lengths of a record: the numbers in its key.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordExtent {
     pub(super) offset: u64,
