@@ -1,4 +1,4 @@
-//! Datasets of stripes: written, changed, checked.
+//! Datasets of stripes: writing, changing, checking.
 
 use crate::arguments::{deadline, open_options};
 use crate::database_log::log_of;
@@ -17,17 +17,17 @@ use sapwood_stripe::{
 use std::collections::BTreeMap;
 use std::future::Future;
 
-/// Name and version of what writes.
+/// Name and version of the writing tool.
 const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
 
-/// Where a dataset is, and how it is reached.
+/// The location of a dataset, and how it is accessed.
 #[pyclass(frozen, module = "sapwood._core")]
 pub(crate) struct Stripes {
     place: Place,
     deadline: Option<f64>,
 }
 
-/// How a dataset is written, as Python says it.
+/// How a dataset is written, as Python passes it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct WriteArguments {
@@ -82,7 +82,7 @@ impl WriteArguments {
 
 #[pymethods]
 impl Stripes {
-    /// The dataset at a path or URL; nothing is looked at yet.
+    /// The dataset at a path or URL; nothing is read yet.
     #[new]
     #[pyo3(signature = (url, deadline=None, options=None, log=None))]
     fn new(
@@ -103,12 +103,13 @@ impl Stripes {
         self.place.url()
     }
 
-    /// The number of a version, such as `v3`, `latest` or a tag.
+    /// The number of a version: from `v3`, `latest` or a tag.
     fn version(&self, py: Python<'_>, version: &str) -> PyResult<u64> {
         self.run(py, |place, deadline, interrupt| Ok(place.open(version, deadline, interrupt)?.version()))
     }
 
-    /// The identity of the dataset that is there; with a tree, of one that is to be created with its log elsewhere.
+    /// The identity of the existing dataset; with a tree, of one that is to be created with its log
+    /// elsewhere.
     #[pyo3(signature = (tree=None))]
     fn identity(&self, py: Python<'_>, tree: Option<&str>) -> PyResult<Option<String>> {
         self.run(py, |place, deadline, interrupt| {
@@ -123,12 +124,12 @@ impl Stripes {
         })
     }
 
-    /// Names another place where objects may lie; the new version.
+    /// Adds another store in which objects may lie; returns the new version.
     fn add_base(&self, py: Python<'_>, url: String, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::AddBase { url }, who)
     }
 
-    /// Makes a dataset of the trees of some files, or appends them.
+    /// Creates a dataset from the trees of some files, or appends them.
     #[pyo3(signature = (tree, inputs, writing))]
     fn create<'py>(
         &self,
@@ -161,7 +162,8 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Stores the entries of some files, and commits nothing: what was written, and the receipt (JSON).
+    /// Stores the entries of some files without committing them: returns what was written, and the receipt
+    /// (JSON).
     fn write_receipt<'py>(
         &self,
         py: Python<'py>,
@@ -178,7 +180,7 @@ impl Stripes {
         Ok((told(py, &written)?, receipt))
     }
 
-    /// Commits what workers stored, by their receipts.
+    /// Commits what workers stored, from their receipts.
     fn commit_receipts<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +197,7 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Writes small pieces again as larger ones: all products, or some.
+    /// Rewrites small segments as larger ones: all products, or some.
     fn consolidate<'py>(
         &self,
         py: Python<'py>,
@@ -238,17 +240,17 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Removes products; the new version.
+    /// Drops products; returns the new version.
     fn drop(&self, py: Python<'_>, products: Vec<String>, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::Drop { products }, who)
     }
 
-    /// Makes an earlier version the newest; the new version.
+    /// Makes an earlier version the newest; returns the new version.
     fn restore(&self, py: Python<'_>, version: u64, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::Restore { version }, who)
     }
 
-    /// Names a version.
+    /// Tags a version.
     fn tag(&self, py: Python<'_>, name: &str, version: &str) -> PyResult<u64> {
         self.on(
             py,
@@ -257,19 +259,19 @@ impl Stripes {
         )
     }
 
-    /// Removes a name.
+    /// Removes a tag.
     fn untag(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.on(py, "latest", |dataset, deadline| async move { dataset.untag(name, deadline).await })
     }
 
-    /// Names and versions.
+    /// Tags and their versions.
     fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
         self.on(py, "latest", |dataset, deadline| async move {
             Ok(dataset.tags(deadline).await?.into_iter().map(|tag| (tag.name, tag.version)).collect())
         })
     }
 
-    /// Lets versions expire; the oldest that is kept.
+    /// Expires versions; returns the oldest that is kept.
     fn expire(
         &self,
         py: Python<'_>,
@@ -286,7 +288,7 @@ impl Stripes {
         )
     }
 
-    /// Deletes what no version needs: objects, their bytes, and how many are kept.
+    /// Deletes what no version needs: returns objects, their bytes, and how many are kept.
     fn gc(
         &self,
         py: Python<'_>,
@@ -302,7 +304,7 @@ impl Stripes {
         })
     }
 
-    /// The entries of which the luminosity blocks are in a mask (JSON): first ones, and those after the last.
+    /// The entries whose luminosity blocks are in a mask (JSON): starts and ends of ranges.
     fn select(&self, py: Python<'_>, version: &str, mask: &str) -> PyResult<Vec<(u64, u64)>> {
         self.on(py, version, |dataset, deadline| async move {
             let ranges = dataset.select(&LumiMask::from_json(mask)?, deadline).await?;
@@ -310,7 +312,7 @@ impl Stripes {
         })
     }
 
-    /// For each run, luminosity block and event number, the entries that are it.
+    /// For each run, luminosity block and event number, its entries.
     fn find(&self, py: Python<'_>, version: &str, events: Vec<(u32, u32, u64)>) -> PyResult<Vec<Vec<u64>>> {
         let events: Vec<_> =
             events.into_iter().map(|(run, lumi, event)| EventId { run, lumi, event }).collect();
@@ -318,7 +320,7 @@ impl Stripes {
         self.on(py, version, |dataset, deadline| async move { dataset.find(events, deadline).await })
     }
 
-    /// Compares checksums of a version: objects, bytes, and what is wrong.
+    /// Verifies the checksums of a version: returns objects, bytes, and the damage.
     #[expect(clippy::type_complexity, reason = "a tuple for Python")]
     fn verify(
         &self,
@@ -337,7 +339,7 @@ impl Stripes {
         })
     }
 
-    /// Copies the dataset to another place: objects, bytes, and how many were there already.
+    /// Copies the dataset to another location: returns objects, bytes, and how many existed already.
     fn copy(&self, py: Python<'_>, other: &Stripes) -> PyResult<(u64, u64, u64)> {
         let (store, log) = other.place.parts();
         self.on(py, "latest", |dataset, deadline| async move {
@@ -361,7 +363,7 @@ impl Stripes {
         detached(py, |interrupt| work(&self.place, deadline, interrupt))
     }
 
-    /// Does something with a version.
+    /// Runs work on a version.
     fn on<T: Send, F: Future<Output = Result<T>>>(
         &self,
         py: Python<'_>,

@@ -22,7 +22,7 @@ struct Open {
     trees: Vec<TreeId>,
 }
 
-/// A tree that was there before: its number, its entries, and name and storage of its branches.
+/// An existing tree: its number, its entries, and name and storage of its branches.
 type ExistingTree<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
 
 /// Name, title, storage, ROOT's number of the compression, basket size.
@@ -50,7 +50,7 @@ impl Writer {
             let sink = match (url, object) {
                 (Some(url), _) => create_sink(&url)?,
                 (None, Some(object)) => Box::new(object),
-                (None, None) => return Err(Error::usage("there is no place to write to")),
+                (None, None) => return Err(Error::usage("there is no target to write to")),
             };
             sapwood::write::Writer::new(sink, name, &options)
         })?;
@@ -67,12 +67,12 @@ impl Writer {
         Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
     }
 
-    /// Paths and classes of what is in the file.
+    /// Paths and classes of the contents of the file.
     fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         self.with(py, |open| open.writer.paths())
     }
 
-    /// Makes the directories of a path.
+    /// Creates the directories of a path.
     fn directory(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         self.with(py, |open| open.writer.directory(path).map(|_| ()))
     }
@@ -99,7 +99,7 @@ impl Writer {
         })
     }
 
-    /// A tree that was there before: its number, its entries, and name and storage of its branches.
+    /// An existing tree: its number, its entries, and name and storage of its branches.
     fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
             let tree = open.writer.tree_again(path)?;
@@ -151,7 +151,7 @@ impl Writer {
         })
     }
 
-    /// Ends the file and puts it in its place; the number of its bytes.
+    /// Finishes the file and moves it into place; returns the number of its bytes.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, |interrupt| {
             let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -159,7 +159,7 @@ impl Writer {
         })
     }
 
-    /// Leaves the target as it was.
+    /// Leaves the target unchanged.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
@@ -175,7 +175,7 @@ impl Writer {
 }
 
 fn closed() -> Error {
-    Error::new(sapwood::ErrorKind::Closed, "the file is closed").hint("write inside of its with block")
+    Error::new(sapwood::ErrorKind::Closed, "the file is closed").hint("write inside its with block")
 }
 
 fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult<BranchSpec> {
@@ -184,7 +184,8 @@ fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult
     Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
 }
 
-/// The branches of a column of split objects, if the first has this place in its tree: name and storage of each.
+/// The branches of a column of split objects, if the first has this index in its tree: name and storage of
+/// each.
 #[pyfunction]
 pub(crate) fn split_branches<'py>(
     py: Python<'py>,
@@ -256,7 +257,7 @@ fn described_item<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyAn
     })
 }
 
-/// What a vector holds: a dtype, `("string",)`, or `("vector", item)`.
+/// The items of a vector: a dtype, `("string",)`, or `("vector", item)`.
 fn item(form: &Bound<'_, PyAny>) -> PyResult<Item> {
     let Ok(tuple) = form.cast::<PyTuple>() else { return Ok(Item::Number(dtype(form)?)) };
     let kind: String = tuple.get_item(0)?.extract()?;
@@ -302,7 +303,7 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// The numbers of an array, which must lie one after the other.
+/// The numbers of an array, which must be contiguous.
 fn array(object: &Bound<'_, PyAny>) -> Option<PyResult<Value>> {
     fn numbers<T: numpy::Element + Copy>(
         object: &Bound<'_, PyAny>,
