@@ -222,19 +222,19 @@ impl Block<'_> {
 ///
 /// Like ROOT, it stops when the blocks reach that length, whatever follows. Each item is a block, or an error
 /// with its offset in the payload; after an error there are no more items.
-pub fn blocks(payload: &[u8], object_len: usize) -> Blocks<'_> {
-    Blocks { payload, offset: 0, missing: object_len }
+pub fn blocks(payload: &[u8], object_len: usize) -> BlockIter<'_> {
+    BlockIter { payload, offset: 0, missing: object_len }
 }
 
 /// The iterator that [`blocks`] returns.
 #[derive(Debug, Clone)]
-pub struct Blocks<'a> {
+pub struct BlockIter<'a> {
     payload: &'a [u8],
     offset: usize,
     missing: usize,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockIter<'a> {
     fn next_block(&self) -> Result<Block<'a>> {
         let rest = self.payload.get(self.offset..).unwrap_or_default();
         let header = BlockHeader::parse(rest)?;
@@ -255,7 +255,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-impl<'a> Iterator for Blocks<'a> {
+impl<'a> Iterator for BlockIter<'a> {
     type Item = Result<Block<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -25,8 +25,8 @@ mod table;
 mod zstd;
 
 pub use block::{
-    Algorithm, Block, BlockEncoding, BlockHeader, Blocks, HEADER_LEN, begins_block, blocks, checksummed_len,
-    is_compressed, is_of_stripes, uncompressed_len,
+    Algorithm, Block, BlockEncoding, BlockHeader, BlockIter, HEADER_LEN, begins_block, blocks,
+    checksummed_len, is_compressed, is_of_stripes, uncompressed_len,
 };
 pub use compression::Compression;
 pub use decoder::{Decoder, with_decoder};

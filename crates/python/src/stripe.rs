@@ -11,8 +11,8 @@ use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Deadline, Interrupt, Result};
 use sapwood_stripe::{
-    Change, Dataset, EventId, GcOptions, LayoutOptions, LumiMask, Provenance, Receipt, Retention,
-    VerifyOptions,
+    Change, ChecksumOptions, Dataset, EventId, GcOptions, LayoutOptions, LumiMask, Provenance, Receipt,
+    Retention,
 };
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -329,7 +329,7 @@ impl Stripes {
         fraction: f64,
         seed: u64,
     ) -> PyResult<(u64, u64, u64, Vec<(String, Option<String>, (u64, u64), String)>)> {
-        let options = VerifyOptions { fraction, seed };
+        let options = ChecksumOptions { fraction, seed };
         self.on(py, version, |dataset, deadline| async move {
             let done = dataset.verify(options, deadline).await?;
             let wrong = done.wrong.into_iter();

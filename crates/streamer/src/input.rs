@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 16 * 1024;
 /// A cursor over the bytes of one entry or object. It cannot leave them, but sees the buffer around them, in
 /// which references are positions.
 #[derive(Debug, Clone)]
-pub struct Input<'a> {
+pub struct StreamInput<'a> {
     /// All bytes behind the key.
     record: &'a [u8],
     /// Where the entry begins in it: no reference goes further back.
@@ -37,13 +37,13 @@ pub(crate) enum PointerValue<'a> {
         /// The position of the pointer, which references to the object name.
         at: usize,
         /// The object, if a byte count says where it ends; otherwise, it comes next in the outer input.
-        body: Option<Input<'a>>,
+        body: Option<StreamInput<'a>>,
     },
     /// The number of an object that is stored elsewhere.
     Reference(u32),
 }
 
-impl<'a> Input<'a> {
+impl<'a> StreamInput<'a> {
     /// The entry that lies at `entry` in `record`: the bytes behind a key of `key_len` bytes, decompressed.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl<'a> Input<'a> {
     pub fn new(record: &'a [u8], entry: Range<usize>, key_len: usize) -> Result<Self> {
         let begin = entry.start;
         match record.get(entry) {
-            Some(rest) => Ok(Input { record, begin, key_len, rest }),
+            Some(rest) => Ok(StreamInput { record, begin, key_len, rest }),
             None => Err(Error::corrupt("an entry lies outside of its basket")),
         }
     }
@@ -160,12 +160,12 @@ impl<'a> Input<'a> {
 
     /// The bytes that a byte count spans, if there is one; without one, nothing is read (Buffer §3).
     #[inline]
-    pub(crate) fn frame(&mut self) -> Result<Option<Input<'a>>> {
+    pub(crate) fn frame(&mut self) -> Result<Option<StreamInput<'a>>> {
         match self.peek_u32() {
             Some(word) if word & (BYTE_COUNT_MASK | CLASS_MASK) == BYTE_COUNT_MASK => {
                 self.take(4)?;
                 let len = (word & !BYTE_COUNT_MASK) as usize;
-                Ok(Some(Input { rest: self.take(len)?, ..*self }))
+                Ok(Some(StreamInput { rest: self.take(len)?, ..*self }))
             }
             _ => Ok(None),
         }
@@ -178,9 +178,9 @@ impl<'a> Input<'a> {
         self.peek_u32().is_some_and(is_count) && self.peek_u16(4).is_some_and(|version| version & 0x8000 == 0)
     }
 
-    /// As [`frame`](Input::frame), where a byte count is required.
+    /// As [`frame`](StreamInput::frame), where a byte count is required.
     #[inline]
-    pub(crate) fn must_frame(&mut self) -> Result<Input<'a>> {
+    pub(crate) fn must_frame(&mut self) -> Result<StreamInput<'a>> {
         match self.frame()? {
             Some(body) => Ok(body),
             None => Err(self.error("a byte count was expected")),
@@ -223,7 +223,7 @@ impl<'a> Input<'a> {
     fn class_at(&self, reference: u32, tag_at: usize) -> Result<&'a str> {
         let wrong = || self.error(format!("no class is named at position {reference}"));
         let named_at = self.place(reference).filter(|&at| at < tag_at).ok_or_else(wrong)?;
-        let mut earlier = Input { rest: &self.record[named_at..tag_at], ..*self };
+        let mut earlier = StreamInput { rest: &self.record[named_at..tag_at], ..*self };
         if earlier.u32().ok() != Some(NEW_CLASS_TAG) {
             return Err(wrong());
         }
@@ -236,9 +236,9 @@ impl<'a> Input<'a> {
     }
 
     /// The object that a reference names, which must be earlier in the same entry.
-    pub(crate) fn earlier(&self, reference: u32) -> Result<Input<'a>> {
+    pub(crate) fn earlier(&self, reference: u32) -> Result<StreamInput<'a>> {
         match self.place(reference).and_then(|place| self.record.get(place..self.position())) {
-            Some(rest) if !rest.is_empty() => Ok(Input { rest, ..*self }),
+            Some(rest) if !rest.is_empty() => Ok(StreamInput { rest, ..*self }),
             _ => {
                 Err(self.error(format!("a pointer refers to position {reference}, where there is no object")))
             }

@@ -19,7 +19,7 @@ pub mod write;
 pub use builder::position;
 pub use compile::Compiler;
 pub use cpp_type::CppType;
-pub use input::Input;
+pub use input::StreamInput;
 pub use node::{Collection, CompiledClass, Node, Pointers, StructureMember};
 pub use number::{Number, basic};
 pub use program::{ColumnPart, Program, ProgramRun};

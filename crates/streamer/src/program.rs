@@ -4,7 +4,7 @@ mod of_classes;
 
 use crate::builder::{Builder, Raw};
 use crate::run::Runner;
-use crate::{Compiler, Input, Node};
+use crate::{Compiler, Node, StreamInput};
 use sapwood_core::{Column, Form, Result};
 
 /// A decoding program for a branch or an object.
@@ -77,7 +77,7 @@ impl Program {
     /// # Errors
     /// `Corrupt` if the entry breaks the format; `Unsupported` if the file does not describe a part of it,
     /// which may contain such words.
-    pub fn position_tags(&self, entry: Input<'_>) -> Result<Vec<usize>> {
+    pub fn position_tags(&self, entry: StreamInput<'_>) -> Result<Vec<usize>> {
         Runner::new(self.compiler.as_ref()).position_tags(&self.node, entry)
     }
 
@@ -98,7 +98,7 @@ impl Program {
         };
         let mut run = unframed.as_ref().unwrap_or(self).run();
         run.runner = run.runner.tolerant();
-        run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
+        run.entry(StreamInput::new(payload, 0..payload.len(), key_len)?)?;
         let skipped = run.program.node.gaps(&run.builder, self.skipped.clone());
         Ok((ColumnPart::join(vec![run.finish()])?, skipped))
     }
@@ -123,7 +123,7 @@ impl ProgramRun<'_> {
     ///
     /// # Errors
     /// `Corrupt` if the entry breaks the format; `Unsupported` if it is not what its description says.
-    pub fn entry(&mut self, input: Input<'_>) -> Result<()> {
+    pub fn entry(&mut self, input: StreamInput<'_>) -> Result<()> {
         self.entry_counted(input, &[])
     }
 
@@ -132,7 +132,7 @@ impl ProgramRun<'_> {
     ///
     /// # Errors
     /// As [`entry`](ProgramRun::entry).
-    pub fn entry_counted(&mut self, input: Input<'_>, counts: &[i64]) -> Result<()> {
+    pub fn entry_counted(&mut self, input: StreamInput<'_>, counts: &[i64]) -> Result<()> {
         self.runner.entry(&self.program.node, input, counts, &mut self.builder)?;
         self.entries += 1;
         Ok(())

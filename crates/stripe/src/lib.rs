@@ -34,9 +34,9 @@ pub use change::Change;
 pub use check_log::check_log;
 pub use consolidate::SegmentMerge;
 pub use dataset::{
-    CommitOutcome, CopyReport, Damage, Dataset, DescribedProduct, DescribedSegment, Description, Format,
-    Fragments, GcOptions, GcReport, Lease, LeaseKind, RECEIPTS_LAST, Retention, StoredLease, Tag,
-    VerifyOptions, VerifyReport, Version, probe,
+    ChecksumOptions, ChecksumReport, CommitOutcome, CopyReport, Damage, Dataset, DescribedProduct,
+    DescribedSegment, Description, Format, Fragments, GcOptions, GcReport, Lease, LeaseKind, RECEIPTS_LAST,
+    Retention, StoredLease, Tag, Version, probe,
 };
 pub use envelope::{Envelope, ObjectKind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};

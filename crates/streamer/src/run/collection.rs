@@ -5,7 +5,7 @@ use super::object_base::object_base;
 use super::record::{read_version, undescribed};
 use crate::builder::{Any, Builder, misfit, position};
 use crate::node::{self, ClassLayout, Collection, CompiledClass};
-use crate::{Input, Node};
+use crate::{Node, StreamInput};
 use sapwood_core::{Error, Result};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Frame<'l> {
 
 impl<'l> Frame<'l> {
     /// Reads the bytes that stand once before all collections of a frame.
-    fn read(collection: &'l Collection, body: &mut Input<'_>) -> Result<Self> {
+    fn read(collection: &'l Collection, body: &mut StreamInput<'_>) -> Result<Self> {
         let word = body.u16()?;
         let version = word & !MEMBER_WISE;
         if word & MEMBER_WISE == 0 {
@@ -42,7 +42,7 @@ impl<'l> Frame<'l> {
 
     /// A collection of an undescribed class can be read if it is empty: it then consists of a version, a
     /// checksum if that is 0, and the count.
-    fn without_class(collection: &Collection, version: u16, body: &mut Input<'_>) -> Result<Self> {
+    fn without_class(collection: &Collection, version: u16, body: &mut StreamInput<'_>) -> Result<Self> {
         let len = body.remaining();
         if matches!((len, body.peek_u16(0)), (10, Some(0)) | (6, Some(1..))) {
             body.take(len - 4)?;
@@ -69,7 +69,7 @@ impl Runner<'_> {
         collection: &Collection,
         count: usize,
         each: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -83,7 +83,7 @@ impl Runner<'_> {
     pub(super) fn unframed(
         &mut self,
         collection: &Collection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if input.clone().frame()?.is_some() {
@@ -99,7 +99,7 @@ impl Runner<'_> {
         collection: &Collection,
         frame: &Frame<'_>,
         count: usize,
-        body: &mut Input<'_>,
+        body: &mut StreamInput<'_>,
         (offsets, content): (&mut Vec<i64>, &mut Builder),
     ) -> Result<()> {
         for _ in 0..count {
@@ -114,7 +114,7 @@ impl Runner<'_> {
         &mut self,
         collection: &Collection,
         each: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if input.is_at_end() {
@@ -133,7 +133,7 @@ impl Runner<'_> {
         &mut self,
         collection: &Collection,
         frame: &Frame<'_>,
-        body: &mut Input<'_>,
+        body: &mut StreamInput<'_>,
         content: &mut Builder,
     ) -> Result<()> {
         let Some((class, layout)) = frame.members else {
@@ -154,7 +154,7 @@ impl Runner<'_> {
     pub(super) fn clones(
         &mut self,
         wanted: &crate::Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -193,7 +193,7 @@ impl Runner<'_> {
 
     /// Checks the number of objects whose members follow in columns against the remaining bytes. Objects of
     /// classes without any bytes are charged to the budget instead.
-    fn check_count(&mut self, layout: &ClassLayout, count: usize, body: &Input<'_>) -> Result<()> {
+    fn check_count(&mut self, layout: &ClassLayout, count: usize, body: &StreamInput<'_>) -> Result<()> {
         if layout.smallest == 0 {
             return self.spend(count.saturating_mul(size_of::<i64>()));
         }
@@ -213,7 +213,7 @@ struct ClonesHead<'a> {
 }
 
 impl<'a> ClonesHead<'a> {
-    fn read(body: &mut Input<'a>) -> Result<Self> {
+    fn read(body: &mut StreamInput<'a>) -> Result<Self> {
         let version = body.i16()?;
         let bits = if version > 2 { object_base(body)? } else { 0 };
         if version > 1 {

@@ -8,7 +8,7 @@ mod skip;
 
 use crate::builder::{Builder, misfit, position};
 use crate::input::PointerValue;
-use crate::{Compiler, Input, Node, Number, node};
+use crate::{Compiler, Node, Number, StreamInput, node};
 use object_base::{IS_REFERENCED, reference};
 use sapwood_core::{Error, ErrorKind, Result};
 
@@ -73,7 +73,7 @@ impl<'c> Runner<'c> {
     }
 
     /// The positions of tags in an entry that name positions in its buffer, in ascending order.
-    pub(crate) fn position_tags(&mut self, node: &Node, input: Input<'_>) -> Result<Vec<usize>> {
+    pub(crate) fn position_tags(&mut self, node: &Node, input: StreamInput<'_>) -> Result<Vec<usize>> {
         self.tags = Some(Vec::new());
         let walked = self.entry(node, input, &[], &mut Builder::new(node));
         let mut tags = self.tags.take().unwrap_or_default();
@@ -84,7 +84,7 @@ impl<'c> Runner<'c> {
     }
 
     /// A pointer.
-    fn slot<'a>(&mut self, input: &mut Input<'a>) -> Result<PointerValue<'a>> {
+    fn slot<'a>(&mut self, input: &mut StreamInput<'a>) -> Result<PointerValue<'a>> {
         let (slot, tag_at) = input.slot()?;
         if let Some(tags) = &mut self.tags
             && input.names_position(tag_at)
@@ -99,7 +99,7 @@ impl<'c> Runner<'c> {
     pub(crate) fn entry(
         &mut self,
         node: &Node,
-        mut input: Input<'_>,
+        mut input: StreamInput<'_>,
         counts: &[i64],
         out: &mut Builder,
     ) -> Result<()> {
@@ -110,7 +110,7 @@ impl<'c> Runner<'c> {
     }
 
     /// Resets the state of the previous entry.
-    pub(crate) fn begin(&mut self, input: &Input<'_>) {
+    pub(crate) fn begin(&mut self, input: &StreamInput<'_>) {
         self.registers.clear();
         self.open.clear();
         self.scope = Scope::ONE;
@@ -136,8 +136,8 @@ impl<'c> Runner<'c> {
     fn each(
         &mut self,
         count: usize,
-        input: &mut Input<'_>,
-        mut work: impl FnMut(&mut Self, usize, &mut Input<'_>) -> Result<()>,
+        input: &mut StreamInput<'_>,
+        mut work: impl FnMut(&mut Self, usize, &mut StreamInput<'_>) -> Result<()>,
     ) -> Result<()> {
         for item in 0..count {
             let before = input.remaining();
@@ -150,7 +150,7 @@ impl<'c> Runner<'c> {
     }
 
     /// Reads one item and appends it to `out`.
-    pub(crate) fn read(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    pub(crate) fn read(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         match (node, out) {
             (Node::Number(number), Builder::Numbers { bytes, .. }) => {
                 number.append(input.take(number.size_on_file())?, bytes);
@@ -205,7 +205,7 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    fn read_rare(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    fn read_rare(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         match (node, out) {
             (Node::Bits, Builder::Numbers { bytes, .. }) => {
                 let bits = input.u32()?;
@@ -299,7 +299,7 @@ impl<'c> Runner<'c> {
 
     /// A count of items, checked against the remaining bytes. Items without bytes are accepted if they take
     /// no memory either.
-    fn count(&self, item: &Node, input: &mut Input<'_>) -> Result<usize> {
+    fn count(&self, item: &Node, input: &mut StreamInput<'_>) -> Result<usize> {
         input.count(item.smallest())
     }
 
@@ -308,7 +308,7 @@ impl<'c> Runner<'c> {
         &mut self,
         node: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if let Some(()) = read_numbers(node, count, input, out)? {
@@ -323,7 +323,7 @@ impl<'c> Runner<'c> {
         &mut self,
         node: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         match (node, &mut *out) {
@@ -346,7 +346,7 @@ impl<'c> Runner<'c> {
         }
     }
 
-    fn read_to_end(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    fn read_to_end(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).max(1);
             if !input.remaining().is_multiple_of(size) {
@@ -374,7 +374,7 @@ impl<'c> Runner<'c> {
         &mut self,
         content: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -384,7 +384,7 @@ impl<'c> Runner<'c> {
     }
 
     /// Reads a counted member, with one count per object. Without objects, there may be no frame.
-    fn counted_each(&mut self, content: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    fn counted_each(&mut self, content: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         let items = self.registers.len();
         if items == 0 && input.is_at_end() {
             return Ok(());
@@ -396,7 +396,13 @@ impl<'c> Runner<'c> {
     }
 
     /// The number of items of a counted member: its counter, unless its flag says that there are none.
-    fn counted(&self, register: usize, flag: bool, content: &Node, input: &mut Input<'_>) -> Result<usize> {
+    fn counted(
+        &self,
+        register: usize,
+        flag: bool,
+        content: &Node,
+        input: &mut StreamInput<'_>,
+    ) -> Result<usize> {
         let place = self.scope.window + register * self.scope.items + self.scope.item;
         let count = self.registers.get(place).copied().unwrap_or_default();
         if flag && input.u8()? == 0 {
@@ -412,7 +418,12 @@ impl<'c> Runner<'c> {
 
 /// Reads numbers, or fixed arrays of them, in one step; does nothing for other nodes.
 #[inline]
-fn read_numbers(node: &Node, count: usize, input: &mut Input<'_>, out: &mut Builder) -> Result<Option<()>> {
+fn read_numbers(
+    node: &Node,
+    count: usize,
+    input: &mut StreamInput<'_>,
+    out: &mut Builder,
+) -> Result<Option<()>> {
     let (number, values): (Number, usize) = match node {
         Node::Number(number) => (*number, 1),
         Node::Fixed { .. } => match node.numbers() {

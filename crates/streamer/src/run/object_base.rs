@@ -1,6 +1,6 @@
 //! The bases of objects of ROOT: `TObject` and `TRef`.
 
-use crate::Input;
+use crate::StreamInput;
 use sapwood_core::Result;
 
 /// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
@@ -9,7 +9,7 @@ pub(super) const IS_REFERENCED: u32 = 1 << 4;
 const HAS_UUID: u32 = 1 << 5;
 
 /// Reads the base `TObject`: its bits (Buffer §7).
-pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
+pub(super) fn object_base(input: &mut StreamInput<'_>) -> Result<u32> {
     // Some writers put a byte count in front.
     let mut framed = input.frame()?;
     let input = framed.as_mut().unwrap_or(input);
@@ -22,7 +22,7 @@ pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
 }
 
 /// Reads a `TRef`: the number of the object (References §3).
-pub(super) fn reference(input: &mut Input<'_>) -> Result<u32> {
+pub(super) fn reference(input: &mut StreamInput<'_>) -> Result<u32> {
     input.take(2)?;
     let number = input.u32()?;
     if input.u32()? & HAS_UUID != 0 {

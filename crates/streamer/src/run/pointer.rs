@@ -5,7 +5,7 @@ use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
 use crate::input::PointerValue;
 use crate::node::Pointers;
-use crate::{Input, Node, Selection};
+use crate::{Node, Selection, StreamInput};
 use sapwood_core::{Error, Result};
 
 /// Most classes behind one pointer: as many as tags can distinguish.
@@ -19,7 +19,12 @@ pub(super) struct Outer {
 
 impl Runner<'_> {
     /// Reads a pointer. A reference to an object that is being read, which would never end, becomes null.
-    pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
+    pub(super) fn pointer(
+        &mut self,
+        wanted: &Selection,
+        input: &mut StreamInput<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
         match self.slot(input)? {
             PointerValue::Null => out.tags.push(-1),
             PointerValue::Object { class, at, body: Some(mut body) } => {
@@ -42,7 +47,7 @@ impl Runner<'_> {
     }
 
     /// Reads the object that a reference names once more, as if it were stored here.
-    fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
+    fn again(&mut self, tag: u32, wanted: &Selection, input: &StreamInput<'_>, out: &mut Any) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
         let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
@@ -66,7 +71,7 @@ impl Runner<'_> {
         class: &str,
         at: usize,
         wanted: &Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
@@ -91,7 +96,7 @@ impl Runner<'_> {
         &mut self,
         class: &str,
         wanted: &Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
@@ -175,7 +180,7 @@ impl Runner<'_> {
         &mut self,
         kind: Pointers,
         content: &Node,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -205,7 +210,7 @@ impl Runner<'_> {
     }
 
     /// Reads a `TRefArray` (References §4).
-    pub(super) fn ref_array(&mut self, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
+    pub(super) fn ref_array(&mut self, input: &mut StreamInput<'_>, fields: &mut [Builder]) -> Result<()> {
         let mut body = input.must_frame()?;
         body.i16()?;
         object_base(&mut body)?;

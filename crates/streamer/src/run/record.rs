@@ -3,7 +3,7 @@
 use super::{Runner, Scope};
 use crate::builder::{Builder, misfit, position};
 use crate::node::{ClassLayout, CompiledClass, LayoutStep};
-use crate::{Input, Number};
+use crate::{Number, StreamInput};
 use sapwood_core::{Error, Primitive, Result};
 
 impl Runner<'_> {
@@ -11,7 +11,7 @@ impl Runner<'_> {
     pub(super) fn object(
         &mut self,
         class: &CompiledClass,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
@@ -27,7 +27,7 @@ impl Runner<'_> {
         class: &CompiledClass,
         number: Number,
         rows: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let Some((elements, members)) = fields.split_last_mut() else { return Err(misfit()) };
@@ -64,7 +64,7 @@ impl Runner<'_> {
     fn framed_object(
         &mut self,
         class: &CompiledClass,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let Some(mut body) = input.frame()? else { return self.bare_object(class, input, fields) };
@@ -79,7 +79,7 @@ impl Runner<'_> {
     fn bare_object(
         &mut self,
         class: &CompiledClass,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         // A base without members whose class was never meant to be stored has no bytes at all.
@@ -104,7 +104,7 @@ impl Runner<'_> {
         &mut self,
         class: &CompiledClass,
         layout: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
@@ -124,7 +124,7 @@ impl Runner<'_> {
         class: &CompiledClass,
         layout: &ClassLayout,
         jump: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<bool> {
         check(class, layout)?;
@@ -165,7 +165,7 @@ impl Runner<'_> {
         class: &CompiledClass,
         layout: usize,
         size: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let layout = class.layouts.get(layout).ok_or_else(|| undescribed(class))?;
@@ -182,7 +182,7 @@ impl Runner<'_> {
         class: &CompiledClass,
         layout: &ClassLayout,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = self.scope;
@@ -197,7 +197,7 @@ impl Runner<'_> {
         class: &CompiledClass,
         layout: &ClassLayout,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         check(class, layout)?;
@@ -237,7 +237,7 @@ impl Runner<'_> {
         &mut self,
         step: &LayoutStep,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         match step {
@@ -286,7 +286,7 @@ impl Runner<'_> {
         layout: &ClassLayout,
         count: usize,
         in_columns: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
     ) -> Result<()> {
         let outer = self.scope;
         self.open_window(class, count)?;
@@ -300,7 +300,7 @@ impl Runner<'_> {
         layout: &ClassLayout,
         count: usize,
         in_columns: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
     ) -> Result<()> {
         self.spend(layout.steps.len())?;
         for step in &layout.steps {
@@ -334,7 +334,7 @@ impl Runner<'_> {
     }
 
     /// Skips an object with its header.
-    pub(super) fn skip_object(&mut self, class: &CompiledClass, input: &mut Input<'_>) -> Result<()> {
+    pub(super) fn skip_object(&mut self, class: &CompiledClass, input: &mut StreamInput<'_>) -> Result<()> {
         if input.frame()?.is_some() || class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
         }
@@ -345,7 +345,10 @@ impl Runner<'_> {
 
 /// Reads a version, and the checksum behind it if it is 0 or less; returns the layout that they select.
 #[inline]
-pub(super) fn read_version<'l>(class: &'l CompiledClass, input: &mut Input<'_>) -> Result<&'l ClassLayout> {
+pub(super) fn read_version<'l>(
+    class: &'l CompiledClass,
+    input: &mut StreamInput<'_>,
+) -> Result<&'l ClassLayout> {
     let version = input.i16()?;
     let checksum = if version <= 0 && class.has_checksum { Some(input.u32()?) } else { None };
     class.layout(version, checksum).ok_or_else(|| {

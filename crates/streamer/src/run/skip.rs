@@ -5,12 +5,12 @@ use super::object_base::{IS_REFERENCED, object_base, reference};
 use crate::builder::Builder;
 use crate::input::PointerValue;
 use crate::node::{self, Collection};
-use crate::{Input, Node};
+use crate::{Node, StreamInput};
 use sapwood_core::{Error, Result};
 
 impl Runner<'_> {
     /// Skips the values of a member of `count` objects.
-    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
             return input.take(size).map(drop);
@@ -37,7 +37,7 @@ impl Runner<'_> {
     }
 
     /// Reads a member of `count` objects for the tags in it.
-    fn walk(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    fn walk(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         match node {
             Node::Opaque(class) | Node::Missing(class) => Err(Error::unsupported(node::undescribed(class))),
             Node::Nothing => Ok(()),
@@ -46,14 +46,14 @@ impl Runner<'_> {
         }
     }
 
-    fn skip_many(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    fn skip_many(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if node.numbers().is_some() {
             return self.skip(node, count, input);
         }
         self.each(count, input, |runner, _, input| runner.skip_one(node, input))
     }
 
-    fn skip_one(&mut self, node: &Node, input: &mut Input<'_>) -> Result<()> {
+    fn skip_one(&mut self, node: &Node, input: &mut StreamInput<'_>) -> Result<()> {
         match node {
             Node::Text => input.text().map(drop),
             Node::TextOrNothing if input.is_at_end() => Ok(()),

@@ -3,7 +3,7 @@
 use crate::describe::{CompiledClass, Member, framed, infos, object_base, slot, text, word};
 use crate::meter::{Taken, measure};
 use sapwood_core::{Column, ErrorKind, Result};
-use sapwood_streamer::{ColumnPart, Compiler, Input};
+use sapwood_streamer::{ColumnPart, Compiler, StreamInput};
 use std::time::Duration;
 
 /// Reads objects of a class, or of them what is wanted, one after the other; states what that may cost.
@@ -15,7 +15,7 @@ fn read_all(classes: &[CompiledClass], class: &str, paths: &[&str], objects: &[V
     let Taken { memory, time, answer } = measure(move || {
         let mut run = program.run();
         for object in &objects {
-            run.entry(Input::new(object, 0..object.len(), 0)?)?;
+            run.entry(StreamInput::new(object, 0..object.len(), 0)?)?;
         }
         ColumnPart::join(vec![run.finish()])
     });

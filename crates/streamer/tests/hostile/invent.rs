@@ -2,7 +2,7 @@
 
 use crate::describe::{CompiledClass, Member, infos, object_base, text, word};
 use sapwood_core::{Column, ErrorKind, Form, Result};
-use sapwood_streamer::{ColumnPart, Compiler, Input, Program};
+use sapwood_streamer::{ColumnPart, Compiler, Program, StreamInput};
 
 /// Decisions, taken from bytes; the first choice everywhere when these are used up.
 struct Chance<'a>(&'a [u8]);
@@ -415,7 +415,7 @@ fn run(program: &Program, data: &[u8], ends: &[usize]) -> Result<Vec<Column>> {
     let entry = |at: usize| {
         let mut run = program.run();
         let (begin, end) = (ends.get(at).copied().unwrap_or(0), ends.get(at + 1).copied().unwrap_or(0));
-        run.entry(Input::new(data, begin..end.max(begin), 0)?)?;
+        run.entry(StreamInput::new(data, begin..end.max(begin), 0)?)?;
         Ok(run.finish())
     };
     let first = ColumnPart::join(vec![entry(0)?])?;

@@ -30,7 +30,7 @@ pub use gc::{GcOptions, GcReport};
 pub use leases::{Lease, LeaseKind, StoredLease};
 pub use probe::probe;
 pub use receive::RECEIPTS_LAST;
-pub use verify::{Damage, VerifyOptions, VerifyReport};
+pub use verify::{ChecksumOptions, ChecksumReport, Damage};
 pub use version::{Tag, Version};
 
 use crate::Snapshot;

@@ -16,17 +16,17 @@ const TOGETHER: usize = 8;
 
 /// Options of a verification.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VerifyOptions {
+pub struct ChecksumOptions {
     /// Share of the objects with stripes to read, from 0 to 1; all lists are read.
     pub fraction: f64,
     /// The seed of the sample.
     pub seed: u64,
 }
 
-impl Default for VerifyOptions {
+impl Default for ChecksumOptions {
     /// Verifies everything.
     fn default() -> Self {
-        VerifyOptions { fraction: 1.0, seed: 0 }
+        ChecksumOptions { fraction: 1.0, seed: 0 }
     }
 }
 
@@ -45,7 +45,7 @@ pub struct Damage {
 
 /// The result of a verification.
 #[derive(Debug, Default)]
-pub struct VerifyReport {
+pub struct ChecksumReport {
     /// Number of objects read.
     pub objects: u64,
     /// Their size, in bytes.
@@ -68,8 +68,8 @@ impl Dataset {
     ///
     /// # Errors
     /// `Timeout`, `Permission`; problems of single objects are in the result.
-    pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<VerifyReport> {
-        let mut verified = VerifyReport::default();
+    pub async fn verify(&self, options: ChecksumOptions, deadline: Deadline) -> Result<ChecksumReport> {
+        let mut verified = ChecksumReport::default();
         let mut lottery = fastrand::Rng::with_seed(options.seed);
         let mut first = 0;
         for (number, segment) in self.snapshot.segments.iter().enumerate() {
@@ -102,7 +102,7 @@ impl Dataset {
         &self,
         segment: &Segment,
         entries: (u64, u64),
-        verified: &mut VerifyReport,
+        verified: &mut ChecksumReport,
         deadline: Deadline,
     ) -> Result<()> {
         let parts = [(&segment.events, Some(ObjectKind::Events)), (&segment.auxiliary, None)];
@@ -126,7 +126,7 @@ impl Dataset {
         &'a self,
         number: usize,
         entries: (u64, u64),
-        verified: &mut VerifyReport,
+        verified: &mut ChecksumReport,
         deadline: Deadline,
     ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
         let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
@@ -185,7 +185,7 @@ fn compare(
     held: &[ExpectedStripes<'_>],
     url: &str,
     first: u64,
-    verified: &mut VerifyReport,
+    verified: &mut ChecksumReport,
 ) {
     let object = match read {
         Ok(object) => object,
@@ -222,7 +222,7 @@ impl ExpectedStripes<'_> {
     }
 
     /// Compares the directory of an object with the list.
-    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut VerifyReport) {
+    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut ChecksumReport) {
         for stripe in &self.stripes {
             let baskets = (0..self.list.branches()).filter_map(|branch| self.list.basket(branch, *stripe));
             for basket in baskets {
@@ -256,7 +256,7 @@ fn fatal(error: &Error) -> bool {
 }
 
 /// Counts what was read; a problem of this object alone is the inner error.
-fn told(read: Result<Bytes>, verified: &mut VerifyReport) -> Result<Result<Bytes>> {
+fn told(read: Result<Bytes>, verified: &mut ChecksumReport) -> Result<Result<Bytes>> {
     match read {
         Err(error) if fatal(&error) => Err(error),
         Err(error) => Ok(Err(error)),

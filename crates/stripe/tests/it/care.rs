@@ -5,7 +5,7 @@ use bytes::Bytes;
 use sapwood_core::ErrorKind;
 use sapwood_source::Store;
 use sapwood_stripe::{
-    Change, Dataset, GcOptions, LeaseKind, Location, ObjectName, Retention, VerifyOptions, VerifyReport,
+    Change, ChecksumOptions, ChecksumReport, Dataset, GcOptions, LeaseKind, Location, ObjectName, Retention,
     Version, checksum, keys,
 };
 use std::sync::Arc;
@@ -200,8 +200,8 @@ fn nothing_is_collected_if_a_list_cannot_be_read() {
     });
 }
 
-async fn verify(dataset: &Dataset) -> VerifyReport {
-    dataset.verify(VerifyOptions::default(), soon()).await.unwrap()
+async fn verify(dataset: &Dataset) -> ChecksumReport {
+    dataset.verify(ChecksumOptions::default(), soon()).await.unwrap()
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn verification_names_object_product_and_entries() {
         }
         store.put(&key, whole, soon()).await.unwrap();
         assert!(verify(&dataset).await.wrong.is_empty());
-        let half = VerifyOptions { fraction: 0.5, seed: 1 };
+        let half = ChecksumOptions { fraction: 0.5, seed: 1 };
         let sample = dataset.verify(half, soon()).await.unwrap();
         assert!(sample.skipped > 0 && sample.skipped + sample.objects == good.objects);
         // An auxiliary file, an index and a list.

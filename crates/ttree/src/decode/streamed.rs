@@ -4,7 +4,7 @@ use super::Counts;
 use super::piece::Piece;
 use rayon::prelude::*;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
-use sapwood_streamer::{ColumnPart, Input, Program};
+use sapwood_streamer::{ColumnPart, Program, StreamInput};
 use std::time::Instant;
 
 /// The column of all pieces, the first of which begins with the entry `first`.
@@ -42,11 +42,11 @@ fn build(program: &Program, piece: &Piece<'_>, first: u64, counts: Option<Counts
             let entry = first + index as u64;
             let origin = origins.and_then(|words| words.get(piece.wanted.start + index));
             let input = match origin {
-                None => Input::new(content.data, *begin..*end, piece.header.key_len)?,
+                None => StreamInput::new(content.data, *begin..*end, piece.header.key_len)?,
                 // References count from the start of the basket that the entry was written to.
                 Some(word) => {
                     let data = content.data.get(*begin..*end).unwrap_or_default();
-                    Input::new(data, 0..data.len(), u32::from_be_bytes(*word) as usize)?
+                    StreamInput::new(data, 0..data.len(), u32::from_be_bytes(*word) as usize)?
                 }
             };
             let result = match program.counter {
