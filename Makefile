@@ -59,7 +59,9 @@ lint: .venv/.tools
 	@sh scripts/rust_lint.sh
 	@$(PY) scripts/check_sizes.py
 layers: .venv/.tools
-	@$(PY) scripts/check_layers.py && $(PY) scripts/check_python_layers.py
+	@$(PY) scripts/check_layers.py
+	@$(PY) scripts/check_python_layers.py
+	@$(PY) scripts/check_module_cycles.py
 types: .venv/.tools
 	$(BIN)/mypy
 

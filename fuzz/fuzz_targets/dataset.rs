@@ -2,7 +2,7 @@
 #![no_main]
 
 use bytes::Bytes;
-use sapwood_stripe::{Directory, EventIndex, Kind, LumiMask, Snapshot, StripeList, seal};
+use sapwood_stripe::{Directory, EventIndex, ObjectKind, LumiMask, Snapshot, StripeList, seal};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&[branches, entries], data)) = data.split_first_chunk() else { return };
@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         assert!(again.is_some());
     }
     let whole = Bytes::copy_from_slice(data);
-    for object in [whole, seal(Kind::Snapshot, data), seal(Kind::Stripe, data), seal(Kind::Events, data)] {
+    for object in [whole, seal(ObjectKind::Snapshot, data), seal(ObjectKind::Stripe, data), seal(ObjectKind::Events, data)] {
         let _ = Snapshot::decode(&object);
         let _ = Directory::of(&object);
         if let Ok(index) = EventIndex::decode(&object, entries) {

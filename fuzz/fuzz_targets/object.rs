@@ -3,7 +3,7 @@
 
 use sapwood_core::Result;
 use sapwood_fuzz::Whole;
-use sapwood_streamer::{Compiler, Input, Part, Program};
+use sapwood_streamer::{Compiler, StreamInput, ColumnPart, Program};
 use sapwood_tfile::{Record, StreamerInfos};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -46,6 +46,6 @@ fn read(streamers: &StreamerInfos, class: &str, record: &Record, damage: &[u8]) 
 
 fn run(program: &Program, payload: &[u8], entry: std::ops::Range<usize>, key_len: usize) -> Result<()> {
     let mut run = program.run();
-    run.entry(Input::new(payload, entry, key_len)?)?;
-    Part::join(vec![run.finish()]).map(drop)
+    run.entry(StreamInput::new(payload, entry, key_len)?)?;
+    ColumnPart::join(vec![run.finish()]).map(drop)
 }

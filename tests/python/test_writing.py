@@ -318,7 +318,7 @@ def test_trees_without_entries_and_without_types(tmp_path: Path) -> None:
         learned = file.mktree("learned")
         learned.extend({"x": np.arange(3, dtype="i2")})
         file.mkdir("a/b")
-        with pytest.raises(UsageError, match="there is a 'empty' already"):
+        with pytest.raises(UsageError, match="'empty' already exists"):
             file["empty"] = {"x": [1]}
         with pytest.raises(UsageError, match="has no item that tells its type"):
             file["unknown"] = {"x": [[], []]}

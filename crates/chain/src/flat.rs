@@ -1,7 +1,7 @@
 //! A flat file of serialised events (`docs/specs/flat.md`): what can be read without any structure.
 
 use super::feed::{Column, Plain, plain_of};
-use super::output::{Made, Output};
+use super::output::{LaneOutput, Output};
 use super::stages::Run;
 use bytes::Bytes;
 use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
@@ -161,8 +161,8 @@ impl FlatOutput {
 }
 
 impl Output for FlatOutput {
-    fn put(&mut self, _: u64, entries: u64, made: Made, _: &mut Call<'_>) -> Result<()> {
-        let Made::Block(block) = made else { return Err(Error::corrupt("a block was not made")) };
+    fn put(&mut self, _: u64, entries: u64, made: LaneOutput, _: &mut Call<'_>) -> Result<()> {
+        let LaneOutput::Block(block) = made else { return Err(Error::corrupt("a block was not made")) };
         let stored = u32::try_from(block.stored.len()).map_err(|_| too_long())?;
         self.index.extend(self.end.to_le_bytes());
         self.index.extend(stored.to_le_bytes());

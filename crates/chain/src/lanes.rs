@@ -1,7 +1,7 @@
 //! Lanes: batches that are worked on at the same time, and handed over in their order.
 
 use super::feed::{Claim, Feed};
-use super::output::{Made, Output};
+use super::output::{LaneOutput, Output};
 use super::stages::Stages;
 use rayon::ThreadPool;
 use sapwood_core::Call;
@@ -131,7 +131,7 @@ impl Shared<'_> {
     }
 
     /// Waits until all batches before are in the output, and adds this one.
-    fn hand_over(&self, claim: &Claim, made: Made, call: &mut Call<'_>) -> Result<()> {
+    fn hand_over(&self, claim: &Claim, made: LaneOutput, call: &mut Call<'_>) -> Result<()> {
         let mut turn = locked(&self.turn);
         while turn.next != claim.number {
             if call.is_interrupted() {

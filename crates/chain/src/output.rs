@@ -15,7 +15,7 @@ use sapwood_rewrite::repack::RepackReport;
 use sapwood_rewrite::repack::baskets::Readers;
 use sapwood_rewrite::repack::writing::Output as RootFile;
 use sapwood_source::Store;
-use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
+use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(super) enum Pack {
     Flat,
 }
 
-/// What they made.
-pub(super) enum Made {
+/// What a lane made of a batch.
+pub(super) enum LaneOutput {
     Nothing,
     Baskets(Baskets),
     Block(Packed),
@@ -46,7 +46,7 @@ pub(super) struct Baskets {
 
 /// An output that is open. Batches come in their order.
 pub(super) trait Output: Send {
-    fn put(&mut self, first: u64, entries: u64, made: Made, call: &mut Call<'_>) -> Result<()>;
+    fn put(&mut self, first: u64, entries: u64, made: LaneOutput, call: &mut Call<'_>) -> Result<()>;
 
     /// Puts it in its place; bytes, and objects.
     fn finish(self: Box<Self>, call: &mut Call<'_>) -> Result<(u64, u64)>;
@@ -62,7 +62,7 @@ pub(super) struct Target<'a> {
 /// Products and layout of the stripes that are written.
 pub(super) struct Stripes {
     parts: Vec<Part>,
-    layout: Layout,
+    layout: SegmentLayout,
 }
 
 impl Stripes {
@@ -154,7 +154,7 @@ fn stripe_output<'o>(
 struct Nothing;
 
 impl Output for Nothing {
-    fn put(&mut self, _: u64, _: u64, _: Made, _: &mut Call<'_>) -> Result<()> {
+    fn put(&mut self, _: u64, _: u64, _: LaneOutput, _: &mut Call<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -201,7 +201,7 @@ struct Commit<'o> {
 }
 
 impl Output for StripeOutput<'_> {
-    fn put(&mut self, first: u64, entries: u64, made: Made, call: &mut Call<'_>) -> Result<()> {
+    fn put(&mut self, first: u64, entries: u64, made: LaneOutput, call: &mut Call<'_>) -> Result<()> {
         let Baskets { columns: baskets, events } = baskets_of(made)?;
         self.entries += entries;
         if !self.events.as_mut().zip(events).is_some_and(|(known, new)| known.add(&new)) {
@@ -243,7 +243,7 @@ struct RootOutput<'o> {
 }
 
 impl Output for RootOutput<'_> {
-    fn put(&mut self, first: u64, entries: u64, made: Made, _: &mut Call<'_>) -> Result<()> {
+    fn put(&mut self, first: u64, entries: u64, made: LaneOutput, _: &mut Call<'_>) -> Result<()> {
         let mut columns = baskets_of(made)?.columns.into_iter();
         let mut baskets = Vec::new();
         for (number, product) in self.template.products.iter().enumerate() {
@@ -269,9 +269,11 @@ impl Output for RootOutput<'_> {
     }
 }
 
-fn baskets_of(made: Made) -> Result<Baskets> {
+fn baskets_of(made: LaneOutput) -> Result<Baskets> {
     match made {
-        Made::Baskets(baskets) => Ok(baskets),
-        Made::Nothing | Made::Block(_) => Err(Error::corrupt("the baskets of a batch were not made")),
+        LaneOutput::Baskets(baskets) => Ok(baskets),
+        LaneOutput::Nothing | LaneOutput::Block(_) => {
+            Err(Error::corrupt("the baskets of a batch were not made"))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::feed::{Claim, Column, Piece};
 use super::flat;
-use super::output::{Baskets, Made, Pack};
+use super::output::{Baskets, LaneOutput, Pack};
 use rayon::prelude::*;
 use sapwood_codec::Compression;
 use sapwood_core::Call;
@@ -81,7 +81,7 @@ impl<'a> Stages<'a> {
     }
 
     /// Works on a batch, on the threads of the current pool.
-    pub(super) fn work(&self, claim: &Claim, stop: &AtomicBool) -> Result<Made> {
+    pub(super) fn work(&self, claim: &Claim, stop: &AtomicBool) -> Result<LaneOutput> {
         let one = |place: usize| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Call::interrupted());
@@ -94,7 +94,7 @@ impl<'a> Stages<'a> {
         match (&self.pack, self.full) {
             (_, false) => {
                 places.try_for_each(|place| one(place).map(drop))?;
-                Ok(Made::Nothing)
+                Ok(LaneOutput::Nothing)
             }
             (Pack::Baskets { stripes, events, readers }, true) => {
                 let baskets = places.map(|place| {
@@ -105,14 +105,14 @@ impl<'a> Stages<'a> {
                 let columns = baskets.collect::<Result<_>>()?;
                 let values = || events.as_ref().map(|events| events.values(claim, &self.counters));
                 let events = timed(&self.deserialise, || values().transpose())?;
-                Ok(Made::Baskets(Baskets { columns, events }))
+                Ok(LaneOutput::Baskets(Baskets { columns, events }))
             }
             (Pack::Flat, true) => {
                 let runs =
                     places.map(|place| one(place).map(|(_, runs)| runs)).collect::<Result<Vec<_>>>()?;
                 let events = timed(&self.serialise, || flat::events(self.columns, &runs, claim.entries))?;
                 let block = timed(&self.times.compress, || flat::pack(events, self.compression))?;
-                Ok(Made::Block(block))
+                Ok(LaneOutput::Block(block))
             }
         }
     }

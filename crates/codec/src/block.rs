@@ -1,4 +1,4 @@
-//! The nine bytes before each compressed stream, and the walk from one block to the next.
+//! Blocks: the nine-byte header of each compressed stream, and iteration over the blocks of a payload.
 
 use crate::{planes, steps};
 use sapwood_core::{Error, Result};
@@ -12,7 +12,7 @@ pub const HEADER_LEN: usize = 9;
 pub enum Algorithm {
     /// `ZL`: deflate in zlib's wrapping.
     Zlib,
-    /// `CS`: deflate with nothing around it, from writers before 5.11.
+    /// `CS`: raw deflate, from writers before 5.11.
     OldZlib,
     /// `XZ`: an xz stream of LZMA2.
     Lzma,
@@ -45,7 +45,7 @@ impl Algorithm {
         }
     }
 
-    /// The method byte behind the tag (root-io-spec Compression §3).
+    /// The method byte after the tag (root-io-spec Compression §3).
     pub(crate) fn method(self) -> u8 {
         match self {
             Algorithm::Zlib | Algorithm::OldZlib => 8,
@@ -68,8 +68,8 @@ impl Algorithm {
 
     /// An upper bound of bytes out per byte in.
     ///
-    /// Deflate's longest match is 258 bytes in two bits, LZ4's length bytes add 255 each.
-    /// Zstandard repeats a byte for 128 KiB in four. LZMA spends 0.3 bits on 273 bytes at best, a ratio of 7,100.
+    /// Deflate's longest match is 258 bytes in two bits; LZ4's length bytes add 255 each. Zstandard repeats a
+    /// byte for 128 KiB in four. LZMA uses at least 0.3 bits for 273 bytes, a ratio of 7,100.
     fn max_ratio(self) -> usize {
         match self {
             Algorithm::Zlib | Algorithm::OldZlib => 1032,
@@ -92,33 +92,35 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// What was done to the bytes of a block before they were compressed.
+/// How the bytes of a block were transformed before compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// Nothing, as in all blocks that ROOT writes and reads.
+pub enum BlockEncoding {
+    /// Not at all, as in all blocks that ROOT writes and reads.
     Bytes,
-    /// Numbers of so many bytes (2, 4 or 8) were put in as many planes: tag `ZP`, and this number behind it. Only in stripes of datasets.
+    /// Numbers of this many bytes (2, 4 or 8) were split into as many planes: tag `ZP`, followed by this
+    /// number. Only in stripes of datasets.
     Planes(usize),
-    /// Offsets were told as steps from one to the next: tag `ZT`. Only in stripes of datasets.
+    /// Offsets were stored as differences: tag `ZT`. Only in stripes of datasets.
     Steps,
 }
 
-impl Form {
-    /// The form of a tag and the byte behind it, if it is one of those that only Zstandard has, and only in stripes.
-    fn of(tag: [u8; 2], width: u8) -> Option<Form> {
+impl BlockEncoding {
+    /// The encoding for a tag and the byte after it, if it is one of those that occur only with Zstandard,
+    /// and only in stripes.
+    fn of(tag: [u8; 2], width: u8) -> Option<BlockEncoding> {
         match (&tag, usize::from(width)) {
-            (b"ZP", width) if planes::WIDTHS.contains(&width) => Some(Form::Planes(width)),
-            (b"ZT", steps::WIDTH) => Some(Form::Steps),
+            (b"ZP", width) if planes::WIDTHS.contains(&width) => Some(BlockEncoding::Planes(width)),
+            (b"ZT", steps::WIDTH) => Some(BlockEncoding::Steps),
             _ => None,
         }
     }
 
-    /// Tag, and the byte behind it, of a block.
+    /// The tag of a block, and the byte after it.
     pub(crate) fn tag_of(self, algorithm: Algorithm) -> [u8; 3] {
         let ([t0, t1], width) = match self {
-            Form::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
-            Form::Planes(width) => (*b"ZP", width),
-            Form::Steps => (*b"ZT", steps::WIDTH),
+            BlockEncoding::Bytes => (algorithm.tag_bytes(), usize::from(algorithm.method())),
+            BlockEncoding::Planes(width) => (*b"ZP", width),
+            BlockEncoding::Steps => (*b"ZT", steps::WIDTH),
         };
         // A width is at most 8.
         [t0, t1, width as u8]
@@ -128,9 +130,9 @@ impl Form {
 /// A block's header.
 ///
 /// ```
-/// use sapwood_codec::{Algorithm, BlockHeader, Form};
+/// use sapwood_codec::{Algorithm, BlockHeader, BlockEncoding};
 /// let header = BlockHeader::parse(b"ZS\x01\x10\x00\x00\x00\x01\x00")?;
-/// assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Bytes));
+/// assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, BlockEncoding::Bytes));
 /// assert_eq!((header.compressed, header.uncompressed), (16, 256));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
@@ -138,11 +140,11 @@ impl Form {
 pub struct BlockHeader {
     /// How the block is compressed.
     pub algorithm: Algorithm,
-    /// What was done to the bytes before.
-    pub form: Form,
+    /// How the bytes were transformed before.
+    pub form: BlockEncoding,
     /// Bytes that follow the header (LZ4: with its checksum), below 16 MiB.
     pub compressed: usize,
-    /// Bytes that they decompress to, below 16 MiB.
+    /// Bytes after decompression, below 16 MiB.
     pub uncompressed: usize,
 }
 
@@ -150,8 +152,8 @@ impl BlockHeader {
     /// Reads the header at the start of `bytes`.
     ///
     /// # Errors
-    /// `Corrupt` if there are less than [`HEADER_LEN`] bytes, the tag is unknown, or the block claims more
-    /// data than its algorithm can make of its compressed bytes.
+    /// `Corrupt` if there are fewer than [`HEADER_LEN`] bytes, the tag is unknown, or the block claims more
+    /// data than its algorithm can produce from its compressed bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let Some(&[t0, t1, method, c0, c1, c2, u0, u1, u2]) = bytes.first_chunk::<HEADER_LEN>() else {
             return Err(Error::corrupt(format!(
@@ -160,8 +162,8 @@ impl BlockHeader {
             )));
         };
         let tag = [t0, t1];
-        let of_stripes = Form::of(tag, method).map(|form| (Algorithm::Zstd, form));
-        let of_root = || Algorithm::of(tag, method).map(|algorithm| (algorithm, Form::Bytes));
+        let of_stripes = BlockEncoding::of(tag, method).map(|form| (Algorithm::Zstd, form));
+        let of_root = || Algorithm::of(tag, method).map(|algorithm| (algorithm, BlockEncoding::Bytes));
         let Some((algorithm, form)) = of_stripes.or_else(of_root) else {
             return Err(Error::corrupt(format!(
                 "a compression block begins with the unknown tag '{}', method {method}",
@@ -193,9 +195,9 @@ fn size_from(bytes: [u8; 3]) -> usize {
 /// One block of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// What its header says.
+    /// Its header.
     pub header: BlockHeader,
-    /// Where its header begins in the payload.
+    /// Offset of its header in the payload.
     pub offset: usize,
     /// The bytes after the header.
     pub data: &'a [u8],
@@ -211,28 +213,28 @@ impl Block<'_> {
             // The stream flags of xz name the type of check; 0 is none (xz file format §2.1.1.2).
             Algorithm::Lzma => byte(7) & 0x0f != 0,
             // Bit 2 of a frame's descriptor: Content_Checksum_flag (RFC 8878 §3.1.1.1.1).
-            Algorithm::Zstd => self.header.form == Form::Bytes && byte(4) & 4 != 0,
+            Algorithm::Zstd => self.header.form == BlockEncoding::Bytes && byte(4) & 4 != 0,
         }
     }
 }
 
 /// The blocks of a payload that holds `object_len` bytes when decompressed.
 ///
-/// Like ROOT, it stops when the blocks amount to that length, whatever follows. Each item is a block or the
-/// reason why there is none, with its offset in the payload; after an error there are no more items.
-pub fn blocks(payload: &[u8], object_len: usize) -> Blocks<'_> {
-    Blocks { payload, offset: 0, missing: object_len }
+/// Like ROOT, it stops when the blocks reach that length, whatever follows. Each item is a block, or an error
+/// with its offset in the payload; after an error there are no more items.
+pub fn blocks(payload: &[u8], object_len: usize) -> BlockIter<'_> {
+    BlockIter { payload, offset: 0, missing: object_len }
 }
 
 /// The iterator that [`blocks`] returns.
 #[derive(Debug, Clone)]
-pub struct Blocks<'a> {
+pub struct BlockIter<'a> {
     payload: &'a [u8],
     offset: usize,
     missing: usize,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockIter<'a> {
     fn next_block(&self) -> Result<Block<'a>> {
         let rest = self.payload.get(self.offset..).unwrap_or_default();
         let header = BlockHeader::parse(rest)?;
@@ -253,7 +255,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-impl<'a> Iterator for Blocks<'a> {
+impl<'a> Iterator for BlockIter<'a> {
     type Item = Result<Block<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -272,7 +274,7 @@ impl<'a> Iterator for Blocks<'a> {
     }
 }
 
-/// True if a block of a payload that holds `object_len` bytes begins with the byte `at` of them.
+/// True if a block of a payload that holds `object_len` bytes begins at byte `at` of the object.
 pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
     let mut ends = blocks(payload, object_len).scan(0, |end, block| {
         *end += block.ok()?.header.uncompressed;
@@ -281,14 +283,17 @@ pub fn begins_block(payload: &[u8], object_len: usize, at: usize) -> bool {
     at == 0 || ends.any(|end| end == at)
 }
 
-/// True if a payload that holds `object_len` bytes has a block of a form that only stripes have: ROOT does not read it.
+/// True if a payload that holds `object_len` bytes has a block with an encoding of stripes, which ROOT does
+/// not read.
 pub fn is_of_stripes(payload: &[u8], object_len: usize) -> bool {
     is_compressed(object_len, payload.len())
-        && blocks(payload, object_len).any(|block| block.is_ok_and(|block| block.header.form != Form::Bytes))
+        && blocks(payload, object_len)
+            .any(|block| block.is_ok_and(|block| block.header.form != BlockEncoding::Bytes))
 }
 
-/// Bytes of a payload that a checksum covers, so that any change of them is found: those of blocks of zlib, LZ4, xz
-/// streams with a check, and Zstandard frames with one. Nothing covers a payload that is not compressed.
+/// Bytes of a payload that are covered by a checksum, so that any change of them is detected: blocks of zlib
+/// and LZ4, xz streams with a check, and Zstandard frames with a checksum. An uncompressed payload is not
+/// covered.
 pub fn checksummed_len(payload: &[u8], object_len: usize) -> usize {
     if !is_compressed(object_len, payload.len()) {
         return 0;
@@ -297,13 +302,13 @@ pub fn checksummed_len(payload: &[u8], object_len: usize) -> usize {
     covered.map(|block| block.data.len()).sum()
 }
 
-/// Checks, without decompressing, that the blocks of `payload` amount to `object_len` bytes.
+/// Checks, without decompressing, that the blocks of `payload` add up to `object_len` bytes.
 ///
-/// For callers that take memory of a length that a file states: after this, a payload cannot claim more than
-/// its algorithms can make of its bytes.
+/// For callers that allocate memory for a length that a file states: after this check, a payload cannot claim
+/// more than its algorithms can produce from its bytes.
 ///
 /// # Errors
-/// `Corrupt` if the blocks are damaged, implausible, or amount to another length.
+/// `Corrupt` if the blocks are damaged, implausible, or add up to another length.
 pub fn uncompressed_len(payload: &[u8], object_len: usize) -> Result<usize> {
     blocks(payload, object_len).try_fold(0, |sum, block| Ok(sum + block?.header.uncompressed))
 }
@@ -311,8 +316,8 @@ pub fn uncompressed_len(payload: &[u8], object_len: usize) -> Result<usize> {
 /// Whether a record's payload of `payload_len` bytes (fNbytes - fKeylen) is compressed, if the object has
 /// `object_len` bytes (fObjlen).
 ///
-/// The rule is an inequality: a payload that is longer than its object is stored as it is, and what follows
-/// the object is of no meaning (root-io-spec Compression §1.1).
+/// The rule is an inequality: a payload that is longer than its object is stored uncompressed, and the bytes
+/// after the object are meaningless (root-io-spec Compression §1.1).
 pub fn is_compressed(object_len: usize, payload_len: usize) -> bool {
     object_len > payload_len
 }

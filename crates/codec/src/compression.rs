@@ -1,11 +1,11 @@
-//! What a writer asks for: an algorithm and a level, as ROOT's one number and as people write it.
+//! Compression settings: an algorithm and a level, as ROOT's number and as text.
 
 use crate::Algorithm;
 use sapwood_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// The algorithms that are written, with the hundreds of ROOT's number.
+/// The algorithms for writing, with the hundreds of ROOT's number.
 const WRITTEN: [(Algorithm, i32); 5] = [
     (Algorithm::Zlib, 1),
     (Algorithm::Lzma, 2),
@@ -14,7 +14,7 @@ const WRITTEN: [(Algorithm, i32); 5] = [
     (Algorithm::Zstd, 5),
 ];
 
-/// The greatest level that means something of its own; ROOT takes those above it for this one.
+/// The highest level with a meaning of its own; ROOT treats higher ones like this one.
 pub(crate) const MAX_LEVEL: u8 = 9;
 
 /// An algorithm and a level, as ROOT understands them.
@@ -35,16 +35,16 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// Nothing is compressed.
+    /// No compression.
     pub const NONE: Compression = Compression { algorithm: Algorithm::Zlib, level: 0 };
 
-    /// An algorithm with a level from 0 (nothing is compressed) to 9.
+    /// An algorithm with a level from 0 (no compression) to 9.
     ///
     /// # Errors
     /// `Usage` for other levels.
     pub fn new(algorithm: Algorithm, level: u8) -> Result<Self> {
         if level > MAX_LEVEL {
-            return Err(Error::usage(format!("there is no compression level {level}"))
+            return Err(Error::usage(format!("unknown compression level {level}"))
                 .hint("levels go from 0, which is none, to 9; zstd's own levels are twice these"));
         }
         Ok(Compression { algorithm, level })
@@ -68,7 +68,7 @@ impl Compression {
         }
     }
 
-    /// ROOT's number; 0 if nothing is compressed.
+    /// ROOT's number; 0 for no compression.
     pub fn number(self) -> i32 {
         if self.is_none() {
             return 0;
@@ -77,7 +77,7 @@ impl Compression {
         hundreds.map_or(1, |&(_, hundreds)| hundreds) * 100 + i32::from(self.level)
     }
 
-    /// The algorithm; of no meaning if nothing is compressed.
+    /// The algorithm; meaningless without compression.
     pub fn algorithm(self) -> Algorithm {
         self.algorithm
     }
@@ -94,7 +94,7 @@ impl Compression {
 }
 
 impl Default for Compression {
-    /// `zstd:5`: what CERN's experiments use.
+    /// `zstd:5`: the choice of CERN's experiments.
     fn default() -> Self {
         Compression { algorithm: Algorithm::Zstd, level: 5 }
     }
@@ -115,7 +115,7 @@ impl fmt::Display for Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Reads `zstd:5`, `ZSTD-5`, `lz4` (with the level that ROOT takes for it), `none`, or ROOT's number.
+    /// Parses `zstd:5`, `ZSTD-5`, `lz4` (with ROOT's level for it), `none`, or ROOT's number.
     fn from_str(text: &str) -> Result<Self> {
         if let Ok(number) = text.parse() {
             return Compression::from_number(number);

@@ -1,6 +1,6 @@
-//! From a compressed payload to the bytes of the object.
+//! Decompresses payloads to objects.
 
-use crate::block::{Algorithm, Block, Form, blocks, uncompressed_len};
+use crate::block::{Algorithm, Block, BlockEncoding, blocks, uncompressed_len};
 use crate::{lz4, lzma, planes, steps, table};
 use libdeflater::Decompressor;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::fmt;
 use zstd_safe::DCtx;
 
-/// Decompresses payloads; reuses the libraries' contexts from one to the next.
+/// Decompresses payloads; reuses the contexts of the libraries.
 ///
-/// A new decoder costs nothing: contexts are made when first needed. One decoder serves one thread at a time;
-/// [`with_decoder`] keeps one for each.
+/// A new decoder is free: contexts are created when first needed. A decoder is for one thread at a time;
+/// [`with_decoder`] keeps one per thread.
 ///
 /// ```
 /// use sapwood_codec::Decoder;
@@ -26,11 +26,11 @@ use zstd_safe::DCtx;
 pub struct Decoder {
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
-    /// For planes.
+    /// Scratch memory for planes.
     room: Vec<u8>,
 }
 
-/// Most bytes of planes that are kept room for: more than blocks have that sapwood writes.
+/// Most bytes of planes for which memory is kept: more than in blocks that sapwood writes.
 const KEPT: usize = 1 << 20;
 
 impl Decoder {
@@ -40,14 +40,14 @@ impl Decoder {
     /// of the payload.
     ///
     /// # Errors
-    /// `Corrupt` if a block is damaged or implausible, or the blocks give more or less than `out` holds;
-    /// `Checksum` if an LZ4 or Zstandard block does not agree with its checksum; `Limit` if an LZMA stream
-    /// asks for more than 128 MiB of memory. What is in `out` then has no meaning.
+    /// `Corrupt` if a block is damaged or implausible, or the blocks yield more or less than `out` holds;
+    /// `Checksum` if an LZ4 or Zstandard block does not match its checksum; `Limit` if an LZMA stream
+    /// requests more than 128 MiB of memory. The contents of `out` are then meaningless.
     pub fn decode(&mut self, payload: &[u8], out: &mut [u8]) -> Result<()> {
         let mut rest = out;
         for block in blocks(payload, rest.len()) {
             let block = block?;
-            // The walk yields no block that is longer than what is missing.
+            // The iteration yields no block that is longer than the missing part.
             let (target, after) =
                 std::mem::take(&mut rest).split_at_mut_checked(block.header.uncompressed).ok_or_else(
                     || Error::corrupt("a compression block is too long").at(block.offset as u64),
@@ -58,11 +58,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// As [`decode`](Decoder::decode), of the beginning of an object, if the blocks behind it hold what the caller knows:
-    /// `rest`. Answers whether their checksums say so; if not, nothing is decompressed.
+    /// As [`decode`](Decoder::decode), for the beginning of an object whose remaining blocks must hold
+    /// `rest`, which the caller knows. Returns whether their checksums confirm that; if not, nothing is
+    /// decompressed.
     ///
-    /// That is so of the baskets of [`Encoder::compress_basket`](crate::Encoder::compress_basket) by Zstandard: branches
-    /// with the same counter have tables of offsets that follow from each other.
+    /// This works for baskets of [`Encoder::compress_basket`](crate::Encoder::compress_basket) with
+    /// Zstandard: branches with the same counter have offset tables that follow from each other.
     ///
     /// # Errors
     /// As [`Decoder::decode`].
@@ -87,7 +88,7 @@ impl Decoder {
 
     /// Decompresses `payload` into new memory of `object_len` bytes.
     ///
-    /// Memory is taken block by block, after it was checked that the blocks can give that length.
+    /// Memory is allocated only after a check that the blocks can yield that length.
     ///
     /// # Errors
     /// As [`Decoder::decode`]; `Limit` if there is not enough memory.
@@ -98,11 +99,8 @@ impl Decoder {
             let block = block?;
             let start = out.len();
             out.try_reserve_exact(block.header.uncompressed).map_err(|error| {
-                Error::new(
-                    ErrorKind::Limit,
-                    format!("there is no memory for an object of {object_len} bytes"),
-                )
-                .caused_by(error)
+                Error::new(ErrorKind::Limit, format!("not enough memory for an object of {object_len} bytes"))
+                    .caused_by(error)
             })?;
             out.resize(start + block.header.uncompressed, 0);
             self.decode_block(block, out.get_mut(start..).unwrap_or_default())?;
@@ -119,9 +117,9 @@ impl Decoder {
             Algorithm::Lzma => lzma::decompress(block.data, out),
             Algorithm::Lz4 => lz4::decompress(block.data, out),
             Algorithm::Zstd => match block.header.form {
-                Form::Bytes => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
-                Form::Planes(width) => self.decompress_planes(block.data, width, out),
-                Form::Steps => self.decompress_steps(block.data, out),
+                BlockEncoding::Bytes => self.zstd()?.decompress(out, block.data).map_err(zstd_error),
+                BlockEncoding::Planes(width) => self.decompress_planes(block.data, width, out),
+                BlockEncoding::Steps => self.decompress_steps(block.data, out),
             },
         };
         match written {
@@ -135,7 +133,7 @@ impl Decoder {
         .map_err(|error| error.at(block.offset as u64))
     }
 
-    /// Decompresses numbers that are in planes; how many bytes the planes have.
+    /// Decompresses numbers stored as planes; returns how many bytes the planes have.
     fn decompress_planes(&mut self, frames: &[u8], width: usize, out: &mut [u8]) -> Result<usize> {
         let mut room = std::mem::take(&mut self.room);
         if room.len() < out.len() {
@@ -152,7 +150,7 @@ impl Decoder {
         Ok(written)
     }
 
-    /// Decompresses a table of offsets that is in steps; how many bytes the steps have.
+    /// Decompresses an offset table stored as steps; returns how many bytes the steps have.
     fn decompress_steps(&mut self, block: &[u8], out: &mut [u8]) -> Result<usize> {
         let written = self.decompress_planes(steps::frames(block)?, steps::WIDTH, out)?;
         if written == out.len() {
@@ -165,15 +163,13 @@ impl Decoder {
         self.deflate.get_or_insert_with(Decompressor::new)
     }
 
-    /// The context. A frame is decompressed straight into its target, so its window, however large it claims to
-    /// be, takes no memory.
+    /// The context. A frame is decompressed directly into its target, so its window takes no memory, however
+    /// large it claims to be.
     fn zstd(&mut self) -> Result<&mut DCtx<'static>> {
         if self.zstd.is_none() {
             self.zstd = DCtx::try_create();
         }
-        self.zstd
-            .as_mut()
-            .ok_or_else(|| Error::new(ErrorKind::Limit, "there is no memory left for Zstandard"))
+        self.zstd.as_mut().ok_or_else(|| Error::new(ErrorKind::Limit, "not enough memory for Zstandard"))
     }
 }
 
@@ -183,11 +179,11 @@ impl fmt::Debug for Decoder {
     }
 }
 
-/// True if a block is known to hold these bytes.
+/// True if the checksum of a block confirms that it holds these bytes.
 fn is_known(block: &Block<'_>, bytes: &[u8]) -> bool {
     match (block.header.algorithm, block.header.form) {
-        (Algorithm::Zstd, Form::Bytes) => table::holds(block.data, bytes),
-        (Algorithm::Zstd, Form::Steps) => steps::holds(block.data, bytes),
+        (Algorithm::Zstd, BlockEncoding::Bytes) => table::holds(block.data, bytes),
+        (Algorithm::Zstd, BlockEncoding::Steps) => steps::holds(block.data, bytes),
         _ => false,
     }
 }

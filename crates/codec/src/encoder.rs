@@ -1,6 +1,6 @@
-//! From the bytes of an object to a compressed payload.
+//! Compresses objects to payloads.
 
-use crate::block::{Form, HEADER_LEN};
+use crate::block::{BlockEncoding, HEADER_LEN};
 use crate::table::{self, TableEncoder};
 use crate::{Algorithm, Compression, Search, lz4, lzma, planes, steps, zstd};
 use libdeflater::{CompressionLvl, Compressor};
@@ -9,24 +9,24 @@ use std::cell::RefCell;
 use std::fmt;
 use zstd_safe::CCtx;
 
-/// Bytes of an object that go into one block, at most: what 24 bits can say (root-io-spec Compression §7).
+/// Most bytes of an object in one block: the maximum of 24 bits (root-io-spec Compression §7).
 pub const BLOCK_MAX: usize = 0xFF_FFFF;
 
-/// Bytes of an object that [`Encoder::learn`] looks at.
+/// Bytes of an object that [`Encoder::learn`] examines.
 const SAMPLE: usize = 24_000;
-/// By how much an object may be larger that was compressed by a quicker search than the farthest one.
+/// How much larger an object may be with a faster search than with the farthest one.
 const MORE_PER_MILLE: usize = 14;
 const MORE_BYTES: usize = 8;
-/// The searches that are quicker; and by how much, in 1/1000, the entries of a basket may be larger for each as long as
-/// that is less than what their table of offsets saves, being compressed apart.
+/// The faster searches; and by how much, in 1/1000, the entries of a basket may be larger with each, as long
+/// as that is less than the separately compressed offset table saves.
 const QUICKER: [(Search, usize); 3] = [(Search::First, 50), (Search::Double, 200), (Search::Few, 200)];
-/// What part of its bytes a table saves that is compressed apart.
+/// The share of its bytes that a separately compressed table saves.
 const PART_SAVED: usize = 5;
 
-/// Compresses payloads; reuses the libraries' contexts from one to the next.
+/// Compresses payloads; reuses the contexts of the libraries.
 ///
-/// A new encoder costs nothing: contexts are made when first needed. One encoder serves one thread at a time;
-/// [`with_encoder`] keeps one for each.
+/// A new encoder is free: contexts are created when first needed. An encoder is for one thread at a time;
+/// [`with_encoder`] keeps one per thread.
 ///
 /// ```
 /// use sapwood_codec::{Compression, Decoder, Encoder};
@@ -42,47 +42,47 @@ pub struct Encoder {
     deflate: Option<(i32, Compressor)>,
     zstd: Option<CCtx<'static>>,
     table: Option<TableEncoder>,
-    /// For planes.
+    /// Scratch memory for planes.
     room: Vec<u8>,
 }
 
-/// How a block is compressed, where its algorithm has more than one way.
+/// How a block is compressed, where its algorithm leaves a choice.
 #[derive(Clone, Copy)]
-enum Way {
+enum CompressionScheme {
     By(Search),
-    /// As planes of numbers of so many bytes.
+    /// As planes of numbers of this many bytes.
     Planes(usize),
-    /// Of a table of offsets, as ROOT reads it.
+    /// As an offset table, in the format that ROOT reads.
     Table,
-    /// Of a table of offsets, as steps.
+    /// As an offset table, in steps.
     Steps,
 }
 
-impl Way {
+impl CompressionScheme {
     /// Most bytes in a block.
     fn block_max(self) -> usize {
         match self {
-            Way::By(_) => BLOCK_MAX,
-            Way::Planes(_) => planes::BLOCK,
-            Way::Table | Way::Steps => table::BLOCK,
+            CompressionScheme::By(_) => BLOCK_MAX,
+            CompressionScheme::Planes(_) => planes::BLOCK,
+            CompressionScheme::Table | CompressionScheme::Steps => table::BLOCK,
         }
     }
 
-    fn form(self) -> Form {
+    fn form(self) -> BlockEncoding {
         match self {
-            Way::By(_) | Way::Table => Form::Bytes,
-            Way::Planes(width) => Form::Planes(width),
-            Way::Steps => Form::Steps,
+            CompressionScheme::By(_) | CompressionScheme::Table => BlockEncoding::Bytes,
+            CompressionScheme::Planes(width) => BlockEncoding::Planes(width),
+            CompressionScheme::Steps => BlockEncoding::Steps,
         }
     }
 }
 
 impl Encoder {
     /// Appends `object` to `payload` as compressed blocks; true if that made it smaller. If not, nothing is
-    /// appended, and the object is to be stored as it is: that is how ROOT's files say "not compressed".
+    /// appended, and the object is to be stored uncompressed, which is how ROOT files mark "not compressed".
     ///
     /// # Errors
-    /// `Limit` if there is no memory for the compressor.
+    /// `Limit` if there is not enough memory for the compressor.
     pub fn compress(
         &mut self,
         object: &[u8],
@@ -92,14 +92,14 @@ impl Encoder {
         self.compress_basket(Search::default(), object, object.len(), compression, payload)
     }
 
-    /// As [`compress`](Encoder::compress), of the content of a basket: entries, `data_len` bytes, and behind them their
-    /// tables of offsets; with the search for repetitions that is enough for such entries.
+    /// As [`compress`](Encoder::compress), for the content of a basket: entries, `data_len` bytes, followed
+    /// by their offset tables; with the search that is sufficient for such entries.
     ///
-    /// By deflate and Zstandard, tables that are not short become blocks of their own: they have another statistics than
-    /// entries.
+    /// With deflate and Zstandard, tables that are not short become blocks of their own, because their
+    /// statistics differ from those of entries.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for the compressor.
+    /// `Limit` if there is not enough memory for the compressor.
     pub fn compress_basket(
         &mut self,
         search: Search,
@@ -108,15 +108,22 @@ impl Encoder {
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        self.compress_by((&[Way::By(search)], Way::Table), content, data_len, compression, payload)
+        self.compress_by(
+            (&[CompressionScheme::By(search)], CompressionScheme::Table),
+            content,
+            data_len,
+            compression,
+            payload,
+        )
     }
 
-    /// As [`compress_basket`](Encoder::compress_basket), of the basket of a stripe, which ROOT need not read: by Zstandard,
-    /// entries become planes of numbers where that makes them smaller, tables of offsets become steps. Of long baskets, that and
-    /// how far to search is learned from their first entries, as by [`learn`](Encoder::learn); short ones are compressed both ways.
+    /// As [`compress_basket`](Encoder::compress_basket), for the basket of a stripe, which ROOT need not
+    /// read: with Zstandard, entries become planes of numbers where that makes them smaller, and offset
+    /// tables become steps. For long baskets, that choice and the search are learned from their first
+    /// entries, as with [`learn`](Encoder::learn); short ones are compressed both ways.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for the compressor.
+    /// `Limit` if there is not enough memory for the compressor.
     pub fn compress_stripe(
         &mut self,
         content: &[u8],
@@ -128,28 +135,28 @@ impl Encoder {
             return self.compress_basket(Search::default(), content, data_len, compression, payload);
         }
         let sample = Sample::of(content, data_len, compression);
-        let planes = Way::Planes(planes::likely_width(sample.entries));
+        let planes = CompressionScheme::Planes(planes::likely_width(sample.entries));
         let ways = if sample.entries.len() == apart(content, data_len, compression).0.len() {
-            vec![Way::By(Search::Far), planes]
+            vec![CompressionScheme::By(Search::Far), planes]
         } else {
             let (search, size) = self.enough(&sample, compression)?;
             let smaller = self.size(planes, &sample, compression)? < size;
-            vec![if smaller { planes } else { Way::By(search) }]
+            vec![if smaller { planes } else { CompressionScheme::By(search) }]
         };
-        self.compress_by((&ways, Way::Steps), content, data_len, compression, payload)
+        self.compress_by((&ways, CompressionScheme::Steps), content, data_len, compression, payload)
     }
 
-    /// Compresses entries in that of some ways that makes them smallest, and their tables in another one.
+    /// Compresses entries with the best of several schemes, and their tables with another one.
     fn compress_by(
         &mut self,
-        (entries_ways, table_way): (&[Way], Way),
+        (entries_ways, table_way): (&[CompressionScheme], CompressionScheme),
         content: &[u8],
         data_len: usize,
         compression: Compression,
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
         let start = payload.len();
-        // What comes out must be smaller than what goes in, so there is no need for more room.
+        // The output must be smaller than the input, so no more space is needed.
         let most = start + content.len().saturating_sub(1);
         let (entries, table) = apart(content, data_len, compression);
         let done = !compression.is_none()
@@ -159,10 +166,11 @@ impl Encoder {
         Ok(done && payload.len() > start)
     }
 
-    /// As [`append`](Encoder::append), in that of some ways by which there are the fewest bytes; the first if others do as well.
+    /// As [`append`](Encoder::append), with the scheme that needs the fewest bytes; the first one if others
+    /// are equal.
     fn append_smallest(
         &mut self,
-        ways: &[Way],
+        ways: &[CompressionScheme],
         bytes: &[u8],
         most: usize,
         compression: Compression,
@@ -183,10 +191,11 @@ impl Encoder {
         Ok(done)
     }
 
-    /// Appends `bytes` as blocks, after which `payload` has at most so many bytes; false, and as it was, if it would have more.
+    /// Appends `bytes` as blocks if `payload` then has at most this many bytes; otherwise leaves it unchanged
+    /// and returns false.
     fn append(
         &mut self,
-        way: Way,
+        way: CompressionScheme,
         bytes: &[u8],
         most: usize,
         compression: Compression,
@@ -211,14 +220,15 @@ impl Encoder {
         Ok(true)
     }
 
-    /// As [`compress_basket`](Encoder::compress_basket); and the quickest search that is enough for entries like these, by
-    /// which they were compressed. That is the quickest one by which they become at most 1.4 % larger than by any other; up to 5 %
-    /// by the quickest search, and 20 % by the next, as far as a table that is compressed apart saves that many bytes.
+    /// As [`compress_basket`](Encoder::compress_basket); also returns the fastest search that is sufficient
+    /// for entries like these, with which they were compressed: the fastest one that makes them at most 1.4 %
+    /// larger than any other; up to 5 % with the fastest search, and 20 % with the next, as far as a
+    /// separately compressed table saves that many bytes.
     ///
-    /// What is found depends on the bytes of the basket alone, so it is the same wherever that is done.
+    /// The result depends only on the bytes of the basket, so it is reproducible.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for the compressor.
+    /// `Limit` if there is not enough memory for the compressor.
     pub fn learn(
         &mut self,
         content: &[u8],
@@ -233,13 +243,13 @@ impl Encoder {
         Ok((self.compress_basket(found, content, data_len, compression, payload)?, found))
     }
 
-    /// The quickest search that is enough for a sample, and how many bytes the sample has then.
+    /// The fastest search that is sufficient for a sample, and how many bytes the sample then has.
     fn enough(&mut self, sample: &Sample<'_>, compression: Compression) -> Result<(Search, usize)> {
-        let farthest = self.size(Way::By(Search::Far), sample, compression)?;
+        let farthest = self.size(CompressionScheme::By(Search::Far), sample, compression)?;
         let mut least = farthest;
         let quicker = if Search::has_choice(compression) { &QUICKER[..] } else { &[] };
         for &(search, most) in quicker {
-            let size = self.size(Way::By(search), sample, compression)?;
+            let size = self.size(CompressionScheme::By(search), sample, compression)?;
             least = least.min(size);
             let more = sample.saved.min(least * most / 1000).max(least * MORE_PER_MILLE / 1000);
             if size <= least + more + MORE_BYTES {
@@ -250,17 +260,27 @@ impl Encoder {
     }
 
     /// How many bytes a sample has after compression.
-    fn size(&mut self, way: Way, sample: &Sample<'_>, compression: Compression) -> Result<usize> {
+    fn size(
+        &mut self,
+        way: CompressionScheme,
+        sample: &Sample<'_>,
+        compression: Compression,
+    ) -> Result<usize> {
         let (entries, mut tried) = (sample.entries, Vec::new());
-        let smaller =
-            self.compress_by((&[way], Way::Table), entries, entries.len(), compression, &mut tried)?;
+        let smaller = self.compress_by(
+            (&[way], CompressionScheme::Table),
+            entries,
+            entries.len(),
+            compression,
+            &mut tried,
+        )?;
         Ok(if smaller { tried.len() } else { entries.len() })
     }
 
     /// Compresses one block with its header; `None` if it does not fit in `target`.
     fn block(
         &mut self,
-        way: Way,
+        way: CompressionScheme,
         block: &[u8],
         compression: Compression,
         target: &mut [u8],
@@ -274,17 +294,19 @@ impl Encoder {
             Algorithm::Lzma => lzma::compress(block, level, stream)?,
             Algorithm::Lz4 => lz4::compress(block, level, stream),
             Algorithm::Zstd => match way {
-                Way::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
-                Way::Planes(_) | Way::Steps => {
+                CompressionScheme::By(search) => zstd::compress(self.zstd()?, block, level, search, stream),
+                CompressionScheme::Planes(_) | CompressionScheme::Steps => {
                     let mut room = std::mem::take(&mut self.room);
                     let written = match way {
-                        Way::Planes(width) => planes::compress(self.zstd()?, block, width, &mut room, stream),
+                        CompressionScheme::Planes(width) => {
+                            planes::compress(self.zstd()?, block, width, &mut room, stream)
+                        }
                         _ => steps::compress(self.zstd()?, block, &mut room, stream),
                     };
                     self.room = room;
                     written
                 }
-                Way::Table => self.table()?.compress(block, stream),
+                CompressionScheme::Table => self.table()?.compress(block, stream),
             },
         };
         let Some(written) = written.filter(|&written| written <= BLOCK_MAX) else { return Ok(None) };
@@ -295,8 +317,8 @@ impl Encoder {
     }
 
     fn deflate(&mut self, level: u8) -> &mut Compressor {
-        // The library's first level makes blocks 3 % longer than ROOT's zlib does with its own; the second 0.4 %, in half
-        // of zlib's time. Above, blocks are shorter than ROOT's.
+        // The library's first level makes blocks 3 % longer than ROOT's zlib at its own; the second 0.4 %, in
+        // half of zlib's time. At higher levels, blocks are shorter than ROOT's.
         let level = i32::from(level.max(2));
         let fits = self.deflate.take().filter(|(of, _)| *of == level);
         let compressor = fits.unwrap_or_else(|| {
@@ -321,10 +343,10 @@ impl Encoder {
     }
 }
 
-/// Entries of a basket that tell what the others are like.
+/// Entries of a basket that are typical of the others.
 struct Sample<'a> {
     entries: &'a [u8],
-    /// Bytes that are saved beside them, as their table is compressed apart.
+    /// Bytes that are saved next to them, because their table is compressed separately.
     saved: usize,
 }
 
@@ -338,10 +360,10 @@ impl<'a> Sample<'a> {
 }
 
 fn no_memory() -> Error {
-    Error::new(ErrorKind::Limit, "there is no memory left for Zstandard")
+    Error::new(ErrorKind::Limit, "not enough memory for Zstandard")
 }
 
-/// The entries of a basket, and their tables of offsets if these are compressed apart.
+/// The entries of a basket, and their offset tables if these are compressed separately.
 fn apart(content: &[u8], data_len: usize, compression: Compression) -> (&[u8], &[u8]) {
     let gains = matches!(compression.algorithm(), Algorithm::Zlib | Algorithm::OldZlib | Algorithm::Zstd);
     match content.split_at_checked(data_len) {

@@ -4,7 +4,7 @@ use sapwood_core::{Error, ErrorKind, Result};
 use std::ffi::c_int;
 use xxhash_rust::xxh64::xxh64;
 
-/// Decompresses what follows the header of an `L4` block; returns the number of bytes written.
+/// Decompresses the stream after the header of an `L4` block; returns the number of bytes written.
 ///
 /// The first 8 bytes are the big-endian XXH64, seed 0, of the others (root-io-spec Compression §5).
 pub(crate) fn decompress(data: &[u8], out: &mut [u8]) -> Result<usize> {
@@ -32,9 +32,10 @@ fn raw(stream: &[u8], out: &mut [u8]) -> Option<usize> {
     usize::try_from(written).ok()
 }
 
-/// Compresses to what follows the header of an `L4` block, checksum included; `None` if it does not fit.
+/// Compresses to the stream after the header of an `L4` block, including the checksum; `None` if it does not
+/// fit.
 ///
-/// As ROOT does: levels below 4 are the fast compressor, from 4 up the thorough one.
+/// Like ROOT: levels below 4 use the fast compressor, higher ones the thorough one.
 pub(crate) fn compress(object: &[u8], level: u8, out: &mut [u8]) -> Option<usize> {
     let (checksum, stream) = out.split_first_chunk_mut::<8>()?;
     let written = raw_compress(object, level, stream)?;

@@ -9,10 +9,10 @@ use sapwood_core::{Error, ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Memory that one stream may ask for: twice what the largest preset, with its window of 64 MiB, needs.
+/// Memory that one stream may request: twice what the largest preset, with its window of 64 MiB, needs.
 const MEMORY_LIMIT: u64 = 128 << 20;
 
-/// Decompresses what follows the header of an `XZ` block; returns the number of bytes written.
+/// Decompresses the stream after the header of an `XZ` block; returns the number of bytes written.
 ///
 /// The stream's own check (ROOT writes a CRC-32) is verified.
 #[expect(unsafe_code, reason = "the C library decodes 1.4 times faster than the best safe one")]
@@ -40,15 +40,16 @@ pub(crate) fn decompress(data: &[u8], out: &mut [u8]) -> Result<usize> {
             ErrorKind::Limit,
             format!("an LZMA stream asks for {memory_limit} bytes of memory, {MEMORY_LIMIT} are allowed"),
         )),
-        LZMA_MEM_ERROR => Err(Error::new(ErrorKind::Limit, "there is no memory left for an LZMA stream")),
+        LZMA_MEM_ERROR => Err(Error::new(ErrorKind::Limit, "not enough memory for an LZMA stream")),
         LZMA_FORMAT_ERROR => Err(Error::corrupt("an LZMA block does not hold an xz stream")),
         _ => Err(Error::corrupt("an xz stream is damaged")),
     }
 }
 
-/// Compresses to what follows the header of an `XZ` block: an xz stream with a CRC-32; `None` if it does not fit.
+/// Compresses to the stream after the header of an `XZ` block: an xz stream with a CRC-32; `None` if it does
+/// not fit.
 ///
-/// As ROOT does: liblzma's preset of the level, but a window of no more than a quarter of the object.
+/// Like ROOT: liblzma's preset for the level, but with a window of at most a quarter of the object.
 #[expect(unsafe_code, reason = "there is no safe encoder of LZMA2 with these settings")]
 pub(crate) fn compress(object: &[u8], level: u8, out: &mut [u8]) -> Result<Option<usize>> {
     let mut options = MaybeUninit::<lzma_options_lzma>::zeroed();
@@ -56,7 +57,7 @@ pub(crate) fn compress(object: &[u8], level: u8, out: &mut [u8]) -> Result<Optio
     let (refused, mut options) =
         unsafe { (lzma_lzma_preset(options.as_mut_ptr(), u32::from(level)), options.assume_init()) };
     if refused != 0 {
-        return Err(Error::unsupported(format!("liblzma does not know the level {level}")));
+        return Err(Error::unsupported(format!("unknown level of liblzma: {level}")));
     }
     let window = u32::try_from(object.len() / 4).unwrap_or(u32::MAX);
     options.dict_size = options.dict_size.min(window.max(LZMA_DICT_SIZE_MIN));
@@ -82,7 +83,7 @@ pub(crate) fn compress(object: &[u8], level: u8, out: &mut [u8]) -> Result<Optio
     match status {
         LZMA_OK => Ok(Some(written)),
         LZMA_BUF_ERROR => Ok(None),
-        LZMA_MEM_ERROR => Err(Error::new(ErrorKind::Limit, "there is no memory left for LZMA")),
-        status => Err(Error::unsupported(format!("liblzma refuses to compress, with its code {status}"))),
+        LZMA_MEM_ERROR => Err(Error::new(ErrorKind::Limit, "not enough memory for LZMA")),
+        status => Err(Error::unsupported(format!("liblzma failed to compress with code {status}"))),
     }
 }

@@ -1,26 +1,28 @@
-//! Numbers in planes: all first bytes of them, then all second ones, and so on; each plane is a Zstandard frame.
+//! Numbers as planes: first the first bytes of all numbers, then all second bytes, and so on; each plane is a
+//! Zstandard frame.
 //!
-//! The first bytes of floating-point numbers are much like each other, the last ones like nothing at all. Apart, each gets the
-//! code that suits it, and what repeats is found by the quickest search. ROOT does not read such blocks: they are for stripes
-//! of datasets (docs/specs/stripe.md, "Baskets").
+//! The first bytes of floating-point numbers are similar, the last ones look random. Separated, each plane
+//! gets the code that suits it, and the fastest search finds the repetitions. ROOT does not read such blocks:
+//! they are for stripes of datasets (docs/specs/stripe.md, "Baskets").
 
 use multiversion::multiversion;
 use std::array;
 use zstd_safe::{CCtx, CParameter, ResetDirective};
 
-/// The shortest repetition that is looked for. Shorter ones there are by chance, in bytes that a code of their own suits better.
+/// The shortest repetition to search for. Shorter ones are coincidences, in bytes for which an entropy code
+/// works better.
 const LEAST_REPEATED: u32 = 7;
-/// Bytes of the numbers that may be in planes.
+/// Widths in bytes of numbers that may be stored as planes.
 pub(crate) const WIDTHS: [usize; 3] = [2, 4, 8];
-/// What a frame takes besides the bytes of its plane, about.
+/// The approximate overhead of a frame.
 const FRAME: usize = 12;
-/// What it takes to say how a byte is written that occurs in a plane, about.
+/// The approximate cost of the code for a byte value that occurs in a plane.
 const BITS_TO_SAY: f32 = 4.0;
-/// Bytes that go into one block, at most: they are put together again in the processor's cache.
+/// Most bytes in one block: they are reassembled in the processor's cache.
 pub(crate) const BLOCK: usize = 1 << 18;
 
-/// Compresses a block as planes of numbers of `width` bytes; the bytes of the frames, `None` if they do not fit. What is
-/// left behind the last number belongs to the last plane.
+/// Compresses a block as planes of numbers of `width` bytes; returns the length of the frames, `None` if they
+/// do not fit. Bytes after the last number belong to the last plane.
 pub(crate) fn compress(
     context: &mut CCtx<'static>,
     block: &[u8],
@@ -44,7 +46,7 @@ pub(crate) fn compress(
     Some(written)
 }
 
-/// The width of numbers in whose planes entries are likely to become smallest.
+/// The width of numbers with which the planes of these entries are likely to be smallest.
 pub(crate) fn likely_width(entries: &[u8]) -> usize {
     let by_size = |width: &usize| match width {
         2 => likely_size::<2>(entries),
@@ -54,11 +56,11 @@ pub(crate) fn likely_width(entries: &[u8]) -> usize {
     WIDTHS.into_iter().min_by_key(by_size).unwrap_or(WIDTHS[0])
 }
 
-/// About how many bytes planes take if each has the best code for its bytes, and nothing repeats.
+/// The approximate size of planes if each has the best code for its bytes, and nothing repeats.
 fn likely_size<const WIDTH: usize>(entries: &[u8]) -> usize {
     let (numbers, _) = entries.as_chunks::<WIDTH>();
     let mut counts = [[0_u16; 256]; WIDTH];
-    // A code cannot be told from more than that.
+    // A code cannot be estimated from more than that.
     for number in numbers.iter().take(usize::from(u16::MAX)) {
         for (count, byte) in counts.iter_mut().zip(number) {
             count[usize::from(*byte)] += 1;
@@ -74,7 +76,7 @@ fn likely_size<const WIDTH: usize>(entries: &[u8]) -> usize {
     (bits / 8.0) as usize + WIDTH * FRAME
 }
 
-/// Appends the planes of a block, and what is left behind the last number.
+/// Appends the planes of a block, and the bytes after the last number.
 fn divide(block: &[u8], width: usize, planes: &mut Vec<u8>) {
     match width {
         2 => divide_by::<2>(block, planes),
@@ -91,7 +93,7 @@ fn divide_by<const WIDTH: usize>(block: &[u8], planes: &mut Vec<u8>) {
     planes.extend_from_slice(left);
 }
 
-/// Puts the numbers of planes together again: `out` is as long as they are.
+/// Reassembles numbers from planes into `out`, which has their length.
 #[multiversion(targets("x86_64+avx2"))]
 pub(crate) fn join(planes: &[u8], width: usize, out: &mut [u8]) {
     match width {
@@ -119,7 +121,7 @@ fn join_by<const WIDTH: usize>(planes: &[u8], out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// Bytes of which nothing repeats.
+    /// Bytes without repetitions.
     fn noise(len: usize) -> Vec<u8> {
         (0..len as u64).map(|n| xxhash_rust::xxh64::xxh64(&n.to_le_bytes(), 0) as u8).collect()
     }

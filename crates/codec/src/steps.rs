@@ -1,7 +1,8 @@
-//! Tables of offsets as steps from one to the next: what is told of each entry is its length.
+//! Offset tables as differences: the lengths of the entries are stored.
 //!
-//! Most lengths are small, and few are different: a code of their own suits them, and they take half of the bytes that
-//! [`crate::table`] makes, which ROOT must be able to read. These are for stripes of datasets (docs/specs/stripe.md, "Baskets").
+//! Most lengths are small, and few are distinct: a code of their own suits them, and they take half the bytes
+//! of [`crate::table`], whose frames ROOT must be able to read. These are for stripes of datasets
+//! (docs/specs/stripe.md, "Baskets").
 
 use crate::planes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -13,7 +14,7 @@ pub(crate) const WIDTH: usize = 4;
 /// Bytes of the checksum before the frames: the lower half of the XXH64, seed 0, of the table.
 const CHECKSUM_LEN: usize = 4;
 
-/// Compresses a table, or a part of one; the bytes of the block, `None` if they do not fit.
+/// Compresses a table, or a part of one; returns the length of the block, `None` if it does not fit.
 pub(crate) fn compress(
     context: &mut CCtx<'static>,
     table: &[u8],
@@ -40,10 +41,10 @@ pub(crate) fn frames(block: &[u8]) -> Result<&[u8]> {
     frames.ok_or_else(|| Error::corrupt("a table of offsets ends within its checksum"))
 }
 
-/// Makes offsets of the steps that the frames of a block hold.
+/// Reconstructs offsets from the steps in the frames of a block.
 ///
 /// # Errors
-/// `Checksum` if they are not those that the block is of.
+/// `Checksum` if they are not the offsets that were compressed.
 pub(crate) fn add_up(block: &[u8], steps: &mut [u8]) -> Result<()> {
     let mut offset = 0_u32;
     for step in steps.as_chunks_mut::<WIDTH>().0 {
@@ -53,10 +54,10 @@ pub(crate) fn add_up(block: &[u8], steps: &mut [u8]) -> Result<()> {
     if holds(block, steps) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Checksum, "a table of offsets does not agree with its checksum"))
+    Err(Error::new(ErrorKind::Checksum, "a table of offsets does not match its checksum"))
 }
 
-/// True if the checksum of a block says that it holds this table.
+/// True if the checksum of a block confirms that it holds this table.
 pub(crate) fn holds(block: &[u8], table: &[u8]) -> bool {
     block.first_chunk() == Some(&checksum(table))
 }
@@ -81,7 +82,7 @@ mod tests {
             [5001].into_iter().chain(offsets).chain([0]).flat_map(u32::to_be_bytes).collect();
         let (mut context, mut room, mut block) = (CCtx::create(), Vec::new(), vec![0; table.len()]);
         let len = compress(&mut context, &table, &mut room, &mut block).unwrap();
-        // Two bits for each entry, and little more.
+        // Two bits per entry, and little more.
         assert!(len < 1500, "{len}");
         let block = &block[..len];
         assert!(holds(block, &table) && !holds(block, &table[4..]) && !holds(&[], &table));

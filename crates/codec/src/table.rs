@@ -1,11 +1,12 @@
-//! Tables of offsets of entries, as Zstandard frames.
+//! Offset tables of entries, as Zstandard frames.
 //!
-//! The offsets of a table grow, and are big-endian: of most, three bytes are those of the offset before. The library finds
-//! no repetitions as short as that but by searches that take forty times as long. It is told where they are: its frames
-//! become half as long as by the searches that pay for numbers, and are made as quickly as by the quickest.
+//! The offsets of a table grow, and are big-endian: most share three bytes with the previous offset. The
+//! library finds such short repetitions only with searches that take forty times as long. Here, it is given
+//! their positions: its frames become half as long as with the searches that pay off for numbers, and are as
+//! fast as with the fastest.
 //!
-//! They end with a checksum, by which who knows the table from elsewhere can tell that it is the one, and spare taking
-//! it apart: [`holds`].
+//! They end with a checksum, with which a reader that knows the table from elsewhere can confirm it without
+//! decompressing: [`holds`].
 
 use std::ptr::NonNull;
 use xxhash_rust::xxh64::xxh64;
@@ -19,22 +20,22 @@ use zstd_sys::{
     ZSTD_createCCtx, ZSTD_freeCCtx, ZSTD_isError,
 };
 
-/// Bytes of a table from which on it is worth a block of its own.
+/// Tables from this size on are worth a block of their own.
 pub(crate) const LEAST: usize = 512;
-/// Bytes of a table that go into one block, at most: they are what the memory for its repetitions depends on.
+/// Most bytes of a table in one block: they determine the memory for its repetitions.
 pub(crate) const BLOCK: usize = 1 << 18;
 
-/// Bytes of an offset: so far away is what is repeated.
+/// Bytes of an offset: the distance of repetitions.
 const OFFSET_LEN: u32 = 4;
-/// The shortest repetition that the format has (RFC 8878 §3.1.1.3.2.1.1).
+/// The shortest repetition in the format (RFC 8878 §3.1.1.3.2.1.1).
 const LEAST_REPEATED: u32 = 3;
 
-/// What a frame begins with, and the bit of the byte behind it that says that a checksum ends it: the lower half of the
-/// XXH64, seed 0, of what it holds (RFC 8878 §3.1.1).
+/// The first bytes of a frame, and the bit of the next byte that announces a checksum at its end: the lower
+/// half of the XXH64, seed 0, of its contents (RFC 8878 §3.1.1).
 const FRAME: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 const HAS_CHECKSUM: u8 = 1 << 2;
 
-/// Makes frames of tables; keeps its memory from one to the next.
+/// Compresses tables to frames; reuses its memory.
 pub(crate) struct TableEncoder {
     context: NonNull<ZSTD_CCtx>,
     sequences: Vec<ZSTD_Sequence>,
@@ -45,7 +46,7 @@ pub(crate) struct TableEncoder {
 unsafe impl Send for TableEncoder {}
 
 impl TableEncoder {
-    /// `None` if there is no memory.
+    /// `None` if there is not enough memory.
     #[expect(unsafe_code, reason = "no safe wrapper tells the C library where repetitions are")]
     pub(crate) fn new() -> Option<TableEncoder> {
         // SAFETY: it takes nothing, and answers null if there is no memory.
@@ -53,7 +54,7 @@ impl TableEncoder {
         Some(TableEncoder { context, sequences: Vec::new() })
     }
 
-    /// Compresses a table; the bytes of the stream, `None` if it does not fit.
+    /// Compresses a table; returns the length of the stream, `None` if it does not fit.
     #[expect(unsafe_code, reason = "no safe wrapper tells the C library where repetitions are")]
     pub(crate) fn compress(&mut self, table: &[u8], stream: &mut [u8]) -> Option<usize> {
         find(table, &mut self.sequences);
@@ -96,7 +97,8 @@ impl Drop for TableEncoder {
     }
 }
 
-/// True if the checksum of a Zstandard frame says that it holds these bytes; false if it does not, or has none.
+/// True if the checksum of a Zstandard frame confirms that it holds these bytes; false if it does not, or is
+/// missing.
 pub(crate) fn holds(frame: &[u8], bytes: &[u8]) -> bool {
     let Some(([m0, m1, m2, m3, descriptor], rest)) = frame.split_first_chunk::<5>() else { return false };
     let Some(checksum) = rest.last_chunk::<4>() else { return false };
@@ -105,13 +107,13 @@ pub(crate) fn holds(frame: &[u8], bytes: &[u8]) -> bool {
     has_checksum && *checksum == [c0, c1, c2, c3]
 }
 
-/// Finds what of a table is as it is one offset before.
+/// Finds the parts of a table that repeat the previous offset.
 fn find(table: &[u8], sequences: &mut Vec<ZSTD_Sequence>) {
     sequences.clear();
     let (words, _) = table.as_chunks::<{ OFFSET_LEN as usize }>();
     let mut words = words.iter().map(|word| u32::from_be_bytes(*word));
     let Some(mut before) = words.next() else { return };
-    // Bytes that are not repeated, and repeated bytes behind them, up to the word that is looked at.
+    // Literal bytes, and repeated bytes behind them, up to the current word.
     let (mut literals, mut repeated) = (OFFSET_LEN, 0);
     let mut push = |literals: &mut u32, repeated: &mut u32| {
         if *repeated >= LEAST_REPEATED {
@@ -132,7 +134,7 @@ fn find(table: &[u8], sequences: &mut Vec<ZSTD_Sequence>) {
             repeated += OFFSET_LEN;
             continue;
         }
-        // Between the first byte that differs and the last one are too few for a repetition.
+        // Between the first differing byte and the last one, there are too few bytes for a repetition.
         let (first, after) = (differs.leading_zeros() / 8, OFFSET_LEN - differs.trailing_zeros() / 8);
         repeated += first;
         push(&mut literals, &mut repeated);
@@ -146,7 +148,7 @@ fn find(table: &[u8], sequences: &mut Vec<ZSTD_Sequence>) {
 mod tests {
     use super::*;
 
-    /// A table as baskets have it: its length, offsets, and one that says nothing.
+    /// A table as in baskets: its length, offsets, and a meaningless last one.
     fn table(lengths: impl IntoIterator<Item = u32>) -> Vec<u8> {
         let mut offset = 90;
         let mut offsets = Vec::new();
@@ -158,7 +160,7 @@ mod tests {
         words.into_iter().flat_map(u32::to_be_bytes).collect()
     }
 
-    /// The length of a frame, from which the bytes came back.
+    /// The length of a frame that was decompressed to the same bytes.
     fn frame_len(bytes: &[u8]) -> usize {
         let (mut stream, mut back) = (vec![0; bytes.len() + 40], vec![0; bytes.len()]);
         let written = TableEncoder::new().unwrap().compress(bytes, &mut stream).unwrap();
@@ -171,7 +173,8 @@ mod tests {
     #[test]
     fn tables_come_back_and_are_short() {
         let lengths = |most: u32| (0..5000_u32).map(move |n| n.wrapping_mul(2_654_435_761) % most * 4);
-        // Little more than six bits for an offset that is a multiple of 4, and next to nothing where nothing is added.
+        // Little more than six bits for an offset that is a multiple of 4, and almost nothing where nothing
+        // is added.
         assert!(frame_len(&table(lengths(6))) < 4500);
         assert!(frame_len(&table((0..5000).map(|n| u32::from(n % 100 == 0)))) < 300);
         assert!(frame_len(&table(std::iter::repeat_n(0, 5000))) < 35);
@@ -189,7 +192,7 @@ mod tests {
         let frame = &stream[..written];
         assert!(holds(frame, &one) && !holds(frame, &other) && !holds(frame, &one[1..]));
         assert!((0..written).all(|end| !holds(&frame[..end], &one)));
-        // A frame without a checksum tells nothing.
+        // A frame without a checksum confirms nothing.
         let written = zstd_safe::compress(&mut stream[..], &one, 3).unwrap();
         assert!(!holds(&stream[..written], &one));
     }
@@ -202,10 +205,10 @@ mod tests {
                 frame_len(&noise[start..start + len]);
             }
         }
-        // Few different bytes, so that repetitions of all lengths begin and end anywhere.
+        // Few distinct bytes, so that repetitions of all lengths begin and end anywhere.
         let few: Vec<u8> = noise.iter().map(|byte| byte % 16 / 13).collect();
         frame_len(&few);
-        // What does not fit is not written.
+        // Output that does not fit is not written.
         assert_eq!(TableEncoder::new().unwrap().compress(&noise, &mut vec![0; noise.len()]), None);
     }
 }

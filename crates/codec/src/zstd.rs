@@ -1,41 +1,42 @@
-//! Zstandard frames, and how far the library searches for repetitions to make them.
+//! Zstandard frames, and how far the library searches for repetitions when it compresses.
 
 use crate::{Algorithm, Compression};
 use zstd_safe::{CCtx, CParameter, ResetDirective, Strategy};
 
-/// How far Zstandard searches at ROOT's levels 4 and 5, from the quickest way to the one that makes the smallest blocks.
+/// How far Zstandard searches at ROOT's levels 4 and 5, from the fastest search to the one with the smallest
+/// blocks.
 ///
-/// On some columns the far search finds nothing that a quick one does not find, too: numbers that hardly repeat, or
-/// hardly change. [`Encoder::learn`](crate::Encoder::learn) tells which way is enough for the baskets of a branch. Other
-/// levels and algorithms know one way only, and take no notice of it.
+/// On some columns, the far search finds nothing more than a fast one: on numbers that hardly repeat, or
+/// hardly change. [`Encoder::learn`](crate::Encoder::learn) finds the search that is sufficient for the
+/// baskets of a branch. Other levels and algorithms have a single search, and ignore this.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Search {
-    /// The last place where the same bytes may be, for repetitions of at least 5 bytes.
+    /// Only the last candidate, for repetitions of at least 5 bytes.
     First,
-    /// Two such places, one for long repetitions: the library's level 3.
+    /// Two candidates, one for long repetitions: the library's level 3.
     Double,
-    /// A few places, the longest repetition is taken: its level 5.
+    /// A few candidates, of which the longest repetition is taken: its level 5.
     Few,
-    /// More places, and a look at what begins one byte later.
+    /// More candidates, also compared with those one byte later.
     #[default]
     Far,
 }
 
 impl Search {
-    /// Whether a compression has more than one way.
+    /// Whether a compression has more than one search.
     pub(crate) fn has_choice(compression: Compression) -> bool {
         compression.algorithm() == Algorithm::Zstd && matches!(compression.level(), 4 | 5)
     }
 }
 
-/// The longest block that the library has other ways for, which are of more use there than ours.
+/// The longest block for which the library has other parameters, which work better there than ours.
 const SHORT_BLOCK: usize = 16_384;
 
-/// Compresses a block at one of ROOT's levels; the bytes of the stream, `None` if it does not fit.
+/// Compresses a block at one of ROOT's levels; returns the length of the stream, `None` if it does not fit.
 ///
-/// ROOT takes twice its own level for that of the library. Of its levels 4 and 5, the library's 8 and 10, blocks become
-/// smaller by 0.6 % than by [`Search::Far`], in twice the time: physics data repeat themselves too little for long
-/// searches, and hardly ever in fewer than 5 bytes, as what repeats is numbers.
+/// ROOT doubles its own level for the library. With its levels 4 and 5, the library's 8 and 10, blocks are
+/// 0.6 % smaller than with [`Search::Far`], in twice the time: physics data repeat too little for long
+/// searches, and hardly ever in fewer than 5 bytes, because numbers repeat.
 pub(crate) fn compress(
     context: &mut CCtx<'static>,
     block: &[u8],

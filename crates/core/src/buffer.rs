@@ -34,7 +34,7 @@ impl Buffer {
         self.len
     }
 
-    /// True if it holds nothing.
+    /// True if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -44,7 +44,7 @@ impl Buffer {
         &bytemuck::cast_slice(&self.words)[..self.len]
     }
 
-    /// The bytes, to be written.
+    /// The bytes, mutable.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         &mut bytemuck::cast_slice_mut(&mut self.words)[..self.len]
     }
@@ -55,7 +55,7 @@ impl Buffer {
         bytemuck::cast_slice(&self.as_bytes()[..whole])
     }
 
-    /// The whole values of type `T` in the buffer, to be written.
+    /// The whole values of type `T` in the buffer, mutable.
     pub fn view_mut<T: Pod>(&mut self) -> &mut [T] {
         let whole = self.len / size_of::<T>() * size_of::<T>();
         bytemuck::cast_slice_mut(&mut self.as_bytes_mut()[..whole])
@@ -69,7 +69,7 @@ impl Buffer {
         }
     }
 
-    /// The memory as 64-bit words (the last one padded with zeros) and the number of bytes that count.
+    /// The memory as 64-bit words (the last one padded with zeros) and the number of valid bytes.
     pub fn into_words(self) -> (Vec<u64>, usize) {
         (self.words, self.len)
     }

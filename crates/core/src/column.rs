@@ -1,4 +1,4 @@
-//! Columns as they are handed to the outside: a form and its buffers.
+//! Columns as returned to callers: a form and its buffers.
 
 use crate::form::Role;
 use crate::{Buffer, Form};
@@ -11,7 +11,8 @@ pub struct Column {
     pub form: Form,
     /// Number of items (entries).
     pub length: usize,
-    /// Data, as the form says. Columns whose lists have the same lengths may share a buffer of offsets.
+    /// The data, in the layout of the form. Columns whose lists have the same lengths may share a buffer of
+    /// offsets.
     pub buffers: Vec<Arc<Buffer>>,
 }
 
@@ -21,7 +22,7 @@ impl Column {
         self.buffers.iter().map(|buffer| buffer.len()).sum()
     }
 
-    /// The column of `length` items whose parts, one after the other, have the buffers `parts` each.
+    /// Joins consecutive parts with the buffers `parts` to a column of `length` items.
     ///
     /// ```
     /// use sapwood_core::{Buffer, Column, Form, Primitive};
@@ -75,7 +76,7 @@ fn join_offsets<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
     buffer
 }
 
-/// Positions of present items count on from part to part; -1 stays.
+/// Positions of present items continue from part to part; -1 stays.
 fn join_positions<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
     let items: usize = parts.clone().map(|part| part.len() / size_of::<i64>()).sum();
     let mut buffer = Buffer::zeroed(items * size_of::<i64>());
@@ -88,7 +89,7 @@ fn join_positions<'a>(parts: impl Iterator<Item = &'a [u8]> + Clone) -> Buffer {
     buffer
 }
 
-/// Positions count on for each tag.
+/// Positions continue for each tag.
 fn join_tagged<'a>(tags: impl Iterator<Item = &'a [u8]>, parts: impl Iterator<Item = &'a [u8]>) -> Buffer {
     let mut next = [0_i64; 256];
     let items: usize = parts.map(|part| part.len() / size_of::<i64>()).sum();

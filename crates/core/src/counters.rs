@@ -1,4 +1,4 @@
-//! What a read cost: counters that every layer adds to and every report shows.
+//! The cost of a read: counters that every layer adds to and every report shows.
 
 use crate::{Error, ErrorKind, Story};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,23 +11,23 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
-            /// What happened at the sources.
+            /// The events at the sources.
             pub story: Story,
             last_failure: Mutex<Option<(Instant, String)>>,
         }
 
         /// The values of [`Counters`] at one moment.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        pub struct Snapshot { $($(#[doc = $doc])+ pub $name: u64,)+ }
+        pub struct CounterValues { $($(#[doc = $doc])+ pub $name: u64,)+ }
 
         impl Counters {
-            /// The values now.
-            pub fn snapshot(&self) -> Snapshot {
-                Snapshot { $($name: self.$name.get(),)+ }
+            /// The current values.
+            pub fn snapshot(&self) -> CounterValues {
+                CounterValues { $($name: self.$name.get(),)+ }
             }
         }
 
-        impl Snapshot {
+        impl CounterValues {
             /// Names and values, in a fixed order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)+]
@@ -41,51 +41,52 @@ counters! {
     requests,
     /// Byte ranges in those messages.
     ranges,
-    /// Times that something failed and was asked for again.
+    /// Number of times that something failed and was retried.
     retries,
     /// Waits of one round trip in sequence: requests that overlap in time count once.
     turnarounds,
-    /// Bytes that the layers above asked for.
+    /// Bytes that the layers above requested.
     wanted_bytes,
     /// Bytes that came from the source.
     fetched_bytes,
-    /// Bytes that were answered from blocks that lay on the local disk: lazy download, or a cache.
+    /// Bytes answered from blocks on the local disk: lazy download, or a cache.
     block_bytes,
-    /// Bytes fetched and not asked for: the price of merging neighbours.
+    /// Bytes fetched and not requested: the price of merging neighbours.
     overread_bytes,
-    /// Bytes asked of one source because another was slow with them.
+    /// Bytes requested from another source because the first one was late.
     duplicated_bytes,
-    /// Bytes read only to know what a source can do that is not used.
+    /// Bytes read only to measure idle sources.
     probe_bytes,
-    /// Reads that went around the planner; always 0.
+    /// Reads that bypassed the planner; always 0.
     unplanned_reads,
-    /// Bytes of baskets that were passed over, because no wanted entry lies in them.
+    /// Bytes of baskets that were skipped because they contain no wanted entry.
     skipped_bytes,
-    /// Entries that were not read, because no value of theirs could pass a cut.
+    /// Entries that were not read because none of their values can pass a cut.
     excluded_entries,
     /// Whole clusters (of datasets: batches) of such entries.
     excluded_clusters,
     /// Baskets decoded.
     baskets,
-    /// Bytes of the columns that baskets became; offsets that columns share count for each of them.
+    /// Bytes of the decoded columns; offsets that columns share count for each of them.
     decompressed_bytes,
-    /// Nanoseconds that somebody waited for bytes.
+    /// Nanoseconds that callers waited for bytes.
     wait_ns,
-    /// Nanoseconds that threads decompressed baskets, all threads together.
+    /// Nanoseconds that threads decompressed baskets, summed over all threads.
     decompress_ns,
-    /// Nanoseconds that threads decoded what was decompressed, all threads together.
+    /// Nanoseconds that threads decoded decompressed bytes, summed over all threads.
     decode_ns,
 }
 
 impl Counters {
-    /// Counts a failure after which the same is asked for again, and remembers it in words.
+    /// Counts a failure that is retried, and remembers its message.
     pub fn retry(&self, failure: &Error) {
         self.retries.add(1);
         let failure = Some((Instant::now(), failure.message().to_owned()));
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// The error with the story of the sources, and with what failed last if it says that time was up: that may be why.
+    /// Adds the events at the sources to an error and, if it is a timeout, the last failure, which may be its
+    /// cause.
     pub fn explain(&self, error: Error) -> Error {
         let error = error.told(&self.story);
         let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,4 +1,4 @@
-//! The one error type: a kind that programs can match, and where it happened.
+//! The one error type: a kind that programs can match, and where the error happened.
 
 use crate::printable::Escaping;
 use crate::{Event, Story, Told};
@@ -6,10 +6,10 @@ use std::error::Error as StdError;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// The result of anything in sapwood that can fail.
+/// The result of any fallible operation in sapwood.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in words that a program can match.
+/// The kind of an error, for programs to match.
 ///
 /// The [`code`](ErrorKind::code) of a kind never changes once released; Python's exceptions carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,19 +19,19 @@ pub enum ErrorKind {
     NotFound,
     /// The file or object exists, but may not be read with these credentials.
     Permission,
-    /// An argument of the caller makes no sense.
+    /// An argument is invalid.
     Usage,
     /// The bytes are not a ROOT file.
     NotRoot,
     /// The bytes break a rule of the format.
     Corrupt,
-    /// The file ends before something that it announces.
+    /// The file ends before something that it refers to.
     Truncated,
-    /// A checksum in the file does not agree with its data.
+    /// A checksum does not match its data.
     Checksum,
     /// The file changed while it was read.
     Changed,
-    /// The file is fine, but sapwood cannot read this part of it.
+    /// The file is valid, but sapwood cannot read this part of it.
     Unsupported,
     /// The file has no such key, tree or branch.
     Missing,
@@ -43,15 +43,16 @@ pub enum ErrorKind {
     Server,
     /// The operating system refused to read.
     Io,
-    /// The request would take more memory than is allowed.
+    /// The request would take more memory than allowed.
     Limit,
     /// The file was closed.
     Closed,
     /// The caller interrupted the read.
     Cancelled,
-    /// Somebody else changed the same part of a dataset first; nothing was changed here.
+    /// A concurrent change touched the same part of a dataset; nothing was changed here.
     Conflict,
-    /// Nobody can say whether a change of a dataset was made: the answer was lost, and so was that to the question.
+    /// It is unknown whether a change of a dataset was made: the answer was lost, and so was that to the
+    /// query for it.
     CommitUnknown,
 }
 
@@ -79,7 +80,7 @@ impl ErrorKind {
         ErrorKind::CommitUnknown,
     ];
 
-    /// A stable, machine-readable word for the kind.
+    /// A stable, machine-readable name of the kind.
     pub fn code(self) -> &'static str {
         match self {
             ErrorKind::NotFound => "not-found",
@@ -105,10 +106,10 @@ impl ErrorKind {
     }
 }
 
-/// An error of sapwood: its [`kind`](Error::kind), a sentence, and the place where it happened.
+/// An error of sapwood: its [`kind`](Error::kind), a sentence, and where it happened.
 ///
-/// Layers add what they know on the way up: a parser knows the offset, the file knows the URL,
-/// the tree knows the branch. The innermost statement of each stands.
+/// Layers add what they know on the way up: a parser knows the offset, the file knows the URL, the tree knows
+/// the branch. The innermost value of each is kept.
 ///
 /// Messages quote files and servers, which may say anything. Displayed, an error is therefore
 /// [`printable`](crate::printable): one line without control characters. Its parts are exact.
@@ -125,9 +126,9 @@ impl ErrorKind {
 ///     "the key is shorter than its header (branch 'Muon_pt', at byte 1234 of https://example.org/f.root)"
 /// );
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorDetails>);
 
-struct Inner {
+struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
@@ -142,7 +143,7 @@ struct Inner {
 impl Error {
     /// An error of a kind, described by one sentence without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner {
+        Error(Box::new(ErrorDetails {
             kind,
             message: message.into(),
             url: None,
@@ -160,61 +161,60 @@ impl Error {
         Error::new(ErrorKind::Corrupt, message)
     }
 
-    /// A part of a sound file that sapwood cannot read.
+    /// A part of a valid file that sapwood cannot read.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Unsupported, message)
     }
 
-    /// An argument that makes no sense.
+    /// An invalid argument.
     pub fn usage(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Usage, message)
     }
 
-    /// States the URL (without secrets), unless a deeper layer did.
+    /// Adds the URL (without secrets), unless a deeper layer did.
     #[must_use]
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.0.url.get_or_insert_with(|| url.into());
         self
     }
 
-    /// States the byte offset in the file, unless a deeper layer did.
+    /// Adds the byte offset in the file, unless a deeper layer did.
     #[must_use]
     pub fn at(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// Turns an offset that counts from `start` into one that counts from the beginning of the file;
-    /// where no offset is known, `start` is stated.
+    /// Converts an offset relative to `start` to one in the file; if no offset is known, adds `start`.
     #[must_use]
     pub fn inside(mut self, start: u64) -> Self {
         self.0.offset = Some(start.saturating_add(self.0.offset.unwrap_or_default()));
         self
     }
 
-    /// States the branch, unless a deeper layer did.
+    /// Adds the branch, unless a deeper layer did.
     #[must_use]
     pub fn branch(mut self, branch: impl Into<String>) -> Self {
         self.0.branch.get_or_insert_with(|| branch.into());
         self
     }
 
-    /// Says what the user can do about it.
+    /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// States how long the server asks to be left alone before it is asked again.
+    /// Adds how long the server wants clients to wait before the next request.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.0.pause.get_or_insert(pause);
         self
     }
 
-    /// Adds what happened at the sources before, unless that is only that they were found and opened. The last
-    /// statement stands.
+    /// Adds the earlier events at the sources, unless they only were found and opened. The last value is
+    /// kept.
     #[must_use]
     pub fn told(mut self, story: &Story) -> Self {
         let told = story.told();
@@ -224,21 +224,21 @@ impl Error {
         self
     }
 
-    /// The error with another sentence.
+    /// Replaces the sentence.
     #[must_use]
     pub(crate) fn with_message(mut self, message: String) -> Self {
         self.0.message = message;
         self
     }
 
-    /// Keeps the error of a library that caused this one.
+    /// Adds the error of a library that caused this one.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source.get_or_insert_with(|| source.into());
         self
     }
 
-    /// The kind, to match on.
+    /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -263,18 +263,18 @@ impl Error {
         self.0.branch.as_deref()
     }
 
-    /// What happened at the sources before, in the order in which it did; empty if nothing did.
+    /// The earlier events at the sources, in order; may be empty.
     pub fn story(&self) -> &[Told] {
         &self.0.story
     }
 
-    /// The same error without the library's error that caused it: that can be told only once.
+    /// The same error without its cause, which cannot be copied.
     #[must_use]
     pub fn copy(&self) -> Error {
-        let Inner { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
+        let ErrorDetails { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
         let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
         let story = story.clone();
-        Error(Box::new(Inner {
+        Error(Box::new(ErrorDetails {
             kind: *kind,
             message,
             url,
@@ -287,7 +287,7 @@ impl Error {
         }))
     }
 
-    /// How long the server asks to be left alone, if it said so.
+    /// How long the server wants clients to wait, if it said so.
     pub fn asked_pause(&self) -> Option<Duration> {
         self.0.pause
     }

@@ -1,6 +1,6 @@
-//! Forms: the shape and type of a column, as Awkward Array shapes it.
+//! Forms: the shape and type of a column, following Awkward Array.
 
-/// The number types of array data. Values are little-endian in memory, a `Bool` is one byte of 0 or 1.
+/// The number types of array data. Values are little-endian in memory; a `Bool` is one byte, 0 or 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Primitive {
     /// A byte of 0 or 1.
@@ -53,7 +53,7 @@ impl Primitive {
         }
     }
 
-    /// The name that NumPy gives it.
+    /// Its name in NumPy.
     pub fn numpy_name(self) -> &'static str {
         match self {
             Primitive::Bool => "bool",
@@ -83,7 +83,7 @@ pub enum Form {
     Fixed {
         /// Items per list.
         size: usize,
-        /// What a list holds.
+        /// The items of a list.
         content: Box<Form>,
     },
     /// Lists of any length; one buffer of `n + 1` 64-bit signed offsets that start at 0.
@@ -92,20 +92,20 @@ pub enum Form {
     String,
     /// Named fields; no buffer, the fields' buffers one after the other.
     Record {
-        /// The C++ class; empty for a record that is no object.
+        /// The C++ class; empty for a record that is not an object.
         class: String,
         /// The fields.
         fields: Vec<Field>,
     },
     /// Fields without names, such as a `std::pair`; no buffer.
     Tuple(Vec<Form>),
-    /// An item or nothing (a null pointer); one buffer of `n` 64-bit signed positions in the content, -1 for
-    /// nothing. The content holds the present items, in order.
+    /// An item or null; one buffer of `n` 64-bit signed positions in the content, -1 for null. The content
+    /// holds the present items, in order.
     Option(Box<Form>),
     /// An item of one of several forms; a buffer of `n` tags (`i8`) and one of `n` 64-bit signed positions in
     /// the content of that tag. Each content holds its items in order.
     Union(Vec<Form>),
-    /// Items of which nothing is known, because there is none; no buffer.
+    /// Items of unknown form, because there are none; no buffer.
     Empty,
 }
 
@@ -114,22 +114,22 @@ pub enum Form {
 pub struct Field {
     /// Name.
     pub name: String,
-    /// What its writer says of it: the comment behind a member's declaration.
+    /// The writer's description: the comment after a member's declaration.
     pub title: String,
     /// Shape and type.
     pub form: Form,
 }
 
-/// What a buffer of a column holds, as far as joining columns depends on it.
+/// The role of a buffer of a column when columns are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Values, characters or tags: nothing that counts.
+    /// Values, characters or tags: copied unchanged.
     Values,
     /// Offsets of lists or strings.
     Offsets,
     /// Positions of present items.
     Positions,
-    /// Positions within the content that the tag in the buffer before says.
+    /// Positions within the content of the tag in the previous buffer.
     TaggedPositions,
 }
 
@@ -144,7 +144,7 @@ impl Form {
         dims.iter().rev().fold(content, |content, &size| Form::Fixed { size, content: Box::new(content) })
     }
 
-    /// A record that is no object.
+    /// A record that is not an object.
     pub fn record(fields: impl IntoIterator<Item = (String, Form)>) -> Self {
         let fields = fields.into_iter().map(|(name, form)| Field { name, title: String::new(), form });
         Form::Record { class: String::new(), fields: fields.collect() }
@@ -157,7 +157,7 @@ impl Form {
         roles.len()
     }
 
-    /// What each buffer of a column of this form holds, depth first.
+    /// The role of each buffer of a column of this form, depth first.
     pub(crate) fn roles(&self, out: &mut Vec<Role>) {
         match self {
             Form::Primitive(_) => out.push(Role::Values),

@@ -1,15 +1,15 @@
-//! The words that every layer of sapwood shares: errors, byte ranges, columns, deadlines, counters.
+//! The vocabulary of all layers: errors, byte ranges, columns, deadlines, counters.
 //!
 //! Nothing here does I/O, starts a thread or knows a file format.
 //!
-//! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
-//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O; [`Piece`]: how writers
-//!   hand them out.
-//! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
+//! - [`Error`], [`ErrorKind`]: what failed, where (URL, byte offset, branch), and what to do about it.
+//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers request bytes without doing I/O; [`Piece`]: how
+//!   writers return them.
+//! - [`Form`], [`Column`], [`Buffer`]: arrays as returned to callers.
 //! - [`Deadline`]: no wait is unbounded.
-//! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
-//! - [`printable`]: what files and servers say, fit to be shown.
-//! - [`random_bytes`]: names that nobody else chooses.
+//! - [`Counters`]: the cost of a read; [`Story`]: the events at its sources.
+//! - [`printable`]: makes text from files and servers safe to display.
+//! - [`random_bytes`]: for unique names.
 
 mod buffer;
 mod call;
@@ -31,7 +31,7 @@ mod unify;
 pub use buffer::Buffer;
 pub use call::{Call, Interrupt};
 pub use column::Column;
-pub use counters::{Counter, Counters, Snapshot};
+pub use counters::{Counter, CounterValues, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};

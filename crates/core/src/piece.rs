@@ -1,11 +1,11 @@
-//! Writing without I/O: a writer hands out the pieces of a file, and somebody else puts them where they belong.
+//! Writing without I/O: a writer returns the pieces of a file, and the caller writes them.
 
 use bytes::Bytes;
 
-/// Bytes of a file that is written, and where they belong.
+/// Bytes of a file that is written, and their offset.
 ///
-/// Pieces come in the order of the file, each where the one before ended; except that what was `provisional`
-/// comes again, with its final bytes, and no others.
+/// Pieces come in the order of the file, each where the previous one ended, except that `provisional` pieces
+/// come again, with their final bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// Offset of the first byte.

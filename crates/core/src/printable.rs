@@ -1,4 +1,4 @@
-//! Text of unknown origin as it may stand in an error, in a log, or on a terminal: on one line, with nothing hidden.
+//! Makes text of unknown origin safe for errors, logs and terminals: on one line, with nothing hidden.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -30,10 +30,10 @@ const INVISIBLE: [RangeInclusive<char>; 21] = [
     '\u{e0020}'..='\u{e007f}',
 ];
 
-/// The text with control characters, line breaks and invisible characters written out, such as `\x1b` and `\u202e`.
-/// Letters, signs and spaces of all languages stay; a text that has been through this stays as it is.
+/// Escapes control characters, line breaks and invisible characters, as in `\x1b` and `\u202e`. Letters,
+/// signs and spaces of all languages stay; escaped text stays unchanged.
 ///
-/// For what is shown only: names that programs compare stay exact.
+/// Only for display: names that programs compare stay exact.
 ///
 /// ```
 /// use sapwood_core::printable;
@@ -50,7 +50,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Passes on what is written to it, made [`printable`].
+/// Writes text through [`printable`].
 pub(crate) struct Escaping<'a, W: Write>(pub(crate) &'a mut W);
 
 impl<W: Write> Write for Escaping<'_, W> {

@@ -1,15 +1,15 @@
-//! Parsing without I/O: a parser is handed the segments of a file that are known, and asks for more.
+//! Parsing without I/O: a parser gets the known segments of a file, and requests more.
 
 use crate::ByteRange;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// What a parser answers: its value, or the byte ranges that it needs before it can go on.
+/// The result of a parser: its value, or the byte ranges that it needs to continue.
 ///
-/// A parser that answers [`Step::Need`] is called again, from its start, once the ranges are known.
+/// A parser that returns [`Step::Need`] is called again, from its start, once the ranges are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
-    /// All of these ranges are needed; they are fetched together, in one turnaround.
+    /// All of these ranges are needed; they are fetched together, in one round trip.
     Need(Vec<ByteRange>),
     /// The value.
     Done(T),
@@ -32,7 +32,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Adds the bytes at `start`. Of two segments with one start, the longer is kept.
+    /// Adds the bytes at `start`. Of two segments with the same start, the longer is kept.
     pub fn insert(&mut self, start: u64, bytes: Bytes) {
         let slot = self.by_start.entry(start).or_default();
         if slot.len() < bytes.len() {
@@ -40,7 +40,7 @@ impl Segments {
         }
     }
 
-    /// The bytes of `range`, if one segment holds them all. Shares memory with the segment.
+    /// The bytes of `range`, if a single segment holds all of them. Shares memory with the segment.
     pub fn get(&self, range: ByteRange) -> Option<Bytes> {
         self.by_start.range(..=range.start).rev().find_map(|(&start, bytes)| {
             let from = usize::try_from(range.start - start).ok()?;
@@ -61,7 +61,7 @@ impl Segments {
             .unwrap_or_default()
     }
 
-    /// Where the segments lie, in the order of their starts.
+    /// The ranges of the segments, in order of their starts.
     pub fn ranges(&self) -> impl Iterator<Item = ByteRange> {
         self.by_start.iter().map(|(&start, bytes)| ByteRange { start, len: bytes.len() as u64 })
     }

@@ -1,15 +1,15 @@
-//! Some items of a column, in any order.
+//! Takes items of a column, in any order.
 
 use crate::{Buffer, Column, Error, Form, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Items that lie one behind the other, first to one behind the last. Lists that follow one another have items
-/// that do, so that whole runs are copied at once at every depth.
-type Run = Range<usize>;
+/// Consecutive items: the first, and one past the last. Consecutive lists have consecutive items, so whole
+/// ranges are copied at once at every depth.
+type ItemRange = Range<usize>;
 
 impl Column {
-    /// The items at `indices`, in that order; an index may be there several times.
+    /// The items at `indices`, in that order; an index may occur several times.
     ///
     /// # Errors
     /// `Usage` for an index beyond the column; `Corrupt` if the buffers do not fit the form.
@@ -32,22 +32,22 @@ impl Column {
     /// ```
     pub fn take(&self, indices: &[usize]) -> Result<Column> {
         if let Some(beyond) = indices.iter().find(|index| **index >= self.length) {
-            let message = format!("there is no item {beyond} in a column of {}", self.length);
+            let message = format!("index {beyond} is beyond a column of {} items", self.length);
             return Err(Error::usage(message));
         }
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<ItemRange> = Vec::new();
         for &index in indices {
             push(&mut runs, index..index + 1);
         }
         let mut taken =
-            Taken { source: self.buffers.iter(), buffers: Vec::with_capacity(self.buffers.len()) };
+            ColumnTaker { source: self.buffers.iter(), buffers: Vec::with_capacity(self.buffers.len()) };
         taken.node(&self.form, &runs)?;
         Ok(Column { form: self.form.clone(), length: indices.len(), buffers: taken.buffers })
     }
 }
 
-/// Adds a run behind others, to the last of them if it continues that.
-fn push(runs: &mut Vec<Run>, run: Run) {
+/// Appends a range, merged with the last one if it continues that.
+fn push(runs: &mut Vec<ItemRange>, run: ItemRange) {
     match runs.last_mut() {
         _ if run.is_empty() => {}
         Some(last) if last.end == run.start => last.end = run.end,
@@ -55,18 +55,18 @@ fn push(runs: &mut Vec<Run>, run: Run) {
     }
 }
 
-fn count(runs: &[Run]) -> usize {
-    runs.iter().map(Run::len).sum()
+fn count(runs: &[ItemRange]) -> usize {
+    runs.iter().map(ItemRange::len).sum()
 }
 
-/// A column in the making: the buffers of the source that were not used yet, and those of the result.
-struct Taken<'a> {
+/// A column under construction: the remaining buffers of the source, and those of the result.
+struct ColumnTaker<'a> {
     source: std::slice::Iter<'a, Arc<Buffer>>,
     buffers: Vec<Arc<Buffer>>,
 }
 
-impl<'a> Taken<'a> {
-    fn node(&mut self, form: &Form, runs: &[Run]) -> Result<()> {
+impl<'a> ColumnTaker<'a> {
+    fn node(&mut self, form: &Form, runs: &[ItemRange]) -> Result<()> {
         match form {
             Form::Primitive(primitive) => self.values(primitive.size(), runs),
             Form::Fixed { size, content } => {
@@ -104,7 +104,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Copies the values of `size` bytes.
-    fn values(&mut self, size: usize, runs: &[Run]) -> Result<()> {
+    fn values(&mut self, size: usize, runs: &[ItemRange]) -> Result<()> {
         let source = self.next()?.as_bytes();
         let mut buffer = Buffer::zeroed(count(runs).checked_mul(size).ok_or_else(unfit)?);
         let mut place = buffer.as_bytes_mut();
@@ -118,8 +118,8 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Counts the offsets of lists anew, and answers which items are in them.
-    fn lists(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
+    /// Recomputes the offsets of lists; returns which items are in them.
+    fn lists(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed((count(runs) + 1) * size_of::<i64>());
         let mut places = buffer.view_mut::<i64>().iter_mut().skip(1);
@@ -138,8 +138,8 @@ impl<'a> Taken<'a> {
         Ok(items)
     }
 
-    /// Counts the positions of present items anew, and answers where they were.
-    fn options(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
+    /// Recomputes the positions of present items; returns where they were.
+    fn options(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed(count(runs) * size_of::<i64>());
         let mut places = buffer.view_mut::<i64>().iter_mut();
@@ -160,13 +160,13 @@ impl<'a> Taken<'a> {
         Ok(present)
     }
 
-    /// Counts the positions of each tag anew, and answers, tag by tag, where the items were.
-    fn unions(&mut self, tags: usize, runs: &[Run]) -> Result<Vec<Vec<Run>>> {
+    /// Recomputes the positions of each tag; returns where the items were, tag by tag.
+    fn unions(&mut self, tags: usize, runs: &[ItemRange]) -> Result<Vec<Vec<ItemRange>>> {
         let source_tags = self.next()?.as_bytes();
         let source: &[i64] = self.next()?.view();
         let (mut new_tags, mut positions) =
             (Vec::with_capacity(count(runs)), Vec::with_capacity(count(runs)));
-        let mut items: Vec<Vec<Run>> = vec![Vec::new(); tags];
+        let mut items: Vec<Vec<ItemRange>> = vec![Vec::new(); tags];
         let mut next = vec![0i64; tags];
         for run in runs {
             let here = source_tags.get(run.clone()).zip(source.get(run.clone())).ok_or_else(unfit)?;
@@ -200,7 +200,7 @@ mod tests {
     use crate::{ErrorKind, Primitive};
     use proptest::prelude::*;
 
-    /// An item, as somebody would write it down.
+    /// An item in a readable notation.
     #[derive(Debug, Clone, PartialEq)]
     enum Value {
         Bytes(Vec<u8>),
@@ -209,7 +209,7 @@ mod tests {
         Tagged(u8, Box<Value>),
     }
 
-    /// The items of a column of `length` items, the naive way.
+    /// The items of a column of `length` items, computed naively.
     fn values(form: &Form, buffers: &mut std::slice::Iter<'_, Arc<Buffer>>, length: usize) -> Vec<Value> {
         let mut next = || buffers.next().unwrap();
         match form {
@@ -265,7 +265,7 @@ mod tests {
         (0..length).map(move |i| Value::List(fields.iter().map(|field| field[i].clone()).collect()))
     }
 
-    /// The buffers of `length` items, made of whatever `entropy` says.
+    /// The buffers of `length` items, generated from `entropy`.
     fn fill(form: &Form, length: usize, entropy: &mut impl Iterator<Item = u8>, out: &mut Vec<Arc<Buffer>>) {
         let mut less_than = |most: u8| entropy.next().unwrap() % most;
         match form {

@@ -1,13 +1,13 @@
-//! Columns whose forms differ in what only their data tell: one form for all, and the columns in it.
+//! Unifies the forms of columns that differ only because of their data.
 
 use crate::{Buffer, Column, Error, Field, Form, Result};
 use std::sync::Arc;
 
 impl Form {
-    /// The form that holds what both hold.
+    /// The form that can hold the items of both.
     ///
-    /// [`Form::Empty`] yields to anything, `X` to an option of `X`. Records of one class with the same fields
-    /// are unified field by field; what has nothing in common becomes a union.
+    /// [`Form::Empty`] gives way to any form, `X` to an option of `X`. Records of one class with the same
+    /// fields are unified field by field; other forms become a union.
     ///
     /// ```
     /// use sapwood_core::{Form, Primitive};
@@ -55,7 +55,7 @@ impl Form {
         }
     }
 
-    /// What a union can be; the form itself if it is none.
+    /// The alternatives of a union; the form itself if it is not a union.
     fn alternatives(&self) -> &[Form] {
         match self {
             Form::Union(forms) => forms,
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-/// True if unifying both makes no union at their own level.
+/// True if unifying both creates no union at their own level.
 fn same_kind(one: &Form, other: &Form) -> bool {
     match (one, other) {
         (Form::Record { class, fields }, Form::Record { class: other, fields: others }) => {
@@ -81,11 +81,11 @@ fn same_kind(one: &Form, other: &Form) -> bool {
 
 impl Column {
     /// The columns, one after the other, in the [unified](Form::unify) form of all. Columns of one form are
-    /// joined as they are; buffers that are not changed are shared where there is but one column.
+    /// joined directly; a single column shares its unchanged buffers.
     ///
     /// # Errors
-    /// `Corrupt` if the buffers of a column do not fit its form; `Unsupported` if there would be more than 128
-    /// alternatives in a union.
+    /// `Corrupt` if the buffers of a column do not fit its form; `Unsupported` if a union would have more
+    /// than 128 alternatives.
     ///
     /// ```
     /// use sapwood_core::{Buffer, Column, Form, Primitive};
@@ -121,7 +121,7 @@ impl Column {
         Ok(Column::join(&form, &parts, columns.iter().map(|column| column.length).sum()))
     }
 
-    /// The same items in a form that holds its own: one that [`Form::unify`] made of it and others.
+    /// The same items in a form that [`Form::unify`] derived from their own and others.
     fn into_form(self, form: &Form) -> Result<Column> {
         if self.form == *form {
             return Ok(self);
@@ -196,7 +196,9 @@ fn recast_union(
     let places = forms.iter().map(|form| place(form).ok_or_else(misfit)).collect::<Result<Vec<_>>>()?;
     if (1..places.len()).any(|index| places[..index].contains(&places[index])) {
         // Their items would have to be mixed in the order of the tags.
-        return Err(Error::unsupported("two alternatives of a union are one in another part of the data"));
+        return Err(Error::unsupported(
+            "two alternatives of a union are the same in another part of the data",
+        ));
     }
     let mut counts = vec![0usize; forms.len()];
     let mut moved = Vec::with_capacity(length);

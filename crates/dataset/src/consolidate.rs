@@ -20,7 +20,7 @@ use sapwood_rewrite::repack::input::InputTree;
 use sapwood_root::File;
 use sapwood_source::OpenOptions;
 use sapwood_stripe::{
-    Change, Consolidated, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, plan,
+    Change, Dataset, Fragments, LayoutOptions, NewSegment, ObjectRef, Product, Segment, SegmentMerge, plan,
 };
 use sapwood_table::pool::computing;
 use sapwood_table::pool::wait;
@@ -137,7 +137,7 @@ fn write(
         match again(dataset, run, chosen, options, &mut uploads, call) {
             Ok(new) => {
                 told.count(run, uploads.objects - before);
-                segments.push(Consolidated { segments: run.segments.clone(), new });
+                segments.push(SegmentMerge { segments: run.segments.clone(), new });
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 let of = |id: Option<&u32>| id.copied().unwrap_or_default();
@@ -150,7 +150,7 @@ fn write(
     uploads.finish(call)?;
     told.written = uploads.sent;
     if !segments.is_empty() {
-        let lists = |one: Consolidated| one.segments.into_iter().map(move |id| (id, one.new.lists.clone()));
+        let lists = |one: SegmentMerge| one.segments.into_iter().map(move |id| (id, one.new.lists.clone()));
         let change = match chosen.all {
             true => Change::Consolidate { segments },
             false => Change::Restripe { lists: segments.into_iter().flat_map(lists).collect() },

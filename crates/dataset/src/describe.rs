@@ -2,7 +2,7 @@
 
 use sapwood_core::{Call, Result};
 use sapwood_source::{OpenOptions, open_store};
-use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
+use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use sapwood_table::pool::wait;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub fn log_after(
     after: u64,
     options: &OpenOptions,
     call: &mut Call<'_>,
-) -> Result<Vec<Entry>> {
+) -> Result<Vec<LogEntry>> {
     let (store, deadline) = (open_store(url, options)?, call.deadline());
     let entries = async {
         let dataset = Dataset::open(store, log, &Version::Latest, deadline).await?;

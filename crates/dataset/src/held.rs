@@ -1,7 +1,7 @@
 //! The lease of who writes: what is under it is not collected. It is renewed for as long as the writing takes.
 
 use sapwood_core::{Call, Deadline, ErrorKind, Result};
-use sapwood_stripe::{Change, Committed, Dataset, Lease, LeaseKind, Made};
+use sapwood_stripe::{Change, CommitOutcome, Dataset, Lease, LeaseKind, Provenance};
 use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
 use std::sync::Arc;
@@ -66,9 +66,9 @@ impl Held {
         &self,
         dataset: &Dataset,
         change: &Change,
-        made: Made,
+        made: Provenance,
         call: &mut Call<'_>,
-    ) -> Result<Committed> {
+    ) -> Result<CommitOutcome> {
         let committed = async {
             let mut lease = self.lease.lock().await;
             lease.renew(self.deadline).await?;

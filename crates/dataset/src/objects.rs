@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
-use sapwood_stripe::{ObjectName, Place, StripeList, checksum};
+use sapwood_stripe::{Location, ObjectName, StripeList, checksum};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -65,8 +65,8 @@ impl Objects {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let place = |(number, stripe): (usize, sapwood_stripe::Stripe)| {
             let (index, offset) = match stripe.place {
-                Place::Object { object, offset } => (known.number(object, stripe.object_size), offset),
-                Place::Inline(bytes) => (known.add(Held::Here(bytes)), 0),
+                Location::Object { object, offset } => (known.number(object, stripe.object_size), offset),
+                Location::Inline(bytes) => (known.add(Held::Here(bytes)), 0),
             };
             if offset.saturating_add(u64::from(stripe.len)) > SPAN || index as u64 >= END / SPAN - 1 {
                 return Err(Error::unsupported(

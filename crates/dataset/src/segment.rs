@@ -9,8 +9,8 @@ use sapwood_codec::Compression;
 use sapwood_core::{Call, Deadline, Error, Result};
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_stripe::{
-    Id, Ids, Layout, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, StripeList, StripeListRef, checksum,
-    keys,
+    Id, Ids, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, SegmentLayout, StripeList, StripeListRef,
+    checksum, keys,
 };
 
 /// A product that is written, and the places of its branches in the tree that it comes from.
@@ -24,7 +24,7 @@ pub struct Part {
 pub(crate) struct Writing<'a> {
     pub input: &'a InputTree,
     pub parts: &'a [Part],
-    pub layout: &'a Layout,
+    pub layout: &'a SegmentLayout,
     pub order: Order,
     pub entries: u64,
     pub compression: Compression,
@@ -72,7 +72,7 @@ impl Writing<'_> {
 }
 
 /// For each branch of each product, the entries of its stripes.
-pub fn stripes(layout: &Layout, parts: &[Part]) -> Vec<u64> {
+pub fn stripes(layout: &SegmentLayout, parts: &[Part]) -> Vec<u64> {
     let mut stripes: Vec<_> = parts.iter().map(|part| vec![layout.batch; part.branches.len()]).collect();
     for object in &layout.objects {
         for (product, branches) in &object.products {
@@ -87,13 +87,13 @@ pub fn stripes(layout: &Layout, parts: &[Part]) -> Vec<u64> {
 #[derive(Debug)]
 pub struct Placing<'a> {
     parts: &'a [Part],
-    layout: &'a Layout,
+    layout: &'a SegmentLayout,
     lists: Vec<StripeList>,
     ids: Ids,
 }
 
 impl<'a> Placing<'a> {
-    pub fn new(parts: &'a [Part], layout: &'a Layout) -> Placing<'a> {
+    pub fn new(parts: &'a [Part], layout: &'a SegmentLayout) -> Placing<'a> {
         let lists = parts.iter().map(|part| StripeList::new(part.branches.len())).collect();
         Placing { parts, layout, lists, ids: Ids::new() }
     }

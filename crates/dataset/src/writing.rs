@@ -15,7 +15,9 @@ use sapwood_rewrite::repack::chosen::Chosen as Entries;
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_root::{File, ReadOptions};
 use sapwood_source::{OpenOptions, Store, open_store};
-use sapwood_stripe::{Change, Committed, Dataset, EventIndex, LayoutOptions, Log, Made, NewSegment, plan};
+use sapwood_stripe::{
+    Change, CommitOutcome, Dataset, EventIndex, LayoutOptions, Log, NewSegment, Provenance, plan,
+};
 use sapwood_table::pool::computing;
 use sapwood_table::pool::wait;
 use std::collections::BTreeMap;
@@ -103,14 +105,14 @@ impl WriteOptions {
         self.compression.map_or_else(stored, Ok)
     }
 
-    pub(super) fn made(&self, inputs: &[Input]) -> Made {
-        Made {
+    pub(super) fn made(&self, inputs: &[Input]) -> Provenance {
+        Provenance {
             who: self.who.clone(),
             tool: TOOL.to_owned(),
             job: self.job.clone(),
             inputs: inputs.iter().map(Input::url).collect(),
             parameters: self.parameters.clone(),
-            ..Made::default()
+            ..Provenance::default()
         }
     }
 
@@ -219,7 +221,7 @@ pub(super) struct Appended {
 }
 
 impl Appended {
-    fn written(self, committed: Committed) -> Written {
+    fn written(self, committed: CommitOutcome) -> Written {
         written(committed, self.entries, &self.uploads, self.notes)
     }
 }
@@ -408,7 +410,7 @@ pub fn add(
         uploads.finish(call)?;
         let mut last = None;
         for (product, lists) in template.new_products().into_iter().zip(lists) {
-            let dataset = last.as_ref().map_or(dataset, |last: &Committed| &last.dataset);
+            let dataset = last.as_ref().map_or(dataset, |last: &CommitOutcome| &last.dataset);
             let replace = dataset.snapshot().products.iter().any(|known| known.name == product.name);
             let change = Change::Put { product, lists, replace };
             let made = options.made(std::slice::from_ref(input));
@@ -427,7 +429,7 @@ fn open(input: &Input, call: &mut Call<'_>) -> Result<File> {
     }
 }
 
-fn written(committed: Committed, entries: u64, uploads: &Uploads, notes: Vec<String>) -> Written {
-    let Committed { dataset, already, .. } = committed;
+fn written(committed: CommitOutcome, entries: u64, uploads: &Uploads, notes: Vec<String>) -> Written {
+    let CommitOutcome { dataset, already, .. } = committed;
     Written { dataset, entries, objects: uploads.objects, bytes: uploads.sent, already, notes }
 }

@@ -26,12 +26,12 @@ pub use doctor::diagnose;
 pub use open::{input, open};
 pub use sapwood_chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use sapwood_core::{
-    Buffer, Call, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Interrupt, Primitive, Result,
-    Snapshot, Story, Told, printable,
+    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, Event, Form, Interrupt,
+    Primitive, Result, Story, Told, printable,
 };
 pub use sapwood_dataset as dataset;
-pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
-pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
+pub use sapwood_fetch::blocks::{Cache, CacheCheck, CachedFile};
+pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, FetchKind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_rewrite::{repack, write};
 pub use sapwood_root::{

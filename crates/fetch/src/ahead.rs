@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Most jobs that are fetched ahead, however small they are.
+/// Most jobs to prefetch, however small they are.
 const MOST_JOBS: usize = 64;
 
-/// So many bytes are fetched ahead on any link: they keep nobody waiting.
+/// This many bytes are prefetched on any link: they delay no one.
 const LITTLE: u64 = 256 << 10;
 
-/// Something to fetch, and what the consumer wants to remember with it.
+/// Ranges to fetch, and a value that the consumer gets back with them.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
     /// The ranges to fetch.
@@ -34,28 +34,28 @@ impl<T> Job<T> {
     }
 }
 
-/// How far ahead to read, whatever the link; where that does not fill it, more is read ahead: twice the bytes that
-/// are in flight when it is full. So the depth grows as long as the link is what the consumer waits for. In no case is
-/// it more than the [budget](Fetcher::with_budget) of the fetcher has, but for the job that the consumer waits for.
+/// How far ahead to read, whatever the link. Where this does not fill the link, twice the bytes that a full
+/// link has in flight are read ahead, so the depth grows until the link is saturated. It never exceeds the
+/// [budget](Fetcher::with_budget) of the fetcher, except for the job that the consumer waits for.
 #[derive(Debug, Clone, Copy)]
 pub struct Ahead {
     /// Number of jobs that are fetched ahead of the one that the consumer works on; at least 1.
     pub jobs: usize,
-    /// Most wanted bytes of these jobs; one job is fetched however large it is.
+    /// Most wanted bytes of these jobs; one job is fetched, however large.
     pub bytes: u64,
 }
 
-/// Windows that are fetched ahead of the one that is worked on; more, where these do not fill the link.
+/// Windows to fetch ahead of the current one; more where these do not fill the link.
 const WINDOWS_AHEAD: usize = 4;
 
-/// Jobs that are fetched ahead at most until the first one has come, which shares the link with them.
+/// Most jobs to prefetch until the first one has arrived, which shares the link with them.
 const AT_FIRST: usize = 2;
 
-/// Near a server these are enough: what it sends is there before it is needed, and memory is used again the sooner.
+/// Enough at low latency: the bytes arrive before they are needed, and memory is reused sooner.
 const NEAR_WINDOWS_AHEAD: u64 = 2;
 
 impl Ahead {
-    /// For windows of at most so many bytes, from a server at this distance.
+    /// For windows of at most this many bytes, from a server at this distance.
     pub fn of_windows(bytes: u64, round_trip: Option<Duration>) -> Ahead {
         let windows = if is_near(round_trip) { NEAR_WINDOWS_AHEAD } else { WINDOWS_AHEAD as u64 };
         Ahead { jobs: WINDOWS_AHEAD, bytes: bytes.saturating_mul(windows) }
@@ -64,10 +64,11 @@ impl Ahead {
 
 /// Fetches jobs ahead of a consumer, and hands them out in order.
 ///
-/// Until the consumer asks for the first time, only the first job is fetched, if the budget allows it: so, of many
-/// files that are to be read, each can begin before its turn.
+/// Until the consumer asks for the first time, only the first job is fetched, if the budget allows it, so
+/// that each of many files can start before its turn.
 ///
-/// An error ends it: after it, and after the last job, `next` answers `None`. Dropping it abandons what is in flight.
+/// An error ends it: after an error, and after the last job, `next` returns `None`. Dropping it cancels what
+/// is in flight.
 pub struct ReadAhead<T> {
     jobs: Peekable<Jobs<T>>,
     fetcher: Fetcher,
@@ -75,11 +76,11 @@ pub struct ReadAhead<T> {
     ahead: Ahead,
     started: VecDeque<Started<T>>,
     started_bytes: u64,
-    /// Whether anybody asked for a job yet.
+    /// Whether the consumer has asked for a job yet.
     asked: bool,
-    /// Whether one has come.
+    /// Whether a job has arrived.
     came: bool,
-    /// Whether the depth is that of `ahead`, whatever the link.
+    /// Whether the depth is fixed at that of `ahead`, whatever the link.
     fixed: bool,
 }
 
@@ -92,7 +93,7 @@ struct Started<T> {
     _share: Share,
 }
 
-/// A task that is abandoned when dropped.
+/// A task that is cancelled when dropped.
 struct Task(JoinHandle<Result<Vec<Bytes>>>);
 
 impl Drop for Task {
@@ -126,18 +127,18 @@ impl<T: 'static> ReadAhead<T> {
         this
     }
 
-    /// Reads never further ahead than it was told, whatever the link.
+    /// Never reads further ahead than `ahead` says, whatever the link.
     pub(crate) fn fixed(self) -> Self {
         ReadAhead { fixed: true, ..self }
     }
 
     /// Blocks until the next job is fetched, and starts another one in its place.
     ///
-    /// `deadline` bounds this call; a job may be fetched ahead, between the calls, for longer. `interrupted` is
-    /// asked every 100 ms, as in [`wait`]. Must not be called inside an asynchronous task.
+    /// `deadline` bounds this call; between calls, a job may be prefetched for longer. `interrupted` is
+    /// called every 100 ms, as in [`wait`]. Must not be called inside an asynchronous task.
     ///
     /// # Errors
-    /// Those of [`Fetcher::fetch`]; `Cancelled` if `interrupted` says so.
+    /// Those of [`Fetcher::fetch`]; `Cancelled` if `interrupted` returns true.
     pub fn next(
         &mut self,
         deadline: Deadline,
@@ -180,7 +181,7 @@ impl<T: 'static> ReadAhead<T> {
         }
     }
 
-    /// Starts as many jobs as may be fetched ahead.
+    /// Starts as many jobs as may be prefetched.
     fn start_jobs(&mut self) {
         let in_flight = self.fetcher.link().bytes_in_flight().filter(|_| !self.fixed).unwrap_or(0);
         while let Some(bytes) = self.jobs.peek().map(Job::byte_count) {
@@ -192,7 +193,7 @@ impl<T: 'static> ReadAhead<T> {
         }
     }
 
-    /// The part of the budget for one more job of `bytes`, if it may be started now.
+    /// The share of the budget for one more job of `bytes`, if it may start now.
     fn share(&self, bytes: u64, in_flight: u64) -> Option<Share> {
         let (jobs, ahead) = (self.started.len(), self.started_bytes.saturating_add(bytes));
         let budget = self.fetcher.budget();
@@ -209,11 +210,13 @@ impl<T: 'static> ReadAhead<T> {
 
     fn start(&self, wanted: Vec<ByteRange>) -> Task {
         let fetcher = self.fetcher.clone();
-        // The deadlines of `next` bound the consumer's waits. This one only keeps the task from living forever.
+        // The deadlines of `next` bound the consumer's waits. This one only keeps the task from running
+        // forever.
         let now = tokio::time::Instant::now().into_std();
         let deadline = Deadline::at(now + Deadline::DEFAULT);
         Task(if fetcher.source().physics().immediate {
-            // Its reads block for as long as the disk takes: not on the threads that wait for the network.
+            // Its reads block for as long as the disk takes, so they must not run on the threads that wait
+            // for the network.
             let blocking = self.handle.clone();
             self.handle.spawn_blocking(move || blocking.block_on(fetcher.fetch_unwaited(&wanted, deadline)))
         } else {
@@ -228,7 +231,7 @@ impl<T: 'static> ReadAhead<T> {
     }
 }
 
-/// The outcome of a task; if it broke down, an error that says so.
+/// The outcome of a task; an error if it panicked.
 async fn join(task: &mut Task, fetcher: &Fetcher) -> Result<Vec<Bytes>> {
     match (&mut task.0).await {
         Ok(result) => result,

@@ -1,4 +1,4 @@
-//! How many bytes may lie in memory, fetched ahead, until somebody works on them.
+//! How many prefetched bytes may be in memory until they are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,21 +21,21 @@ impl Budget {
         self.most
     }
 
-    /// Takes `bytes` of it, if they are there.
+    /// Takes `bytes` of it, if they are available.
     pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Option<Share> {
         let take = |held: u64| held.checked_add(bytes).filter(|&held| held <= self.most);
         self.held.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
         Some(Share { budget: Arc::clone(self), bytes })
     }
 
-    /// Takes `bytes` of it, whether they are there or not.
+    /// Takes `bytes` of it, whether or not they are available.
     pub(crate) fn take_anyway(self: &Arc<Self>, bytes: u64) -> Share {
         self.held.fetch_add(bytes, Ordering::AcqRel);
         Share { budget: Arc::clone(self), bytes }
     }
 }
 
-/// A part of a budget, which is given back when this is dropped.
+/// A share of a budget, which is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,

@@ -1,29 +1,29 @@
-//! What is cheaper: to read a gap or to ask once more, few large requests or many small ones.
+//! Compares costs: reading a gap against one more request, few large requests against many small ones.
 //!
-//! All costs are in bytes: those that the link could have carried in the time.
+//! All costs are in bytes: those that the link could have carried in that time.
 
 use crate::Link;
 use sapwood_core::ByteRange;
 use sapwood_source::Physics;
 
-/// The bandwidth that the gap of a source is stated for, in bytes per second: 1 Gbit/s.
+/// The bandwidth for which a source states its gap, in bytes per second: 1 Gbit/s.
 pub(crate) const NOMINAL: u64 = 125_000_000;
 
-/// Bytes that are read in vain at most to save round trips, for each byte that is wanted.
+/// Most unused bytes to read in order to save round trips, for each byte that is wanted.
 const MOST_IN_VAIN: u64 = 4;
 
-/// Cutting requests of fewer bytes up, to use more connections, would mostly add round trips for connecting.
+/// Splitting requests smaller than this to use more connections would mostly add round trips for connecting.
 const WORTH_A_REQUEST: u64 = 8 << 20;
 
-/// The same where so many bytes fill the link for longer than a round trip.
+/// The same where this many bytes fill the link for longer than a round trip.
 const LEAST_WORTH_A_REQUEST: u64 = 1 << 20;
 
 /// The largest gap between ranges that is cheaper to read than to skip; `sorted` ranges rise.
 ///
-/// Until the round trip is known, it is what the source says. Then it is what the link carries in the time that one
-/// more range costs, but in all no more than was wanted. If there are more ranges than can be in flight together,
-/// reading more gaps may save whole round trips: as many are read as pays, up to four times what was wanted. (What is
-/// little beside a round trip may be read in any case.)
+/// Until the round trip is known, the source states it. After that, it is what the link carries in the time
+/// that one more range costs, but in total no more than the wanted bytes. If there are more ranges than can
+/// be in flight together, reading more gaps may save whole round trips: as many are read as pays off, up to
+/// four times the wanted bytes. (Bytes that are few compared to a round trip may always be read.)
 pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) -> u64 {
     let bandwidth = link.bandwidth.unwrap_or(NOMINAL);
     let round_trip = Link { bandwidth: Some(bandwidth), ..*link }.bytes_in_flight();
@@ -31,7 +31,7 @@ pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) 
     let (gaps, wanted) = gaps(sorted);
     let overread = sums(&gaps);
     let piece = scaled(physics.gap, bandwidth);
-    // The number of gaps that may be read at most, and that are read in any case.
+    // How many gaps may be read at most, and how many are read in any case.
     let within = |bound| overread.partition_point(|&bytes| bytes <= bound).saturating_sub(1);
     let most = within(wanted.saturating_mul(MOST_IN_VAIN).max(round_trip / 8));
     let least = gaps.partition_point(|&gap| gap <= piece).min(within(wanted.max(round_trip / 8)));
@@ -47,7 +47,7 @@ pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) 
         .map_or(least, |(_, read)| read);
     match (read.checked_sub(1).and_then(|last| gaps.get(last)), gaps.get(read)) {
         (None, _) => 0,
-        // Of gaps that are alike, all are read or none.
+        // Of gaps of equal size, all are read or none.
         (Some(&last), Some(&next)) if last == next && gaps.partition_point(|&gap| gap <= last) > most => {
             last.saturating_sub(1)
         }
@@ -80,18 +80,18 @@ fn sums(values: &[u64]) -> Vec<u64> {
     std::iter::once(0).chain(sums).collect()
 }
 
-/// A gap that is stated for the nominal bandwidth, on a link of another one.
+/// Scales a gap that is stated for the nominal bandwidth to a link of another bandwidth.
 fn scaled(gap: u64, bandwidth: u64) -> u64 {
     u64::try_from(u128::from(gap) * u128::from(bandwidth) / u128::from(NOMINAL)).unwrap_or(u64::MAX)
 }
 
-/// Bytes that one of the requests for `total` bytes should carry at most.
+/// Most bytes that one of the requests for `total` bytes should carry.
 ///
 /// Requests are large enough to fill the link for a round trip, and as many as help when in flight together.
 pub(crate) fn request_bytes(total: u64, physics: &Physics, link: &Link) -> u64 {
     let largest = physics.largest_request.max(1);
     if physics.immediate {
-        // Read one after the other by whoever computes: nothing is in flight together.
+        // The computing thread reads them one after the other: nothing is in flight together.
         return largest;
     }
     let worth = link

@@ -1,4 +1,4 @@
-//! Reads wanted byte ranges of one source: by plan, in time, and counted.
+//! Reads byte ranges of one source: plans requests, keeps deadlines, counts bytes.
 
 use crate::link::Meter;
 use crate::plan::{Merging, Plan, plan_merging};
@@ -13,29 +13,29 @@ use sapwood_source::{Source, record};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A parser that is not satisfied after this many rounds goes round in circles: each round is a
-/// pointer in the file that leads to the next.
+/// A parser that needs more rounds than this is going in circles: in each round, a pointer in the file leads
+/// to the next.
 const MOST_ROUNDS: usize = 64;
 
-/// Reads byte ranges of a source: plans the requests, keeps the deadline, hands the bytes back range by range.
+/// Reads byte ranges of a source: plans the requests, keeps the deadline, returns the bytes range by range.
 ///
 /// Cheap to clone; clones share the source and the counters.
 ///
 /// # What is counted where
-/// Each figure is added in one place only. Here: `wanted_bytes`, `overread_bytes` and `wait_ns` (by
-/// [`ReadAhead`](crate::ReadAhead) instead of here when it is the one who waits). What passes between source
-/// and server is added by the source: `requests`, `ranges`, `turnarounds` and `fetched_bytes`.
+/// Each figure is added in one place only. Here: `wanted_bytes`, `overread_bytes` and `wait_ns` (added by
+/// [`ReadAhead`](crate::ReadAhead) instead when it waits). The source adds its traffic with the server:
+/// `requests`, `ranges`, `turnarounds` and `fetched_bytes`.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    /// What is read by plan.
+    /// The source for planned reads.
     planned: Arc<dyn Source>,
-    /// The same for everybody else.
+    /// The same source for all other reads.
     source: Arc<dyn Source>,
     counters: Arc<Counters>,
     known: Arc<Segments>,
     most_bytes: u64,
     budget: Arc<Budget>,
-    /// Measures what comes from no server that has a name.
+    /// Measures a source whose server has no name.
     nameless: Arc<Meter>,
     /// The number of the file in the recording of the job.
     recorded: Option<u64>,
@@ -67,19 +67,20 @@ impl Fetcher {
         Fetcher { known: Arc::new(known), ..self }
     }
 
-    /// Refuses, with an error of kind `Limit`, to fetch more than `most_bytes` at once. By default there is no limit.
+    /// Refuses to fetch more than `most_bytes` at once, with an error of kind `Limit`. By default there is no
+    /// limit.
     #[must_use]
     pub fn with_limit(self, most_bytes: u64) -> Self {
         Fetcher { most_bytes, ..self }
     }
 
-    /// Takes what [`ReadAhead`](crate::ReadAhead) fetches ahead from a budget. By default there is no limit.
+    /// Charges what [`ReadAhead`](crate::ReadAhead) prefetches to a budget. By default there is no limit.
     #[must_use]
     pub fn with_budget(self, budget: Arc<Budget>) -> Self {
         Fetcher { budget, ..self }
     }
 
-    /// Records what of the file's structure is read as that of the file of this number.
+    /// Records reads of the file's structure under this file number.
     #[must_use]
     pub fn with_recording(self, file: Option<u64>) -> Self {
         Fetcher { recorded: file, ..self }
@@ -90,27 +91,28 @@ impl Fetcher {
         self.recorded
     }
 
-    /// Plans like that, and measures a server without a name by this meter.
+    /// Plans with this policy, and measures a server without a name with this meter.
     pub(crate) fn judged(self, merging: Merging, nameless: Arc<Meter>) -> Self {
         Fetcher { merging, nameless, ..self }
     }
 
-    /// What may be fetched ahead.
+    /// The budget for prefetching.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// What is read. To read it here, and not by [`fetch`](Fetcher::fetch), counts as an unplanned read.
+    /// The source. Reading from it directly, and not through [`fetch`](Fetcher::fetch), counts as an
+    /// unplanned read.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.source
     }
 
-    /// What is known of the way to the server, by the requests of all files that came from there.
+    /// The measured link to the server, from the requests of all files on it.
     pub fn link(&self) -> Link {
         self.meter().link()
     }
 
-    /// How far the server is, at most: as measured, or else as it looked while the file was opened.
+    /// An upper bound for the round trip: as measured, or else as observed while the file was opened.
     pub fn round_trip(&self) -> Option<Duration> {
         self.link().round_trip.or_else(|| self.planned.round_trip())
     }
@@ -119,7 +121,7 @@ impl Fetcher {
         self.planned.server().map_or_else(|| Arc::clone(&self.nameless), |server| Meter::of(&server))
     }
 
-    /// What is added to.
+    /// The counters that this fetcher adds to.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -127,12 +129,12 @@ impl Fetcher {
     /// The bytes of all `wanted` ranges, in the order asked.
     ///
     /// The ranges may come in any order, overlap, repeat and be empty. Answers may share memory. Dropping the
-    /// future cancels the requests. Unless the source is immediate, a tokio runtime must be there.
+    /// future cancels the requests. Unless the source is immediate, this needs a tokio runtime.
     ///
     /// # Errors
-    /// `Truncated` if a range lies beyond the end of the object, `Limit` if it is more than
-    /// [`with_limit`](Fetcher::with_limit) allows, `Timeout` soon after the deadline, whether or not the
-    /// source keeps it; and those of the source.
+    /// `Truncated` if a range lies beyond the end of the object; `Limit` if it is more than
+    /// [`with_limit`](Fetcher::with_limit) allows; `Timeout` soon after the deadline, whether or not the
+    /// source keeps it; those of the source.
     pub async fn fetch(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let start = Instant::now();
         let result = self.fetch_unwaited(wanted, deadline).await;
@@ -140,8 +142,8 @@ impl Fetcher {
         result
     }
 
-    /// [`fetch`](Fetcher::fetch) of an [immediate](sapwood_source::Physics::immediate) source, without a runtime:
-    /// for use inside a computing task.
+    /// [`fetch`](Fetcher::fetch) for an [immediate](sapwood_source::Physics::immediate) source, without a
+    /// runtime: for use inside a computing task.
     ///
     /// # Errors
     /// Those of `fetch`; `Usage` if the source is not immediate.
@@ -154,12 +156,12 @@ impl Fetcher {
         })
     }
 
-    /// Runs a parser that asks for bytes: calls `step` with what is `known`, fetches what it needs, adds that
-    /// to `known`, and so on until it is done.
+    /// Runs a parser that asks for bytes: calls `step` with `known`, fetches what it needs, adds that to
+    /// `known`, and repeats until it is done.
     ///
     /// # Errors
-    /// Those of `fetch` and of the parser, with the URL; `Corrupt` if the parser goes in circles, which
-    /// means that the file does.
+    /// Those of `fetch` and of the parser, with the URL; `Corrupt` if the parser goes in circles, because the
+    /// file does.
     pub async fn satisfy<T>(
         &self,
         known: &mut Segments,
@@ -187,7 +189,7 @@ impl Fetcher {
         Err(self.error(ErrorKind::Corrupt, message))
     }
 
-    /// [`fetch`](Fetcher::fetch), but for the time: somebody else counts how long he waited.
+    /// [`fetch`](Fetcher::fetch) without counting the time: the caller counts how long it waits.
     pub(crate) async fn fetch_unwaited(
         &self,
         wanted: &[ByteRange],
@@ -255,7 +257,7 @@ impl Fetcher {
     }
 
     async fn ask_and_measure(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        // The clock that waits go by: the one of a model, while a job is replayed against it.
+        // The clock of the waits: that of a model, while a job is replayed against it.
         let now = || tokio::time::Instant::now().into_std();
         let asked = self.meter().asked(now());
         let answers = self.ask(ranges, deadline).await?;
@@ -263,7 +265,7 @@ impl Fetcher {
         Ok(answers)
     }
 
-    /// One request; its answers are checked to be as many and as long as asked.
+    /// Sends one request and checks that its answers match the ranges in number and length.
     async fn ask(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let answers =
             self.planned.read_ranges(ranges, deadline).await.map_err(|error| error.url(self.url()))?;

@@ -1,16 +1,20 @@
-//! Which bytes when: planning, merging, windows, read-ahead. Knows byte ranges and no file format.
+//! Decides which bytes are fetched when: planning, merging, windows, read-ahead. Knows byte ranges and no
+//! file format.
 //!
-//! - To read ranges call [`Fetcher::fetch`]; inside a computing task, of a source that never waits, [`Fetcher::fetch_now`].
-//! - To run a parser that asks for bytes call [`Fetcher::satisfy`].
-//! - To scan call [`windows`], make a [`Job`] of each window and let [`ReadAhead`] fetch them ahead of the work.
-//! - To read a file in large blocks that are kept on the local disk open it by [`blocks`].
-//! - To read one file from several places open [`Replicas`](replicas::Replicas).
-//! - To read what turns out to be needed, as if it had been known, use [`learn`].
-//! - To judge a policy by a job that was recorded use [`replay`].
-//! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
+//! - To read ranges, call [`Fetcher::fetch`]; inside a computing task, for a source that never waits, call
+//!   [`Fetcher::fetch_now`].
+//! - To run a parser that asks for bytes, call [`Fetcher::satisfy`].
+//! - To scan, call [`windows`], make a [`Job`] of each window and let [`ReadAhead`] fetch them ahead of the
+//!   work.
+//! - To read a file in large blocks that are kept on the local disk, open it with [`blocks`].
+//! - To read one file from several replicas, open [`Replicas`](replicas::Replicas); [`candidates`] finds
+//!   them.
+//! - To prefetch for a reader whose needs are learned as it goes, use [`learn`].
+//! - To evaluate a policy against a recorded job, use [`replay`].
+//! - To wait for any of these in blocking code, call [`wait`], which can be interrupted.
 //!
-//! How requests are cut follows from what the source says of itself ([`Physics`](sapwood_source::Physics)) and from what
-//! was measured of the way to its server ([`Link`]).
+//! How requests are cut follows from the cost model of the source ([`Physics`](sapwood_source::Physics)) and
+//! from measurements of the link to its server ([`Link`]).
 //!
 //! ```text
 //! wanted ranges ─▶ plan ─▶ requests ─▶ source ─▶ answers ─▶ sliced back, one buffer per wanted range
@@ -19,11 +23,11 @@
 mod ahead;
 pub mod blocks;
 mod budget;
+pub mod candidates;
 mod cost;
 mod fetcher;
 pub mod learn;
 mod link;
-pub mod places;
 mod plan;
 pub mod replay;
 pub mod replicas;

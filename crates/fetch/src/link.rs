@@ -1,25 +1,26 @@
-//! What is measured of the way to a server: how soon it answers, and how many bytes come in a second.
+//! Measures the link to a server: its round trip and its bandwidth.
 //!
-//! Measured by watching the requests that are sent anyway, for each server, by the whole process: what one file
-//! taught is known when the next one is opened.
+//! The requests that are sent anyway are measured, per server and for the whole process, so that the next
+//! file on that server starts with known figures.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Answers of at most this many bytes tell the round trip: on all but the slowest links, they take no time beside it.
+/// Answers of at most this many bytes measure the round trip: on all but the slowest links, their transfer
+/// takes no time in comparison.
 const SMALL: u64 = 64 << 10;
 
-/// Fewer bytes say nothing of the bandwidth.
+/// Fewer bytes do not measure the bandwidth.
 const ENOUGH: u64 = 256 << 10;
 
-/// How long the transfers are that the bandwidth is taken from, while the link is never idle.
+/// How long the transfers last from which the bandwidth is taken, while the link is never idle.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The best that was measured counts for at least this long, and at most twice that.
+/// The best measurement counts for at least this long, and at most for twice as long.
 const AGE: Duration = Duration::from_secs(30);
 
-/// What is known of the way to a server; nothing at first.
+/// The measured link to a server; initially unknown.
 ///
 /// ```
 /// use sapwood_fetch::Link;
@@ -30,38 +31,38 @@ const AGE: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Time from a small request to its answer; the shortest of late.
+    /// Time from a small request to its answer: the shortest recent one.
     pub round_trip: Option<Duration>,
-    /// Bytes per second, of all requests together; the most of late.
+    /// Bytes per second of all requests together: the highest recent value.
     pub bandwidth: Option<u64>,
 }
 
 impl Link {
-    /// Bytes that are on their way when the link is full: bandwidth × round trip. `None` while either is unknown.
+    /// Bytes in flight on a full link: bandwidth × round trip. `None` while either is unknown.
     pub fn bytes_in_flight(&self) -> Option<u64> {
         let bytes = u128::from(self.bandwidth?) * self.round_trip?.as_nanos() / 1_000_000_000;
         Some(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
 
-/// Watches the requests to one server.
+/// Measures the requests to one server.
 #[derive(Debug, Default)]
-pub(crate) struct Meter(Mutex<State>);
+pub(crate) struct Meter(Mutex<MeterState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MeterState {
     round_trip: Best<Duration>,
     bandwidth: Best<u64>,
     in_flight: usize,
     busy: Option<Busy>,
 }
 
-/// A time in which there was always a request in flight.
+/// A period in which a request was always in flight.
 #[derive(Debug, Clone, Copy)]
 struct Busy {
     since: Instant,
     bytes: u64,
-    /// Whether it began with an idle link, so that nothing came for the first round trip.
+    /// Whether it began on an idle link, so that nothing arrived in the first round trip.
     from_idle: bool,
 }
 
@@ -69,7 +70,7 @@ struct Busy {
 static METERS: Mutex<Option<Meters>> = Mutex::new(None);
 
 struct Meters {
-    /// The process that they measured for: after a fork, the requests in flight are the parent's.
+    /// The process that they measured for: after a fork, the requests in flight belong to the parent.
     process: u32,
     by_server: HashMap<String, Arc<Meter>>,
 }
@@ -89,13 +90,13 @@ impl Meter {
         Arc::clone(meters.by_server.entry(server.to_owned()).or_default())
     }
 
-    /// What is known now.
+    /// The current measurement.
     pub(crate) fn link(&self) -> Link {
         let state = self.lock();
         Link { round_trip: state.round_trip.get(Duration::min), bandwidth: state.bandwidth.get(u64::max) }
     }
 
-    /// What is known from elsewhere, as if it had been measured now.
+    /// Sets figures that were measured elsewhere, as if they had been measured now.
     pub(crate) fn seed(&self, link: Link, now: Instant) {
         let mut state = self.lock();
         if let Some(round_trip) = link.round_trip {
@@ -106,57 +107,57 @@ impl Meter {
         }
     }
 
-    /// A request is sent; it is over when what is returned is dropped.
-    pub(crate) fn asked(self: Arc<Self>, now: Instant) -> Asked {
+    /// Starts to time a request; it ends when the returned value is dropped.
+    pub(crate) fn asked(self: Arc<Self>, now: Instant) -> RequestTimer {
         let mut state = self.lock();
         if state.in_flight == 0 {
             state.busy = Some(Busy { since: now, bytes: 0, from_idle: true });
         }
         state.in_flight += 1;
         drop(state);
-        Asked { meter: self, at: now }
+        RequestTimer { meter: self, at: now }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MeterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that is in flight.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestTimer {
     meter: Arc<Meter>,
     at: Instant,
 }
 
-impl Asked {
-    /// All of its answer came: so many bytes.
+impl RequestTimer {
+    /// The whole answer arrived, this many bytes.
     pub(crate) fn answered(self, bytes: u64, now: Instant) {
         self.meter.lock().answered(self.at, bytes, now);
     }
 }
 
-impl Drop for Asked {
+impl Drop for RequestTimer {
     fn drop(&mut self) {
         let mut state = self.meter.lock();
         state.in_flight = state.in_flight.saturating_sub(1);
     }
 }
 
-impl State {
+impl MeterState {
     fn answered(&mut self, asked: Instant, bytes: u64, now: Instant) {
         let took = now.saturating_duration_since(asked);
         if bytes <= SMALL {
             self.round_trip.add(took, Duration::min, now);
         }
         let Some(mut busy) = self.busy else { return };
-        // Of a request that was in flight before, only a part of the bytes came since.
+        // For a request that was in flight before, only a part of the bytes arrived since.
         let inside = now.saturating_duration_since(asked.max(busy.since));
         let part = inside.as_nanos().max(1) * u128::from(bytes) / took.as_nanos().max(1);
         busy.bytes = busy.bytes.saturating_add(u64::try_from(part).unwrap_or(bytes).min(bytes));
         let length = now.saturating_duration_since(busy.since);
         let idle = self.round_trip.get(Duration::min).filter(|_| busy.from_idle).unwrap_or_default();
-        // A round trip that is overestimated must not leave next to no time for the transfer.
+        // An overestimated round trip must not leave almost no time for the transfer.
         let transfer = length.saturating_sub(idle).max(length / 4).max(Duration::from_micros(100));
         if busy.bytes >= ENOUGH {
             let rate = u128::from(busy.bytes) * 1_000_000_000 / transfer.as_nanos();
@@ -169,7 +170,7 @@ impl State {
     }
 }
 
-/// The best of what was measured of late.
+/// The best recent measurement.
 #[derive(Debug, Default)]
 struct Best<T> {
     now: Option<T>,

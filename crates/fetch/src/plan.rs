@@ -1,4 +1,4 @@
-//! From wanted byte ranges to the requests that get them for the least cost.
+//! From wanted byte ranges to the cheapest requests that fetch them.
 
 use crate::Link;
 use crate::cost::{largest_gap, request_bytes};
@@ -7,9 +7,9 @@ use sapwood_core::ByteRange;
 use sapwood_source::Physics;
 use std::ops::Range;
 
-/// Which requests to send, and where each wanted range lies in their answers.
+/// The requests to send, and where each wanted range lies in their answers.
 ///
-/// The *pieces* are the ranges that are really asked for: they rise, do not overlap, and each belongs to one
+/// The *pieces* are the ranges that are really requested: they rise, do not overlap, and each belongs to one
 /// request. Requests hold consecutive pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {

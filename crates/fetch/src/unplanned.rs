@@ -1,4 +1,4 @@
-//! What a fetcher shows of its source: reads that are made on it are counted, for they go around the planner.
+//! The source that a fetcher exposes: reads on it bypass the planner and are counted.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};

@@ -6,16 +6,17 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How often a wait asks whether it was interrupted.
+/// How often a wait checks for interrupts.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Blocks until `future` is done, and returns what it does.
+/// Blocks until `future` is done, and returns its result.
 ///
-/// Every 100 ms, and once at the start, `interrupted` is asked whether to give up: Python looks for Ctrl-C there.
-/// Giving up drops the future, which cancels it. Must not be called inside an asynchronous task.
+/// Calls `interrupted` every 100 ms, and once at the start, to check whether to give up: Python checks for
+/// Ctrl-C there. Giving up drops the future, which cancels it. Must not be called inside an asynchronous
+/// task.
 ///
 /// # Errors
-/// Those of the future; `Timeout` when the deadline passes; `Cancelled` when `interrupted` says so.
+/// Those of the future; `Timeout` when the deadline passes; `Cancelled` when `interrupted` returns true.
 pub fn wait<T>(
     handle: &Handle,
     future: impl Future<Output = Result<T>>,
@@ -28,7 +29,7 @@ pub fn wait<T>(
             if interrupted() {
                 return Err(Error::new(ErrorKind::Cancelled, "the read was interrupted"));
             }
-            // Polls the future before it looks at the clock: what is there already is handed out.
+            // Polls the future before it looks at the clock, so that an available result is returned.
             match tokio::time::timeout(HEARTBEAT.min(deadline.remaining()), &mut future).await {
                 Ok(done) => return done,
                 Err(_) if deadline.has_passed() => return Err(late()),

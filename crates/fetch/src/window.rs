@@ -18,30 +18,31 @@ const ROUND_TRIPS: u64 = 8;
 /// Windows that are small because the server is near: at most so many, as each costs some work.
 const MOST_NEAR_WINDOWS: u64 = 16;
 
-/// The largest part of what may be fetched ahead that one window takes.
+/// The largest share of the prefetching budget that one window takes.
 const PART_OF_BUDGET: u64 = 4;
 
-/// Compressed bytes of one window: as many as are in flight when the link is full, where those are many; fewer where
-/// little may be fetched ahead, `budget` being all that may.
+/// Compressed bytes of one window: those in flight on a full link, where these are many; fewer under a small
+/// prefetching `budget`.
 pub fn window_bytes(link: &Link, budget: u64) -> u64 {
     link.bytes_in_flight().unwrap_or(0).max(WINDOW).min(budget / PART_OF_BUDGET).max(1)
 }
 
-/// Compressed bytes of one window where all of `total` bytes are wanted at once: near a server, a round trip more costs
-/// little, and what has come is decoded while the rest is on its way. `u64::MAX` if the server is not near.
+/// Compressed bytes of one window where all of `total` bytes are wanted at once: at low latency, one more
+/// round trip costs little, and one window is decoded while the next is in flight. `u64::MAX` if latency is
+/// not low.
 pub fn near_window_bytes(total: u64, round_trip: Option<Duration>) -> u64 {
     let in_flight = Link { round_trip, bandwidth: Some(NOMINAL) }.bytes_in_flight();
     let worth = in_flight.unwrap_or(WINDOW).saturating_mul(ROUND_TRIPS).max(total / MOST_NEAR_WINDOWS);
     if worth < WINDOW { worth.max(NEAR_WINDOW) } else { u64::MAX }
 }
 
-/// Whether a round trip to the server takes little of the time that a window takes.
+/// Whether the round trip is short compared to the time that a window takes.
 pub(crate) fn is_near(round_trip: Option<Duration>) -> bool {
     near_window_bytes(0, round_trip) < WINDOW
 }
 
-/// Cuts `entries` into windows of whole clusters whose `baskets`, of which each begins at an entry and has so many
-/// bytes, are at most `most` bytes together; one window if they all are. See [`windows`].
+/// Cuts `entries` into windows of whole clusters whose `baskets` (first entry and size in bytes) hold at most
+/// `most` bytes together; one window if all of them fit. See [`windows`].
 pub fn cut_windows(
     cluster_starts: &[u64],
     baskets: impl Iterator<Item = (u64, u64)>,
@@ -63,9 +64,9 @@ pub fn cut_windows(
 /// Cuts `entries` into windows of whole clusters that hold at most `budget` bytes each.
 ///
 /// `cluster_starts` are the first entries of the clusters, then the number of entries, as a tree records
-/// them; `bytes_per_cluster(i)` is what fetching cluster `i` costs. A window holds at least one cluster,
-/// however large. The first and last window are cut at the asked entries, though their clusters are
-/// counted whole: baskets cannot be read in part. Entries that lie in no cluster join the nearest window.
+/// them; `bytes_per_cluster(i)` is the cost of fetching cluster `i`. A window holds at least one cluster,
+/// however large. The first and the last window are cut at the requested entries, though their clusters count
+/// in full, because baskets cannot be read in part. Entries in no cluster join the nearest window.
 ///
 /// ```
 /// use sapwood_fetch::windows;

@@ -9,15 +9,13 @@ use sapwood_source::{Secret, StorageOptions};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The deadline that lies `seconds` from now; the default if none is given.
+/// The deadline `seconds` from now; the default if `None`.
 pub(crate) fn deadline(seconds: Option<f64>) -> PyResult<Deadline> {
     match seconds {
         None => Ok(Deadline::default()),
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
             Ok(time) => Ok(Deadline::after(time)),
-            Err(_) => {
-                Err(exception(&Error::usage(format!("a deadline of {seconds} seconds makes no sense"))))
-            }
+            Err(_) => Err(exception(&Error::usage(format!("a deadline of {seconds} seconds is invalid")))),
         },
     }
 }
@@ -94,10 +92,10 @@ fn block_options(options: &Bound<'_, PyDict>) -> PyResult<BlockOptions> {
     Ok(result)
 }
 
-/// A time that an option gives.
+/// A duration in seconds from an option.
 pub(crate) fn seconds(name: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| exception(&Error::usage(format!("the option {name}={seconds} makes no sense"))))
+        .map_err(|_| exception(&Error::usage(format!("the option {name}={seconds} is invalid"))))
 }
 
 fn secret(value: &Bound<'_, PyAny>) -> PyResult<Option<Secret>> {

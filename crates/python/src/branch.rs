@@ -1,4 +1,4 @@
-//! `Branch`: what a tree says of one of its branches, and where their baskets lie.
+//! `Branch`: the metadata of a branch, and the ranges of its baskets.
 
 use crate::arguments::deadline;
 use crate::column::form_tuple;
@@ -6,7 +6,7 @@ use crate::error::{detached, exception};
 use pyo3::prelude::*;
 use sapwood::{BranchKind, Meaning, Member};
 
-/// What a tree says of one branch, or of a member of the objects in it.
+/// A branch, or a member of the objects in it.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Branch {
     tree: sapwood::Tree,
@@ -82,7 +82,7 @@ impl Branch {
         self.selected.as_ref().map_or("", |(path, _)| path)
     }
 
-    /// The member that a path leads to, from this branch or member on.
+    /// The member at a path from this branch or member.
     fn member_at(&self, path: &str) -> PyResult<Branch> {
         let path = if self.member().is_empty() { path.into() } else { format!("{}.{path}", self.member()) };
         let member = self.tree.member(self.index, &path).map_err(|error| exception(&error))?;
@@ -182,7 +182,7 @@ impl Branch {
     }
 }
 
-/// Finds where the baskets of some branches lie, if the tree is that of a dataset: others know it.
+/// Finds the baskets of some branches, if the tree is in a dataset, which stores them elsewhere.
 pub(crate) fn find_baskets(
     py: Python<'_>,
     tree: &sapwood::Tree,
@@ -196,7 +196,7 @@ pub(crate) fn find_baskets(
     }
 }
 
-/// Finds where the baskets of all branches lie.
+/// Finds the baskets of all branches.
 pub(crate) fn find_all(py: Python<'_>, tree: &sapwood::Tree) -> PyResult<()> {
     match tree.file().dataset_tree() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! `cache_contents`, `cache_verify`, `cache_clear`: looking after a cache of blocks.
+//! `cache_contents`, `cache_verify`, `cache_clear`: maintenance of a cache of blocks.
 
 use crate::error::{detached, exception};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 /// URL, size, number of blocks, bytes on the disk, time of the last use in seconds since 1970.
 type Row = (String, u64, u64, u64, Option<f64>);
 
-/// What is in a cache, the file used last first.
+/// The contents of a cache, the most recently used file first.
 #[pyfunction]
 pub(crate) fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<Row>> {
     let kept = detached(py, Deadline::default(), |_| Ok(open(directory)?.contents()))?;
@@ -21,20 +21,20 @@ pub(crate) fn cache_contents(py: Python<'_>, directory: PathBuf) -> PyResult<Vec
     Ok(kept.into_iter().map(row).collect())
 }
 
-/// Number and bytes of sound blocks, and the paths of damaged ones, which are removed.
+/// Number and bytes of intact blocks, and the paths of damaged ones, which are removed.
 #[pyfunction]
 pub(crate) fn cache_verify(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, Vec<PathBuf>)> {
     let verified = detached(py, Deadline::default(), |_| Ok(open(directory)?.verify()))?;
     Ok((verified.sound, verified.bytes, verified.damaged))
 }
 
-/// Removes what is kept of one file, or of all; the bytes that this freed.
+/// Removes the blocks of one file, or of all; returns the freed bytes.
 #[pyfunction]
 #[pyo3(signature = (directory, url=None))]
 pub(crate) fn cache_clear(py: Python<'_>, directory: PathBuf, url: Option<&str>) -> PyResult<u64> {
     let url = url.map(sapwood_source::redact);
     let cleared = py.detach(|| open(directory).map(|cache| cache.clear(url.as_deref())));
-    let failed = |error| Error::new(ErrorKind::Io, "the cache cannot be emptied").caused_by(error);
+    let failed = |error| Error::new(ErrorKind::Io, "cannot clear the cache").caused_by(error);
     cleared.and_then(|cleared| cleared.map_err(failed)).map_err(|error| exception(&error))
 }
 

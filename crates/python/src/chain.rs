@@ -1,4 +1,4 @@
-//! `chain`: the processing chain, to measure it.
+//! `chain`: runs the processing chain, to measure it.
 
 use crate::arguments::{deadline, open_options};
 use crate::error::{detached, exception};
@@ -10,10 +10,10 @@ use sapwood::write::{Compression, create_sink};
 use sapwood::{ChainOptions, ChainOutput, ChainSource, Deadline, Error, chain as run_chain};
 use sapwood_stripe::LayoutOptions;
 
-/// How a chain runs, as Python says it.
+/// The options of a chain, as Python passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Running {
+pub(crate) struct ChainArguments {
     full: bool,
     lanes: usize,
     threads: Option<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Running {
     group: bool,
 }
 
-/// Runs a chain; what it did.
+/// Runs a chain; returns what it did.
 ///
 /// `source`: an open file and the path of its tree, `("flat", url)`, or a number of events without columns.
 /// `output`: its kind (none, sink, stripes, root, flat), and where it is.
@@ -34,7 +34,7 @@ pub(crate) fn chain<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     output: (String, String),
-    running: Running,
+    running: ChainArguments,
     deadline: Option<f64>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -75,7 +75,7 @@ pub(crate) fn chain<'py>(
                 ChainOutput::Root(create_sink(&place)?, name)
             }
             "flat" => ChainOutput::Flat(create_sink(&place)?),
-            other => return Err(Error::usage(format!("there is no output '{other}'"))),
+            other => return Err(Error::usage(format!("unknown output '{other}'"))),
         };
         run_chain(&source, output, &chain_options, call)
     })?;

@@ -16,7 +16,8 @@ pub(crate) struct Column {
     buffers: Vec<Py<PyAny>>,
 }
 
-/// The columns; a buffer that several of them share becomes one array. One that the core keeps is read-only.
+/// The columns; a buffer that several of them share becomes one array. A buffer that the core still uses is
+/// read-only.
 pub(crate) fn columns(py: Python<'_>, columns: Vec<sapwood::Column>) -> PyResult<Bound<'_, PyList>> {
     let mut buffers: Vec<(Arc<Buffer>, &'static str, usize)> = Vec::new();
     let mut place_of: HashMap<*const Buffer, usize> = HashMap::new();
@@ -84,14 +85,14 @@ fn array(py: Python<'_>, buffer: Buffer, dtype: &str, size: usize) -> PyResult<P
     Ok(array.unbind())
 }
 
-/// A buffer that the core keeps, too.
+/// A buffer that the core still uses.
 #[pyclass(frozen)]
-struct Shared(Arc<Buffer>);
+struct SharedBuffer(Arc<Buffer>);
 
-/// An array over memory that others read as well: it cannot be written to.
+/// An array over shared memory: it is read-only.
 #[expect(unsafe_code, reason = "a copy would take the memory twice, and 6 % of the time of decoding")]
 fn shared_array(py: Python<'_>, buffer: Arc<Buffer>, dtype: &str) -> PyResult<Py<PyAny>> {
-    let owner = Bound::new(py, Shared(buffer))?;
+    let owner = Bound::new(py, SharedBuffer(buffer))?;
     let bytes = ArrayView1::from(owner.get().0.as_bytes());
     // SAFETY: the owner, which the array keeps alive, keeps the buffer; nobody can change or move the contents of a
     // buffer that is shared.

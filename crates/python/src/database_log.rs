@@ -1,5 +1,5 @@
-//! Logs of datasets that lie in a database, which Python speaks with. Entries have the header of an object, with its checksum:
-//! databases need not have any.
+//! Logs of datasets in a database that Python accesses. Entries have the header of an object, with its
+//! checksum, because databases may have none.
 
 use crate::error::detached;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use sapwood::{Error, ErrorKind, Result};
 use sapwood_core::Deadline;
 use sapwood_source::{BoxFuture, Created};
-use sapwood_stripe::{Kind, Log, seal, unseal};
+use sapwood_stripe::{Log, ObjectKind, seal, unseal};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -27,7 +27,7 @@ pub(crate) fn log_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Log>> {
     Ok(Arc::new(DatabaseLog { object: Arc::new(object.clone().unbind()), url }))
 }
 
-/// Fills a log that is empty, and sees whether it keeps what logs have to keep.
+/// Fills an empty log, and checks whether it keeps the contract of logs.
 #[pyfunction]
 pub(crate) fn check_log(py: Python<'_>, log: &Bound<'_, PyAny>, seconds: f64) -> PyResult<()> {
     let log = log_of(log)?;
@@ -40,14 +40,14 @@ pub(crate) fn check_log(py: Python<'_>, log: &Bound<'_, PyAny>, seconds: f64) ->
 }
 
 impl DatabaseLog {
-    /// Asks the object, in a thread that may wait for it, until the deadline.
+    /// Calls the object, in a thread that may wait for it, until the deadline.
     async fn ask<T: Send + 'static>(
         &self,
         deadline: Deadline,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> Result<T> {
         let object = Arc::clone(&self.object);
-        // None when Python ends: then nobody waits for the answer any more.
+        // `None` when Python ends: then no one waits for the answer.
         let task = spawn_blocking(move || {
             let answer = |py: Python<'_>| {
                 work(object.bind(py)).map_err(|raised| error_of(&raised.into_value(py).into_bound(py)))
@@ -61,9 +61,9 @@ impl DatabaseLog {
         answered.map_err(broken)?.map_err(|error| error.url(self.url.clone()))
     }
 
-    /// What is in a row.
+    /// The content of a row.
     fn opened(&self, n: u64, row: Vec<u8>) -> Result<Bytes> {
-        unseal(Kind::Record, &row.into()).map_err(|error| {
+        unseal(ObjectKind::Record, &row.into()).map_err(|error| {
             let message = format!("entry {n} of the log: {}", error.message());
             Error::new(error.kind(), message).url(self.url.clone())
         })
@@ -94,7 +94,7 @@ impl Log for DatabaseLog {
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
         Box::pin(async move {
-            let row = seal(Kind::Record, &content);
+            let row = seal(ObjectKind::Record, &content);
             let create =
                 move |log: &Bound<'_, PyAny>| log.call_method1("create", (n, &row[..]))?.extract::<bool>();
             match self.ask(deadline, create).await {
@@ -112,12 +112,12 @@ impl Log for DatabaseLog {
     }
 }
 
-/// Whether nothing was written for certain. After all else, the answer may have been lost.
+/// Whether certainly nothing was written. After all other errors, the answer may have been lost.
 fn refused(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Permission | ErrorKind::Usage | ErrorKind::Unsupported | ErrorKind::Corrupt)
 }
 
-/// What Python raised, as an error of the core.
+/// A Python exception, as an error of the core.
 fn error_of(raised: &Bound<'_, PyAny>) -> Error {
     let text = raised.str().map_or_else(|_| "the log cannot be used".to_owned(), |text| text.to_string());
     let code = raised.getattr("code").and_then(|code| code.extract::<String>()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `describe_dataset`, `dataset_log`: what datasets say of themselves, as JSON.
+//! `describe_dataset`, `dataset_log`: descriptions of datasets, as JSON.
 
 use crate::arguments::open_options;
 use crate::database_log::log_of;
@@ -9,7 +9,7 @@ use sapwood::{Error, Result, dataset};
 use sapwood_stripe::Version;
 use serde::Serialize;
 
-/// What a version holds.
+/// The contents of a version.
 #[pyfunction]
 #[pyo3(signature = (url, version, sizes, deadline, options, log=None))]
 pub(crate) fn describe_dataset(
@@ -47,5 +47,5 @@ pub(crate) fn dataset_log(
 }
 
 fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::usage(format!("no JSON: {error}")))
+    serde_json::to_string(value).map_err(|error| Error::usage(format!("cannot be written as JSON: {error}")))
 }

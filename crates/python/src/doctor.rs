@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood_source::{Outcome, Step};
 
-/// Name, outcome, seconds, words, facts and exception of each step; none takes longer than `longest` seconds.
+/// Name, outcome, seconds, message, facts and exception of each step; none takes longer than `longest`
+/// seconds.
 #[pyfunction]
 #[pyo3(signature = (url, *, longest, deadline=None, options=None))]
 pub(crate) fn diagnose<'py>(

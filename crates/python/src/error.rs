@@ -31,18 +31,19 @@ pub(crate) fn exception(error: &Error) -> PyErr {
     ))
 }
 
-/// An event at a source: seconds since the story began, server, what happened, in words, times in a row.
-pub(crate) type Happening = (f64, Option<String>, &'static str, String, u64);
+/// An event at a source: seconds since the log began, server, event, message, repetitions.
+pub(crate) type EventRow = (f64, Option<String>, &'static str, String, u64);
 
-/// An event as Python gets it.
-pub(crate) fn happening(told: &Told) -> Happening {
+/// An event, as passed to Python.
+pub(crate) fn happening(told: &Told) -> EventRow {
     (told.when.as_secs_f64(), told.server.clone(), told.event.name(), told.text.clone(), told.times)
 }
 
 /// Runs `work` without the GIL. A signal, such as Ctrl-C, ends it with the signal's own exception.
 ///
-/// Signals come to Python's main thread alone. Any other must not ask for the GIL while it waits: should the interpreter
-/// end meanwhile, that would end the thread in the middle of its work, and the process with it.
+/// Only Python's main thread gets signals. Other threads must not wait for the GIL meanwhile: if the
+/// interpreter ended at that moment, it would kill the thread in the middle of its work, and the process with
+/// it.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     deadline: Deadline,
@@ -52,7 +53,7 @@ pub(crate) fn detached<T: Send>(
     let is_main = is_main_thread(py)?;
     let result = py.detach(|| {
         let mut interrupt = || {
-            // Python tells of a signal once; whoever asks again, in the same work, is to give up, too.
+            // Python reports a signal once; later checks in the same work must give up, too.
             if is_main && signal.is_none() {
                 signal = Python::attach(|py| logging::hand_on(py).and_then(|()| py.check_signals())).err();
             }

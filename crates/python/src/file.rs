@@ -3,7 +3,7 @@
 use crate::arguments::{self, open_options};
 use crate::column::columns;
 use crate::database_log::log_of;
-use crate::error::{Happening, detached, exception, happening};
+use crate::error::{EventRow, detached, exception, happening};
 use crate::object::ObjectSource;
 use crate::tree::Tree;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ pub(crate) struct Key {
     is_directory: bool,
 }
 
-/// An object of a file that is no tree.
+/// An object of a file that is not a tree.
 #[pyclass(module = "sapwood._core", frozen, get_all)]
 pub(crate) struct Object {
     class_name: String,
@@ -45,10 +45,10 @@ impl Object {
 }
 
 /// A range that was fetched: see [`File::trace`].
-type Fetched = (f64, f64, u64, u64, u64, Option<String>);
+type TraceRow = (f64, f64, u64, u64, u64, Option<String>);
 
-/// What a server sent: see [`File::uses`].
-type Used = (Option<String>, Sums, Sums, f64);
+/// The traffic of a server: see [`File::uses`].
+type UsageRow = (Option<String>, Sums, Sums, f64);
 type Sums = (u64, u64, u64, u64, u64);
 
 fn sums(reads: Reads) -> Sums {
@@ -59,7 +59,7 @@ fn sums(reads: Reads) -> Sums {
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct File {
     file: Mutex<Option<sapwood::File>>,
-    /// What reading it has cost can be told after closing, too.
+    /// Counters that stay available after closing.
     counters: Arc<Counters>,
     trace: Trace,
     #[pyo3(get)]
@@ -190,13 +190,13 @@ impl File {
         }
     }
 
-    /// The tree of a name that is likely the one, while the keys are not there.
+    /// The tree that is likely the one with this name, while the keys are still missing.
     fn likely_tree(&self, py: Python<'_>, name: &str) -> PyResult<Option<Tree>> {
         let file = self.get()?;
         Ok(py.detach(|| file.likely_tree(name)).map(Tree::new))
     }
 
-    /// The descriptions of the classes in the file.
+    /// The class descriptions in the file.
     #[pyo3(signature = (deadline=None))]
     fn streamers<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
         let (file, deadline) = (self.get()?, arguments::deadline(deadline)?);
@@ -213,7 +213,7 @@ impl File {
         PyList::new(py, infos.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What reading the file has cost so far.
+    /// The cost of reading the file so far.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, value) in self.counters.snapshot().entries() {
@@ -222,9 +222,9 @@ impl File {
         Ok(dict)
     }
 
-    /// Every range that was fetched: seconds since opening began at question and answer, offset, bytes, number of
-    /// the request, server.
-    fn trace(&self) -> Vec<Fetched> {
+    /// Every fetched range: seconds of request and answer since opening began, offset, bytes, number of the
+    /// request, server.
+    fn trace(&self) -> Vec<TraceRow> {
         let records = self.trace.records().into_iter();
         records
             .filter_map(|TraceRecord { asked, answered, range, request, server }| {
@@ -235,9 +235,9 @@ impl File {
             .collect()
     }
 
-    /// What each server sent so far: server, requests for one range (number, bytes, squares of bytes, ranges, squares
-    /// of ranges), the same of those for several, seconds in which it was busy.
-    fn uses(&self, py: Python<'_>) -> Vec<Used> {
+    /// The traffic of each server so far: server, requests for one range (number, bytes, squares of bytes,
+    /// ranges, squares of ranges), the same for requests for several, seconds in which it was busy.
+    fn uses(&self, py: Python<'_>) -> Vec<UsageRow> {
         let uses = py.detach(|| ServerUse::of(&self.trace.records())).into_iter();
         uses.map(|one| {
             let server = one.server.map(|server| server.to_string());
@@ -246,12 +246,12 @@ impl File {
         .collect()
     }
 
-    /// What happened at the sources so far; and how many events are not kept.
-    fn story(&self) -> (Vec<Happening>, u64) {
+    /// The events at the sources so far; and how many events were dropped.
+    fn story(&self) -> (Vec<EventRow>, u64) {
         (self.counters.story.told().iter().map(happening).collect(), self.counters.story.dropped())
     }
 
-    /// Lets go of the file. Trees that are in use stay readable.
+    /// Closes the file. Trees in use stay readable.
     fn close(&self) {
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::time::Duration;
 
-/// A reader that learns what is needed.
+/// A reader that learns what to prefetch.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Lazy(sapwood::Lazy);
 
@@ -51,18 +51,18 @@ impl Lazy {
         detached(py, deadline, |call| self.0.touch(&queries, window, call))
     }
 
-    /// Says that nobody needs a window any more.
+    /// Marks a window as no longer needed.
     fn release(&self, window: usize) {
         self.0.release(window);
     }
 
-    /// Says which windows will be opened, each once, in order, and what share of their entries will be looked at;
-    /// what to forget when none of them will be any more.
+    /// Declares which windows will be opened, each once, in order, and what share of their entries will be
+    /// looked at; returns the number with which to withdraw this.
     fn expect(&self, windows: Vec<(usize, f64)>) -> u64 {
         self.0.expect(windows)
     }
 
-    /// Says that none of these windows will be opened any more.
+    /// Withdraws a declaration.
     fn forget(&self, expected: u64) {
         self.0.forget(expected);
     }
@@ -72,7 +72,7 @@ impl Lazy {
         self.0.learned()
     }
 
-    /// Who asked for what.
+    /// Counts of touches and fetches.
     fn accounting<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let accounting = self.0.accounting();
         let by_column = PyDict::new(py);
@@ -86,7 +86,7 @@ impl Lazy {
             by_column.set_item(column, entry)?;
         }
         let by_kind = PyDict::new(py);
-        for kind in sapwood::Kind::ALL {
+        for kind in sapwood::FetchKind::ALL {
             let account = accounting.kinds.get(&kind).copied().unwrap_or_default();
             let entry = PyDict::new(py);
             entry.set_item("fetches", account.fetches)?;
@@ -103,7 +103,7 @@ impl Lazy {
         Ok(whole)
     }
 
-    /// Every fetch, in the order asked.
+    /// Every fetch, in order.
     fn fetches<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let fetches = self.0.fetches().into_iter().map(|fetch| {
             let entry = PyDict::new(py);

@@ -5,7 +5,7 @@ use crate::error::detached;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Name, and whether it is a directory, of all that is in the directory at a URL.
+/// Name, and whether it is a directory, of all entries of the directory at a URL.
 #[pyfunction]
 #[pyo3(signature = (url, *, deadline=None, options=None))]
 pub(crate) fn list_directory(

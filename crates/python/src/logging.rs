@@ -1,22 +1,22 @@
-//! What the core logs, for Python's `logging`: kept until it can be handed on. That is while the main thread waits
-//! for bytes, for whatever thread the message came from, and at the end of every call of any thread.
+//! Passes messages of the core to Python's `logging`. They are kept until the main thread waits for bytes,
+//! whichever thread they came from, or until a call of any thread ends.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::prelude::*;
 use sapwood::printable;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of Python's logger, or what those of its children begin with; so the targets of what is meant for them.
+/// The name of Python's logger, and the prefix of its children: log targets for Python begin with it.
 const NAME: &str = "sapwood";
 
-/// Messages that are kept; more are not.
+/// Most messages to keep; further ones are dropped.
 const MOST: usize = 1000;
 
 static KEPT: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
 
-struct Keeper;
+struct MessageLog;
 
-impl Log for Keeper {
+impl Log for MessageLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().strip_prefix(NAME).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
@@ -25,7 +25,7 @@ impl Log for Keeper {
         if self.enabled(record.metadata()) {
             let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() < MOST {
-                // Messages quote files and servers: one message stays one line, whatever these say.
+                // Messages quote files and servers: one message stays on one line, whatever they contain.
                 let message = printable(&record.args().to_string()).into_owned();
                 kept.push((record.level(), record.target().to_owned(), message));
             }
@@ -35,21 +35,21 @@ impl Log for Keeper {
     fn flush(&self) {}
 }
 
-/// The variable of the environment by which nothing is logged: `off`.
+/// The environment variable that turns logging off: `off`.
 const SWITCH: &str = "SAPWOOD_LOG";
 
-/// Keeps what is logged from now on.
+/// Installs the logger.
 pub(crate) fn install() {
     if std::env::var(SWITCH).is_ok_and(|value| value.eq_ignore_ascii_case("off")) {
         return;
     }
-    // It fails if it was done before.
-    if log::set_logger(&Keeper).is_ok() {
+    // It fails if it was installed before.
+    if log::set_logger(&MessageLog).is_ok() {
         log::set_max_level(LevelFilter::Info);
     }
 }
 
-/// Hands on what was kept.
+/// Passes on the kept messages.
 pub(crate) fn hand_on(py: Python<'_>) -> PyResult<()> {
     let kept = std::mem::take(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner));
     if kept.is_empty() {

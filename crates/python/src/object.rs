@@ -60,7 +60,7 @@ impl ObjectSource {
 fn read_range(object: &Bound<'_, PyAny>, range: ByteRange) -> PyResult<Bytes> {
     object.call_method1("seek", (range.start,))?;
     let mut all = Vec::new();
-    // read() may give fewer bytes than asked for; it gives none at the end.
+    // read() may return fewer bytes than requested; at the end, it returns none.
     while (all.len() as u64) < range.len {
         let part: PyBackedBytes = object.call_method1("read", (range.len - all.len() as u64,))?.extract()?;
         if part.is_empty() {

@@ -1,4 +1,4 @@
-//! `repack`: files out of files.
+//! `repack`: writes files from files.
 
 use crate::arguments::{deadline, open_options};
 use crate::error::{detached, exception};
@@ -12,9 +12,9 @@ use sapwood::{Deadline, Error, OpenOptions};
 use std::time::Duration;
 
 /// Path of the tree, paths of its branches, and for each input the ranges of entries.
-type Chosen = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
+type TreeSelection = (String, Option<Vec<String>>, Option<Vec<Vec<(u64, u64)>>>);
 
-/// Writes what is in some files to a new one; what was done.
+/// Writes the contents of some files to a new one; returns what was done.
 #[pyfunction]
 #[pyo3(signature = (
     inputs, target, name, *, compression=None, basket_size=None, cluster=None, trees=None, choices=Vec::new(),
@@ -30,7 +30,7 @@ pub(crate) fn repack<'py>(
     basket_size: Option<u32>,
     cluster: Option<(String, u64)>,
     trees: Option<Vec<String>>,
-    choices: Vec<Chosen>,
+    choices: Vec<TreeSelection>,
     intersection: bool,
     sets: Vec<String>,
     threads: Option<usize>,
@@ -62,7 +62,7 @@ pub(crate) fn repack<'py>(
         let sink = match (url, object) {
             (Some(url), _) => create_sink(&url)?,
             (None, Some(object)) => Box::new(object),
-            (None, None) => return Err(Error::usage("there is no place to write to")),
+            (None, None) => return Err(Error::usage("there is no target to write to")),
         };
         sapwood::repack::repack(&inputs, sink, name, &options, call)
     })?;
@@ -80,7 +80,7 @@ pub(crate) fn repack<'py>(
     Ok(result)
 }
 
-/// An open file, or the place and the options of one.
+/// An open file, or the URL and the options of one.
 pub(crate) fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<Input> {
     if let Ok(file) = one.cast::<File>() {
         return Ok(Input::Open(file.get().get()?));
@@ -90,12 +90,12 @@ pub(crate) fn input(one: &Bound<'_, PyAny>, deadline: Option<f64>) -> PyResult<I
     Ok(sapwood::input(&url, OpenOptions { deadline: whole(deadline)?, ..options }))
 }
 
-/// When the whole is given up: it may take days, where each of its steps may not.
+/// The deadline of the whole job: it may take days, where each of its steps may not.
 fn whole(seconds: Option<f64>) -> PyResult<Deadline> {
     deadline(seconds.or(Some(Deadline::LONGEST.as_secs_f64())))
 }
 
-fn choice((tree, branches, entries): Chosen) -> Choice {
+fn choice((tree, branches, entries): TreeSelection) -> Choice {
     let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
     Choice { tree, branches, entries: entries.map(|inputs| inputs.into_iter().map(ranges).collect()) }
 }

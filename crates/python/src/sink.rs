@@ -1,4 +1,4 @@
-//! A Python object that can write and seek, as the place of a new file.
+//! A Python object that can write and seek, as the target of a new file.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

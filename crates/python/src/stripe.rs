@@ -1,4 +1,4 @@
-//! Datasets of stripes: written, changed, checked.
+//! Datasets of stripes: writing, changing, checking.
 
 use crate::arguments::{deadline, open_options};
 use crate::database_log::log_of;
@@ -11,25 +11,26 @@ use sapwood::repack::Input;
 use sapwood::write::Compression;
 use sapwood::{Call, Deadline, Result};
 use sapwood_stripe::{
-    Change, Dataset, EventId, GcOptions, Keep, LayoutOptions, LumiMask, Made, Receipt, VerifyOptions,
+    Change, ChecksumOptions, Dataset, EventId, GcOptions, LayoutOptions, LumiMask, Provenance, Receipt,
+    Retention,
 };
 use std::collections::BTreeMap;
 use std::future::Future;
 
-/// Name and version of what writes.
+/// Name and version of the writing tool.
 const TOOL: &str = concat!("sapwood ", env!("CARGO_PKG_VERSION"));
 
-/// Where a dataset is, and how it is reached.
+/// The location of a dataset, and how it is accessed.
 #[pyclass(frozen, module = "sapwood._core")]
 pub(crate) struct Stripes {
     place: Place,
     deadline: Option<f64>,
 }
 
-/// How a dataset is written, as Python says it.
+/// How a dataset is written, as Python passes it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Writing {
+struct WriteArguments {
     compression: Option<i32>,
     stripe_size: Option<u64>,
     batch: Option<u64>,
@@ -48,7 +49,7 @@ struct Writing {
     entries: Option<Vec<Vec<(u64, u64)>>>,
 }
 
-impl Writing {
+impl WriteArguments {
     fn options(self) -> Result<WriteOptions> {
         let defaults = LayoutOptions::default();
         let layout = LayoutOptions {
@@ -62,7 +63,7 @@ impl Writing {
         let ranges = |input: Vec<(u64, u64)>| input.into_iter().map(|(start, stop)| start..stop).collect();
         let entries = self.entries.map(|inputs| inputs.into_iter().map(ranges).collect());
         let chosen = Chosen { branches: self.branches, entries };
-        let Writing { threads, who, job, parameters, base, .. } = self;
+        let WriteArguments { threads, who, job, parameters, base, .. } = self;
         let without_statistics = !self.statistics;
         Ok(WriteOptions {
             compression,
@@ -80,7 +81,7 @@ impl Writing {
 
 #[pymethods]
 impl Stripes {
-    /// The dataset at a path or URL; nothing is looked at yet.
+    /// The dataset at a path or URL; nothing is read yet.
     #[new]
     #[pyo3(signature = (url, deadline=None, options=None, log=None))]
     fn new(
@@ -101,12 +102,13 @@ impl Stripes {
         self.place.url()
     }
 
-    /// The number of a version, such as `v3`, `latest` or a tag.
+    /// The number of a version: from `v3`, `latest` or a tag.
     fn version(&self, py: Python<'_>, version: &str) -> PyResult<u64> {
         self.run(py, |place, call| Ok(place.open(version, call)?.version()))
     }
 
-    /// The identity of the dataset that is there; with a tree, of one that is to be created with its log elsewhere.
+    /// The identity of the existing dataset; with a tree, of one that is to be created with its log
+    /// elsewhere.
     #[pyo3(signature = (tree=None))]
     fn identity(&self, py: Python<'_>, tree: Option<&str>) -> PyResult<Option<String>> {
         self.run(py, |place, call| {
@@ -121,19 +123,19 @@ impl Stripes {
         })
     }
 
-    /// Names another place where objects may lie; the new version.
+    /// Adds another store in which objects may lie; returns the new version.
     fn add_base(&self, py: Python<'_>, url: String, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::AddBase { url }, who)
     }
 
-    /// Makes a dataset of the trees of some files, or appends them.
+    /// Creates a dataset from the trees of some files, or appends them.
     #[pyo3(signature = (tree, inputs, writing))]
     fn create<'py>(
         &self,
         py: Python<'py>,
         tree: &str,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
         let written = self.run(py, |place, call| {
@@ -148,7 +150,7 @@ impl Stripes {
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
         let written = self.run(py, |place, call| {
@@ -159,12 +161,13 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Stores the entries of some files, and commits nothing: what was written, and the receipt (JSON).
+    /// Stores the entries of some files without committing them: returns what was written, and the receipt
+    /// (JSON).
     fn write_receipt<'py>(
         &self,
         py: Python<'py>,
         inputs: Vec<Bound<'py, PyAny>>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
         let inputs = self.inputs(&inputs)?;
         let (written, receipt) = self.run(py, |place, call| {
@@ -176,12 +179,12 @@ impl Stripes {
         Ok((told(py, &written)?, receipt))
     }
 
-    /// Commits what workers stored, by their receipts.
+    /// Commits what workers stored, from their receipts.
     fn commit_receipts<'py>(
         &self,
         py: Python<'py>,
         receipts: Vec<String>,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let written = self.run(py, |place, call| {
             let options = writing.options()?;
@@ -193,13 +196,13 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Writes small pieces again as larger ones: all products, or some.
+    /// Rewrites small segments as larger ones: all products, or some.
     fn consolidate<'py>(
         &self,
         py: Python<'py>,
         products: Option<Vec<String>>,
         dry_run: bool,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let done = self.run(py, |place, call| {
             let options = writing.options()?;
@@ -224,7 +227,7 @@ impl Stripes {
         tree: &str,
         products: Option<Vec<String>>,
         by_position: bool,
-        writing: Writing,
+        writing: WriteArguments,
     ) -> PyResult<Bound<'py, PyDict>> {
         let source = input(source, self.deadline)?;
         let written = self.run(py, |place, call| {
@@ -236,17 +239,17 @@ impl Stripes {
         told(py, &written)
     }
 
-    /// Removes products; the new version.
+    /// Drops products; returns the new version.
     fn drop(&self, py: Python<'_>, products: Vec<String>, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::Drop { products }, who)
     }
 
-    /// Makes an earlier version the newest; the new version.
+    /// Makes an earlier version the newest; returns the new version.
     fn restore(&self, py: Python<'_>, version: u64, who: Option<String>) -> PyResult<u64> {
         self.change(py, Change::Restore { version }, who)
     }
 
-    /// Names a version.
+    /// Tags a version.
     fn tag(&self, py: Python<'_>, name: &str, version: &str) -> PyResult<u64> {
         self.on(
             py,
@@ -255,19 +258,19 @@ impl Stripes {
         )
     }
 
-    /// Removes a name.
+    /// Removes a tag.
     fn untag(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.on(py, "latest", |dataset, deadline| async move { dataset.untag(name, deadline).await })
     }
 
-    /// Names and versions.
+    /// Tags and their versions.
     fn tags(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
         self.on(py, "latest", |dataset, deadline| async move {
             Ok(dataset.tags(deadline).await?.into_iter().map(|tag| (tag.name, tag.version)).collect())
         })
     }
 
-    /// Lets versions expire; the oldest that is kept.
+    /// Expires versions; returns the oldest that is kept.
     fn expire(
         &self,
         py: Python<'_>,
@@ -276,7 +279,7 @@ impl Stripes {
         dry_run: bool,
     ) -> PyResult<u64> {
         let within = within.map(|seconds| crate::arguments::seconds("within", seconds)).transpose()?;
-        let keep = Keep { newest, within };
+        let keep = Retention { newest, within };
         self.on(
             py,
             "latest",
@@ -284,7 +287,7 @@ impl Stripes {
         )
     }
 
-    /// Deletes what no version needs: objects, their bytes, and how many are kept.
+    /// Deletes what no version needs: returns objects, their bytes, and how many are kept.
     fn gc(
         &self,
         py: Python<'_>,
@@ -300,7 +303,7 @@ impl Stripes {
         })
     }
 
-    /// The entries of which the luminosity blocks are in a mask (JSON): first ones, and those after the last.
+    /// The entries whose luminosity blocks are in a mask (JSON): starts and ends of ranges.
     fn select(&self, py: Python<'_>, version: &str, mask: &str) -> PyResult<Vec<(u64, u64)>> {
         self.on(py, version, |dataset, deadline| async move {
             let ranges = dataset.select(&LumiMask::from_json(mask)?, deadline).await?;
@@ -308,7 +311,7 @@ impl Stripes {
         })
     }
 
-    /// For each run, luminosity block and event number, the entries that are it.
+    /// For each run, luminosity block and event number, its entries.
     fn find(&self, py: Python<'_>, version: &str, events: Vec<(u32, u32, u64)>) -> PyResult<Vec<Vec<u64>>> {
         let events: Vec<_> =
             events.into_iter().map(|(run, lumi, event)| EventId { run, lumi, event }).collect();
@@ -316,7 +319,7 @@ impl Stripes {
         self.on(py, version, |dataset, deadline| async move { dataset.find(events, deadline).await })
     }
 
-    /// Compares checksums of a version: objects, bytes, and what is wrong.
+    /// Verifies the checksums of a version: returns objects, bytes, and the damage.
     #[expect(clippy::type_complexity, reason = "a tuple for Python")]
     fn verify(
         &self,
@@ -325,7 +328,7 @@ impl Stripes {
         fraction: f64,
         seed: u64,
     ) -> PyResult<(u64, u64, u64, Vec<(String, Option<String>, (u64, u64), String)>)> {
-        let options = VerifyOptions { fraction, seed };
+        let options = ChecksumOptions { fraction, seed };
         self.on(py, version, |dataset, deadline| async move {
             let done = dataset.verify(options, deadline).await?;
             let wrong = done.wrong.into_iter();
@@ -335,7 +338,7 @@ impl Stripes {
         })
     }
 
-    /// Copies the dataset to another place: objects, bytes, and how many were there already.
+    /// Copies the dataset to another location: returns objects, bytes, and how many existed already.
     fn copy(&self, py: Python<'_>, other: &Stripes) -> PyResult<(u64, u64, u64)> {
         let (store, log) = other.place.parts();
         self.on(py, "latest", |dataset, deadline| async move {
@@ -359,7 +362,7 @@ impl Stripes {
         detached(py, deadline, |call| work(&self.place, call))
     }
 
-    /// Does something with a version.
+    /// Runs work on a version.
     fn on<T: Send, F: Future<Output = Result<T>>>(
         &self,
         py: Python<'_>,
@@ -373,7 +376,7 @@ impl Stripes {
     }
 
     fn change(&self, py: Python<'_>, change: Change, who: Option<String>) -> PyResult<u64> {
-        let made = Made { who, tool: TOOL.to_owned(), ..Made::default() };
+        let made = Provenance { who, tool: TOOL.to_owned(), ..Provenance::default() };
         self.on(py, "latest", |dataset, deadline| async move {
             Ok(dataset.commit(&change, made, deadline).await?.version)
         })

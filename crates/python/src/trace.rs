@@ -1,10 +1,10 @@
-//! Recording what a job does, and replaying it.
+//! Records jobs, and replays them.
 
 use crate::error::{detached, exception};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use sapwood::Deadline;
-use sapwood::replay::{self, Job, Line, Place, Policy};
+use sapwood::replay::{self, LinkModel, Policy, RecordedJob, ReplayTarget};
 use sapwood::{Error, ErrorKind};
 use sapwood_source::record::{self, Recording};
 use std::collections::HashMap;
@@ -13,22 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How often a replay asks whether it was interrupted.
+/// How often a replay checks for interrupts.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Records to a file from now on.
+/// Starts to record to a file.
 #[pyfunction]
 pub(crate) fn trace_start(path: PathBuf, program: &str) -> PyResult<()> {
     record::start(&path, program).map_err(|error| PyOSError::new_err(format!("{}: {error}", path.display())))
 }
 
-/// Writes what was gathered, and records no more.
+/// Writes what was recorded, and stops.
 #[pyfunction]
 pub(crate) fn trace_stop(py: Python<'_>) -> PyResult<()> {
     py.detach(record::stop).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// Writes what was gathered.
+/// Writes what was recorded so far.
 #[pyfunction]
 pub(crate) fn trace_flush(py: Python<'_>) -> PyResult<()> {
     py.detach(record::flush).map_err(|error| PyOSError::new_err(error.to_string()))
@@ -40,17 +40,17 @@ pub(crate) fn trace_is_on() -> bool {
     record::is_on()
 }
 
-/// What a recording tells, as JSON.
+/// The summary of a recording, as JSON.
 #[pyfunction]
 pub(crate) fn trace_summary(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     detached(py, Deadline::default(), |_| Ok(replay::summary(&job(&path)?).to_string()))
 }
 
-/// A line: round trip in seconds, bytes per second, seconds for each request, requests at the same time.
+/// A link: round trip in seconds, bytes per second, seconds for each request, concurrent requests.
 type Figures = (f64, u64, f64, Option<usize>);
 
-/// What a job costs by a policy, as JSON: over the lines of servers, "" for all that are not named, and of further
-/// places of each file; or, without lines, from these URLs.
+/// The cost of a job with a policy, as JSON: over the links to servers, "" for all others, and to further
+/// replicas of each file; or, without links, from these URLs.
 #[pyfunction]
 pub(crate) fn replay_job(
     py: Python<'_>,
@@ -61,13 +61,13 @@ pub(crate) fn replay_job(
     replicas: Vec<Figures>,
 ) -> PyResult<String> {
     let place = match lines {
-        None => Place::Real(urls),
+        None => ReplayTarget::Real(urls),
         Some(lines) => {
             let lines = lines.into_iter().map(|(server, figures)| Ok((server, line(figures)?)));
-            let mut servers: HashMap<String, Line> = lines.collect::<PyResult<_>>()?;
+            let mut servers: HashMap<String, LinkModel> = lines.collect::<PyResult<_>>()?;
             let others = servers.remove("").unwrap_or_default();
             let replicas = replicas.into_iter().map(line).collect::<PyResult<_>>()?;
-            Place::Model { servers, others, replicas }
+            ReplayTarget::Model { servers, others, replicas }
         }
     };
     detached(py, Deadline::default(), move |call| {
@@ -75,7 +75,7 @@ pub(crate) fn replay_job(
         std::thread::scope(|scope| {
             let (done, result) = sync_channel(1);
             let cancelled = &cancelled;
-            // Who waits for the cost waits until it is there.
+            // The receiver waits until the cost is there.
             scope.spawn(move || _ = done.send(replay::replay(&job, &place, &policy, cancelled)));
             loop {
                 match result.recv_timeout(HEARTBEAT) {
@@ -86,7 +86,7 @@ pub(crate) fn replay_job(
                         }
                     }
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(Error::new(ErrorKind::Io, "the replay broke down"));
+                        return Err(Error::new(ErrorKind::Io, "the replay failed"));
                     }
                 }
             }
@@ -94,15 +94,15 @@ pub(crate) fn replay_job(
     })
 }
 
-fn job(path: &Path) -> sapwood::Result<Job> {
-    Recording::read(path).map(|recording| Job::new(&recording))
+fn job(path: &Path) -> sapwood::Result<RecordedJob> {
+    Recording::read(path).map(|recording| RecordedJob::new(&recording))
 }
 
-fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<Line> {
+fn line((round_trip, bandwidth, request_cost, concurrency): Figures) -> PyResult<LinkModel> {
     let time = |seconds: f64| {
         Duration::try_from_secs_f64(seconds)
-            .map_err(|_| exception(&Error::usage(format!("a time of {seconds} seconds makes no sense"))))
+            .map_err(|_| exception(&Error::usage(format!("a time of {seconds} seconds is invalid"))))
     };
     let (round_trip, request_cost) = (time(round_trip)?, time(request_cost)?);
-    Ok(Line { round_trip, bandwidth, request_cost, concurrency: concurrency.unwrap_or(usize::MAX) })
+    Ok(LinkModel { round_trip, bandwidth, request_cost, concurrency: concurrency.unwrap_or(usize::MAX) })
 }

@@ -27,7 +27,7 @@ impl Tree {
 /// What the values are (`i8`, `u8` or `f8` as NumPy has it), and columns of a row for each stripe.
 type KnownColumns<'py> = (Option<&'static str>, Vec<Bound<'py, PyArray1<u64>>>);
 
-/// Their type in NumPy's words, and their bits.
+/// Their NumPy type, and their bits.
 fn extremes(extremes: Extremes) -> (&'static str, u64, u64) {
     match extremes {
         Extremes::Signed(low, high) => ("i8", low.cast_unsigned(), high.cast_unsigned()),
@@ -110,14 +110,14 @@ impl Tree {
         self.0.metadata().total_bytes
     }
 
-    /// Finds where the baskets of some branches of a dataset lie, in one turnaround.
+    /// Finds the baskets of some branches of a dataset, in one round trip.
     #[pyo3(signature = (branches, deadline=None))]
     fn find_baskets(&self, py: Python<'_>, branches: Vec<usize>, deadline: Option<f64>) -> PyResult<()> {
         find_baskets(py, &self.0, &branches, deadline)
     }
 
-    /// What is known of the values of a branch, stripe by stripe: first entries and ends, what they are, number of values
-    /// (-1: not known), how many are NaN, the bits of the least and of the greatest.
+    /// The statistics of a branch, stripe by stripe: first entries and ends, type, number of values (-1:
+    /// unknown), how many are NaN, the bits of the least and of the greatest.
     #[pyo3(signature = (branch, deadline=None))]
     fn known_values<'py>(
         &self,
@@ -131,7 +131,7 @@ impl Tree {
         let mut columns: [Vec<u64>; 6] = Default::default();
         for one in known {
             let found = one.statistics.map(|found| (found, found.extremes.map(extremes)));
-            // What is of another type than the rest is not known.
+            // Statistics of another type than the others are dropped.
             let found = found.filter(|(_, ends)| ends.is_none_or(|(own, ..)| Some(own) == kind));
             let row = match found {
                 None => [u64::MAX, 0, 0, 0],
@@ -151,7 +151,7 @@ impl Tree {
         self.0.product(branch)
     }
 
-    /// Counts entries that a cut cannot pass, and are not read.
+    /// Counts entries that cannot pass a cut, and are not read.
     fn count_excluded(&self, ranges: Vec<(u64, u64)>) {
         self.0.count_excluded(&ranges.into_iter().map(|(start, stop)| start..stop).collect::<Vec<_>>());
     }
@@ -225,7 +225,7 @@ impl Tree {
         Ok(Entries(Mutex::new(Some(read))))
     }
 
-    /// A reader that fetches what is touched, and learns to do so ahead of need.
+    /// A reader that fetches what is touched, and learns what to prefetch.
     #[pyo3(signature = (
         queries, *, entry_start=None, entry_stop=None, trained=None, startup=true, learn=true, trigger=true,
         startup_bytes=None, startup_entries=None, memory_bytes=None, threads=None, deadline=None
@@ -266,7 +266,7 @@ impl Tree {
     }
 }
 
-/// The place of a file that another one, at `origin`, calls `name`.
+/// The URL of a file that the one at `origin` calls `name`.
 #[pyfunction]
 pub(crate) fn beside(origin: &str, name: &str) -> PyResult<String> {
     sapwood::beside(origin, name).map_err(|error| exception(&error))
@@ -291,13 +291,13 @@ impl Scan {
     }
 }
 
-/// A read of some entries that has begun.
+/// A read of some entries in progress.
 #[pyclass(module = "sapwood._core", frozen)]
 pub(crate) struct Entries(Mutex<Option<EntryRead>>);
 
 #[pymethods]
 impl Entries {
-    /// The columns; once.
+    /// The columns; can be called once.
     #[pyo3(signature = (deadline=None))]
     fn finish<'py>(&self, py: Python<'py>, deadline: Option<f64>) -> PyResult<Bound<'py, PyList>> {
         let deadline = self::deadline(deadline)?;

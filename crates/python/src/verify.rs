@@ -1,4 +1,4 @@
-//! `verify`: whole files checked.
+//! `verify`: checks whole files.
 
 use crate::arguments::{open_options, seconds};
 use crate::error::{detached, exception};
@@ -8,11 +8,11 @@ use sapwood::Deadline;
 use sapwood::verify::{Finding, Progress, Severity, TreeReport, VerifyOptions, VerifyReport};
 use std::time::{Duration, Instant};
 
-/// How often Python is told how far it is.
+/// How often progress is reported to Python.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Checks a file, or some of its trees; what was found. `progress` is called with the bytes checked, the bytes to
-/// check, and the number of damaged places.
+/// Checks a file, or some of its trees; returns the findings. `progress` is called with the bytes checked,
+/// the bytes to check, and the number of damaged places.
 #[pyfunction]
 #[pyo3(signature = (url, *, trees=None, threads=None, longest=None, most_findings=1000, progress=None, options=None))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of one call")]

@@ -23,8 +23,8 @@ struct Open {
     trees: Vec<TreeId>,
 }
 
-/// A tree that was there before: its number, its entries, and name and storage of its branches.
-type TreeAgain<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
+/// An existing tree: its number, its entries, and name and storage of its branches.
+type ExistingTree<'py> = (usize, u64, Vec<(String, Bound<'py, PyTuple>)>);
 
 /// Name, title, storage, ROOT's number of the compression, basket size.
 type Branch<'py> = (String, Option<String>, Bound<'py, PyTuple>, i32, u32);
@@ -51,7 +51,7 @@ impl Writer {
             let sink = match (url, object) {
                 (Some(url), _) => create_sink(&url)?,
                 (None, Some(object)) => Box::new(object),
-                (None, None) => return Err(Error::usage("there is no place to write to")),
+                (None, None) => return Err(Error::usage("there is no target to write to")),
             };
             sapwood::write::Writer::new(sink, name, &options)
         })?;
@@ -68,12 +68,12 @@ impl Writer {
         Ok(Writer(Mutex::new(Some(Open { writer, trees: Vec::new() }))))
     }
 
-    /// Paths and classes of what is in the file.
+    /// Paths and classes of the contents of the file.
     fn paths(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         self.with(py, |open| open.writer.paths())
     }
 
-    /// Makes the directories of a path.
+    /// Creates the directories of a path.
     fn directory(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         self.with(py, |open| open.writer.directory(path).map(|_| ()))
     }
@@ -100,8 +100,8 @@ impl Writer {
         })
     }
 
-    /// A tree that was there before: its number, its entries, and name and storage of its branches.
-    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<TreeAgain<'py>> {
+    /// An existing tree: its number, its entries, and name and storage of its branches.
+    fn tree_again<'py>(&self, py: Python<'py>, path: &str) -> PyResult<ExistingTree<'py>> {
         let (number, entries, branches) = self.with(py, |open| {
             let tree = open.writer.tree_again(path)?;
             open.trees.push(tree);
@@ -152,7 +152,7 @@ impl Writer {
         })
     }
 
-    /// Ends the file and puts it in its place; the number of its bytes.
+    /// Finishes the file and moves it into place; returns the number of its bytes.
     fn commit(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, Deadline::default(), |call| {
             let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -160,7 +160,7 @@ impl Writer {
         })
     }
 
-    /// Leaves the target as it was.
+    /// Leaves the target unchanged.
     fn abandon(&self, py: Python<'_>) {
         py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
@@ -176,7 +176,7 @@ impl Writer {
 }
 
 fn closed() -> Error {
-    Error::new(sapwood::ErrorKind::Closed, "the file is closed").hint("write inside of its with block")
+    Error::new(sapwood::ErrorKind::Closed, "the file is closed").hint("write inside its with block")
 }
 
 fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult<BranchSpec> {
@@ -185,7 +185,8 @@ fn branch((name, title, form, compression, basket_size): Branch<'_>) -> PyResult
     Ok(BranchSpec { storage: storage(&form)?, name, title, compression, basket_size })
 }
 
-/// The branches of a column of split objects, if the first has this place in its tree: name and storage of each.
+/// The branches of a column of split objects, if the first has this index in its tree: name and storage of
+/// each.
 #[pyfunction]
 pub(crate) fn split_branches<'py>(
     py: Python<'py>,
@@ -303,7 +304,7 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
-/// The numbers of an array, which must lie one after the other.
+/// The numbers of an array, which must be contiguous.
 fn array(object: &Bound<'_, PyAny>) -> Option<PyResult<Value>> {
     fn numbers<T: numpy::Element + Copy>(
         object: &Bound<'_, PyAny>,

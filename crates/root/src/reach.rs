@@ -2,8 +2,8 @@
 
 use futures::future::{Either, select};
 use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
-use sapwood_fetch::places::Places;
-use sapwood_fetch::replicas::{Replicas, Settings};
+use sapwood_fetch::candidates::ReplicaCandidates;
+use sapwood_fetch::replicas::{ReplicaOptions, Replicas};
 use sapwood_source::{
     Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
     open, parse_document, place_of, read_document, redact, server_of, tell,
@@ -36,11 +36,17 @@ impl ReachedSource {
     }
 
     /// A file with several sources.
-    async fn several(places: Places, options: &OpenOptions, trace: Trace) -> Result<ReachedSource> {
-        let settings = Settings { sources: options.replicas.sources.max(1), ..Settings::default() };
+    async fn several(
+        candidates: ReplicaCandidates,
+        options: &OpenOptions,
+        trace: Trace,
+    ) -> Result<ReachedSource> {
+        let replica_options =
+            ReplicaOptions { sources: options.replicas.sources.max(1), ..ReplicaOptions::default() };
         let counters = Arc::clone(&options.counters);
         let opened =
-            Replicas::open(Arc::new(places), settings, counters, trace.clone(), options.deadline).await?;
+            Replicas::open(Arc::new(candidates), replica_options, counters, trace.clone(), options.deadline)
+                .await?;
         Ok(ReachedSource { source: opened.source, known: opened.known, trace })
     }
 }
@@ -56,11 +62,11 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
         if replicas.sources < 2 || Redirector::of(url, server.as_deref(), options).is_none() {
             return Ok(ReachedSource::alone(opened, begin, trace));
         }
-        let places = Places::new(options.clone());
-        places.add_opened(url, opened);
-        return ReachedSource::several(places, options, trace).await;
+        let candidates = ReplicaCandidates::new(options.clone());
+        candidates.add_opened(url, opened);
+        return ReachedSource::several(candidates, options, trace).await;
     }
-    ReachedSource::several(places(url, options).await?, options, trace).await
+    ReachedSource::several(candidates(url, options).await?, options, trace).await
 }
 
 /// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
@@ -83,19 +89,19 @@ async fn open_one(url: &str, options: &OpenOptions) -> Result<Opened> {
     }
 }
 
-/// All places of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
-async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
+/// All candidates of a file. A name that is neither a URL nor that of a local file is a logical one: no place by itself.
+async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidates> {
     let replicas = &options.replicas;
-    let places = Places::new(options.clone());
+    let candidates = ReplicaCandidates::new(options.clone());
     let mut failure = None;
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
         if !is_document(place) {
-            places.add(Place::of(place));
+            candidates.add(Place::of(place));
             continue;
         }
         match read_document(place, options).await.and_then(|found| described(found, url, place)) {
-            Ok(described) => places.add_described(described),
+            Ok(described) => candidates.add_described(described),
             Err(error) => {
                 tell(&options.counters, place, server_of(place).as_deref(), Event::Failed, error.message());
                 failure = Some(error);
@@ -103,10 +109,10 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
         }
     }
     for document in &replicas.documents {
-        places.add_described(described(parse_document(document.as_bytes())?, url, "")?);
+        candidates.add_described(described(parse_document(document.as_bytes())?, url, "")?);
     }
-    match (places.is_empty(), failure) {
-        (false, _) => Ok(places),
+    match (candidates.is_empty(), failure) {
+        (false, _) => Ok(candidates),
         (true, Some(failure)) => Err(failure),
         (true, None) => Err(Error::new(ErrorKind::NotFound, "no place of the file is known")
             .url(redact(url))

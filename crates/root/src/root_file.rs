@@ -15,7 +15,7 @@ use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-pub use sapwood_tfile::Entry as KeyEntry;
+pub use sapwood_tfile::KeyEntry;
 
 /// An open ROOT file, or what looks like one. Cheap to clone; all clones share one connection and its counters.
 #[derive(Debug, Clone)]

@@ -1,4 +1,7 @@
-//! Output of a decoding program that grows entry by entry: one per basket, joined at the end.
+//! The output of a decoding program, which grows entry by entry: one per basket, joined at the end.
+
+mod form;
+mod gaps;
 
 use crate::{Node, Number};
 use sapwood_core::{Error, Primitive, Result};
@@ -16,16 +19,16 @@ pub(crate) enum Builder {
     Text { offsets: Vec<i64>, bytes: Vec<u8> },
     /// Fields side by side, with or without names.
     Record { length: usize, fields: Vec<Builder> },
-    /// Items whose class the data say.
+    /// Items whose class is named in the data.
     Any(Box<Any>),
 }
 
 /// Items of classes that only the data name.
 #[derive(Debug)]
 pub(crate) struct Any {
-    /// Items are pointers, which may be null: the form says so even if none is.
+    /// Items are pointers, which may be null: the form has an option even if none is.
     nullable: bool,
-    /// For each item its place in `alternatives`, or -1 for nothing.
+    /// For each item its index in `alternatives`, or -1 for null.
     pub(crate) tags: Vec<i8>,
     pub(crate) alternatives: Vec<Alternative>,
 }
@@ -35,7 +38,7 @@ pub(crate) struct Any {
 pub(crate) struct Alternative {
     pub(crate) class: String,
     pub(crate) node: Node,
-    /// Levels of what the node builds.
+    /// Levels of the form that the node builds.
     pub(crate) depth: usize,
     pub(crate) builder: Builder,
 }
@@ -121,7 +124,7 @@ impl Builder {
         }
     }
 
-    /// The bytes of the numbers, to which `items` items are going to be added: numbers or fixed arrays of them.
+    /// The bytes of the numbers, before `items` items are added: numbers or fixed arrays of them.
     #[inline]
     pub(crate) fn numbers_mut(&mut self, items: usize) -> Result<&mut Vec<u8>> {
         match self {
@@ -134,8 +137,8 @@ impl Builder {
         }
     }
 
-    /// Offsets and content of the lists, to which `items` items are going to be added: fixed arrays of lists
-    /// count as what they hold. As many lists as `items` says must follow, times the sizes of the arrays.
+    /// Offsets and content of the lists, before `items` items are added: fixed arrays of lists count as the
+    /// lists they hold. The caller then adds that many lists, times the sizes of the arrays.
     pub(crate) fn lists_mut(&mut self, items: usize) -> Result<(&mut Vec<i64>, &mut Builder)> {
         match self {
             Builder::List { offsets, content } => Ok((offsets, content)),
@@ -168,13 +171,13 @@ impl Builder {
         }
     }
 
-    /// Bytes that [`push_default`](Builder::push_default) takes for one item.
+    /// Bytes that [`push_default`](Builder::push_default) adds for one item.
     pub(crate) fn default_size(&self) -> usize {
         match self {
             Builder::Numbers { size, .. } => *size,
             Builder::Fixed { size, content, .. } => size.saturating_mul(content.default_size()),
             Builder::List { .. } | Builder::Text { .. } => 8,
-            // Objects without members are not for nothing: there could be any number of them.
+            // Objects without members count, too: there could be any number of them.
             Builder::Record { fields, .. } => {
                 fields.iter().map(Builder::default_size).fold(1, usize::saturating_add)
             }
@@ -199,7 +202,7 @@ impl Builder {
 }
 
 impl Any {
-    /// True if items can be nothing.
+    /// True if items can be null.
     pub(crate) fn is_option(&self) -> bool {
         self.nullable || self.tags.contains(&-1)
     }
@@ -229,7 +232,7 @@ impl Any {
     }
 }
 
-/// A program and its output are made for each other.
+/// The error of a program and an output that do not match.
 #[cold]
 pub(crate) fn misfit() -> Error {
     Error::corrupt("a decoding program does not fit its output")

@@ -16,7 +16,7 @@ pub enum CppType {
     StdString,
     /// ROOT's `TString`.
     RootString,
-    /// A container of one kind of items: its name without `std::`, and the items.
+    /// A container of items of one kind: its name without `std::`, and the items.
     Container(&'static str, Box<CppType>),
     /// `std::bitset`, with its size as spelled.
     Bitset(String),
@@ -88,7 +88,7 @@ impl CppType {
         parse(name.trim().trim_end_matches('*'), DEEPEST)
     }
 
-    /// What one item of this type, inside a collection, looks like on file.
+    /// How one item of this type is stored inside a collection.
     ///
     /// # Errors
     /// The type that needs streamer information.

@@ -1,4 +1,4 @@
-//! The bytes that a program reads: one entry or object, within the buffer that references count in.
+//! The bytes that a program reads: one entry or object, within the buffer whose positions references name.
 
 use sapwood_core::{Error, ErrorKind, Result};
 use std::ops::Range;
@@ -9,7 +9,7 @@ const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the buffer.
 const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions that references name, as 0 and 1 have meanings of their own (Buffer §6.2).
+/// Added to positions in references, because 0 and 1 have meanings of their own (Buffer §6.2).
 const MAP_OFFSET: usize = 2;
 /// Longer class names are not real; this bounds the search for a name's end.
 const LONGEST_NAME: usize = 16 * 1024;
@@ -17,33 +17,33 @@ const LONGEST_NAME: usize = 16 * 1024;
 /// A cursor over the bytes of one entry or object. It cannot leave them, but sees the buffer around them, in
 /// which references are positions.
 #[derive(Debug, Clone)]
-pub struct Input<'a> {
+pub struct StreamInput<'a> {
     /// All bytes behind the key.
     record: &'a [u8],
     /// Where the entry begins in it: no reference goes further back.
     begin: usize,
-    /// Length of the key: positions count from its start.
+    /// Length of the key: positions are relative to its start.
     key_len: usize,
     rest: &'a [u8],
 }
 
 /// A pointer as it is streamed (Buffer §6).
 #[derive(Debug)]
-pub(crate) enum Slot<'a> {
+pub(crate) enum PointerValue<'a> {
     Null,
-    /// An object that stands here.
+    /// An object that is stored here.
     Object {
         class: &'a str,
-        /// Where the slot begins: what references to the object name.
+        /// The position of the pointer, which references to the object name.
         at: usize,
-        /// The object, if a byte count says where it ends; if not, it stands next in the outer input.
-        body: Option<Input<'a>>,
+        /// The object, if a byte count says where it ends; otherwise, it comes next in the outer input.
+        body: Option<StreamInput<'a>>,
     },
-    /// The number that stands for an object met elsewhere.
+    /// The number of an object that is stored elsewhere.
     Reference(u32),
 }
 
-impl<'a> Input<'a> {
+impl<'a> StreamInput<'a> {
     /// The entry that lies at `entry` in `record`: the bytes behind a key of `key_len` bytes, decompressed.
     ///
     /// # Errors
@@ -51,12 +51,12 @@ impl<'a> Input<'a> {
     pub fn new(record: &'a [u8], entry: Range<usize>, key_len: usize) -> Result<Self> {
         let begin = entry.start;
         match record.get(entry) {
-            Some(rest) => Ok(Input { record, begin, key_len, rest }),
+            Some(rest) => Ok(StreamInput { record, begin, key_len, rest }),
             None => Err(Error::corrupt("an entry lies outside of its basket")),
         }
     }
 
-    /// Where the next byte stands in the record.
+    /// The position of the next byte in the record.
     pub(crate) fn position(&self) -> usize {
         self.rest.as_ptr().addr() - self.record.as_ptr().addr()
     }
@@ -128,12 +128,12 @@ impl<'a> Input<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next word, which stays.
+    /// The next word, without consuming it.
     pub(crate) fn peek_u32(&self) -> Option<u32> {
         self.rest.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
     }
 
-    /// The 16 bits `at` bytes ahead, which stay.
+    /// The 16 bits `at` bytes ahead, without consuming them.
     pub(crate) fn peek_u16(&self, at: usize) -> Option<u16> {
         self.rest.get(at..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
     }
@@ -160,35 +160,35 @@ impl<'a> Input<'a> {
 
     /// The bytes that a byte count spans, if there is one; without one, nothing is read (Buffer §3).
     #[inline]
-    pub(crate) fn frame(&mut self) -> Result<Option<Input<'a>>> {
+    pub(crate) fn frame(&mut self) -> Result<Option<StreamInput<'a>>> {
         match self.peek_u32() {
             Some(word) if word & (BYTE_COUNT_MASK | CLASS_MASK) == BYTE_COUNT_MASK => {
                 self.take(4)?;
                 let len = (word & !BYTE_COUNT_MASK) as usize;
-                Ok(Some(Input { rest: self.take(len)?, ..*self }))
+                Ok(Some(StreamInput { rest: self.take(len)?, ..*self }))
             }
             _ => Ok(None),
         }
     }
 
-    /// True if what follows is an object, not a pointer: a version stands behind the byte count, not the tag of
-    /// a class (Buffer §3 and §5).
+    /// True if an object follows, not a pointer: behind the byte count is a version, not the tag of a class
+    /// (Buffer §3 and §5).
     pub(crate) fn holds_object(&self) -> bool {
         let is_count = |word: u32| word & (BYTE_COUNT_MASK | CLASS_MASK) == BYTE_COUNT_MASK;
         self.peek_u32().is_some_and(is_count) && self.peek_u16(4).is_some_and(|version| version & 0x8000 == 0)
     }
 
-    /// As [`frame`](Input::frame), where a byte count must stand.
+    /// As [`frame`](StreamInput::frame), where a byte count is required.
     #[inline]
-    pub(crate) fn must_frame(&mut self) -> Result<Input<'a>> {
+    pub(crate) fn must_frame(&mut self) -> Result<StreamInput<'a>> {
         match self.frame()? {
             Some(body) => Ok(body),
             None => Err(self.error("a byte count was expected")),
         }
     }
 
-    /// A pointer, and where its tag stands. An object without a byte count remains to be read.
-    pub(crate) fn slot(&mut self) -> Result<(Slot<'a>, usize)> {
+    /// A pointer, and the position of its tag. An object without a byte count remains to be read.
+    pub(crate) fn slot(&mut self) -> Result<(PointerValue<'a>, usize)> {
         let at = self.position();
         let mut body = self.frame()?;
         let inner = body.as_mut().unwrap_or(self);
@@ -196,14 +196,14 @@ impl<'a> Input<'a> {
         let class = match inner.u32()? {
             NEW_CLASS_TAG => inner.class_name()?,
             tag if tag & CLASS_MASK != 0 => inner.class_at(tag & !CLASS_MASK, tag_at)?,
-            0 => return Ok((Slot::Null, tag_at)),
-            tag => return Ok((Slot::Reference(tag), tag_at)),
+            0 => return Ok((PointerValue::Null, tag_at)),
+            tag => return Ok((PointerValue::Reference(tag), tag_at)),
         };
-        Ok((Slot::Object { class, at, body }, tag_at))
+        Ok((PointerValue::Object { class, at, body }, tag_at))
     }
 
-    /// True if the tag at a place names a position: that of a class name, or of an object. No position are null (0) and
-    /// the object that the buffer began with (1).
+    /// True if the tag is a position: that of a class name, or of an object. Null (0) and the object at the
+    /// beginning of the buffer (1) are not positions.
     pub(crate) fn names_position(&self, tag_at: usize) -> bool {
         let tag = self.record.get(tag_at..).and_then(|bytes| bytes.first_chunk());
         tag.is_some_and(|tag| !matches!(u32::from_be_bytes(*tag), 0 | 1 | NEW_CLASS_TAG))
@@ -218,12 +218,12 @@ impl<'a> Input<'a> {
         Ok(name)
     }
 
-    /// The class that was named at a position. The name is read where it stands, so that it is found even
-    /// in what was passed over (Buffer §6.1).
+    /// The class that was named at a position. The name is read there, so that it is found even in bytes that
+    /// were skipped (Buffer §6.1).
     fn class_at(&self, reference: u32, tag_at: usize) -> Result<&'a str> {
-        let wrong = || self.error(format!("a class is said to be named at position {reference}"));
+        let wrong = || self.error(format!("no class is named at position {reference}"));
         let named_at = self.place(reference).filter(|&at| at < tag_at).ok_or_else(wrong)?;
-        let mut earlier = Input { rest: &self.record[named_at..tag_at], ..*self };
+        let mut earlier = StreamInput { rest: &self.record[named_at..tag_at], ..*self };
         if earlier.u32().ok() != Some(NEW_CLASS_TAG) {
             return Err(wrong());
         }
@@ -235,11 +235,13 @@ impl<'a> Input<'a> {
         (place >= self.begin && place < self.record.len()).then_some(place)
     }
 
-    /// The object that a reference names, which must stand earlier in the same entry.
-    pub(crate) fn earlier(&self, reference: u32) -> Result<Input<'a>> {
+    /// The object that a reference names, which must be earlier in the same entry.
+    pub(crate) fn earlier(&self, reference: u32) -> Result<StreamInput<'a>> {
         match self.place(reference).and_then(|place| self.record.get(place..self.position())) {
-            Some(rest) if !rest.is_empty() => Ok(Input { rest, ..*self }),
-            _ => Err(self.error(format!("a pointer refers to position {reference}, where no object stands"))),
+            Some(rest) if !rest.is_empty() => Ok(StreamInput { rest, ..*self }),
+            _ => {
+                Err(self.error(format!("a pointer refers to position {reference}, where there is no object")))
+            }
         }
     }
 

@@ -1,8 +1,8 @@
-//! Objects: what a class's description says its bytes are, compiled once to a program, and run into columns.
+//! Objects: class descriptions are compiled once to a program, which decodes bytes into columns.
 //!
-//! A [`Compiler`] turns the descriptions of a file into [`Program`]s: of a whole [object](Compiler::object), of
-//! what an unsplit [branch](Compiler::whole) holds, of a [member](Compiler::member) of a split object, or of a
-//! [column](Compiler::column) of them. A program [runs](Program::run) over entries and builds a column.
+//! A [`Compiler`] turns the descriptions of a file into [`Program`]s: for a whole [object](Compiler::object),
+//! for an unsplit [branch](Compiler::whole), for a [member](Compiler::member) of a split object, or for a
+//! [column](Compiler::column) of members. A program [runs](Program::run) over entries and builds a column.
 
 mod builder;
 mod compile;
@@ -12,14 +12,16 @@ mod node;
 mod number;
 mod program;
 mod run;
+mod selection;
 mod sum;
 pub mod write;
 
 pub use builder::position;
-pub use compile::{Compiler, Selection};
+pub use compile::Compiler;
 pub use cpp_type::CppType;
-pub use input::Input;
-pub use node::{Class, Collection, Node, Pointers, StructureMember};
+pub use input::StreamInput;
+pub use node::{Collection, CompiledClass, Node, Pointers, StructureMember};
 pub use number::{Number, basic};
-pub use program::{Part, Program, Run};
+pub use program::{ColumnPart, Program, ProgramRun};
+pub use selection::Selection;
 pub use sum::{add_histogram, is_summable};

@@ -1,11 +1,9 @@
-//! The decoding program: a tree of nodes, each of which says what stands on file and thereby what is built.
+//! The decoding program: a tree of nodes, each of which describes how values are stored and what is built of
+//! them.
 
-mod form;
-mod gaps;
 mod structure;
 
-use crate::Number;
-use crate::compile::Selection;
+use crate::{Number, Selection};
 use sapwood_core::Primitive;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,7 +26,7 @@ pub enum Node {
     Fixed {
         /// Items.
         size: usize,
-        /// What each is.
+        /// Each item.
         content: Box<Node>,
     },
     /// Four bytes of count, then that many items (Collections §3).
@@ -37,19 +35,19 @@ pub enum Node {
     FlaggedToEnd(Box<Node>),
     /// Items to the end of the entry: the column of a member of a split collection (ReadingEntries §3.2).
     ToEnd(Box<Node>),
-    /// As many items as a member read before says; behind a flag byte, if `flag` (ElementTypes §4).
+    /// As many items as an earlier member says; after a flag byte, if `flag` (ElementTypes §4).
     Counted {
-        /// Where the count was kept.
+        /// The register with the count.
         register: usize,
         /// The member that counts.
         counter: String,
         /// True for a counted pointer to numbers.
         flag: bool,
-        /// What each item is.
+        /// Each item.
         content: Box<Node>,
     },
-    /// A counted member of all objects of an entry, one object after the other: another column says how many
-    /// items each has (ReadingEntries §4.2).
+    /// A counted member of all objects of an entry, one object after the other: another column holds the
+    /// counts (ReadingEntries §4.2).
     CountedEach(Box<Node>),
     /// Byte count and version, then the content (Collections §2). In a column there is one frame for all.
     Framed(Box<Node>),
@@ -64,43 +62,43 @@ pub enum Node {
     /// An STL collection as an object: a count and the items, or framed as a member is (ElementTypes §7.2).
     Unframed(Arc<Collection>),
     /// An object behind its version header (Buffer §3).
-    Object(Arc<Class>),
+    Object(Arc<CompiledClass>),
     /// An object without a header of its own, of the layout with this index (ReadingEntries §3.3).
-    Members(Arc<Class>, usize),
-    /// The members of objects to the end of the entry, each a column: of the layout with this index, of which
-    /// each object takes so many bytes.
-    Columns(Arc<Class>, usize, usize),
-    /// A pointer: nothing, an object of a class that stands there, or a reference (Buffer §6).
+    Members(Arc<CompiledClass>, usize),
+    /// The members of objects to the end of the entry, each as a column: of the layout with this index, in
+    /// which each object takes this many bytes.
+    Columns(Arc<CompiledClass>, usize, usize),
+    /// A pointer: null, an object that is stored here, or a reference (Buffer §6).
     Pointer(Selection),
     /// A pointer or, in files of ROOT before 5.15/09, an object of this class: an item of a counted array of
     /// pointers (ElementTypes §7).
     PointerOrObject(String, Selection),
-    /// An object of a class that holds objects of its own class: compiled when one is met.
+    /// An object of a class that contains objects of its own class: compiled when one is met.
     Later(String, Selection),
     /// ROOT's own containers of pointers (StreamerInfo §4 and §5, Containers §1).
     Pointers(Pointers, Box<Node>),
     /// `TClonesArray` (Collections §12).
     Clones(Selection),
-    /// The bare base `TObject`, of which nothing is built (Buffer §7).
+    /// The bare base `TObject`, which is not built (Buffer §7).
     TObject,
     /// `TRef`: the number of the object referred to (References §3).
     Ref,
     /// `TRefArray` (References §4).
     RefArray,
-    /// `TMatrixTSym`: the class of its base, behind which the elements stand from the diagonal on; the index
-    /// of the number of rows (Matrix §2).
-    Symmetric(Arc<Class>, Number, usize),
-    /// The name of a class, as long as a byte says and ended by a zero, then an object.
+    /// `TMatrixTSym`: the class of its base, followed by the elements from the diagonal on; the index of the
+    /// number of rows (Matrix §2).
+    Symmetric(Arc<CompiledClass>, Number, usize),
+    /// The name of a class, with a length byte in front and a zero behind, then an object.
     Named(Box<Node>),
     /// No bytes, nothing built.
     Nothing,
-    /// Something of this class or type that cannot be read, only passed over.
+    /// A class or type that cannot be read, only skipped.
     Opaque(String),
-    /// Items of a class that the file does not describe: as long as there is none, that does no harm.
+    /// Items of a class that the file does not describe: readable as long as there are none.
     Missing(String),
 }
 
-/// Why an object of a class cannot be read that no description covers.
+/// Why an object of a class without a description cannot be read.
 pub(crate) fn undescribed(class: &str) -> String {
     format!("the file does not tell what {class} looks like")
 }
@@ -108,50 +106,50 @@ pub(crate) fn undescribed(class: &str) -> String {
 /// A ROOT container of pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pointers {
-    /// `TObjArray`: a lower bound stands behind the count.
+    /// `TObjArray`: a lower bound follows the count.
     Array,
-    /// `TList`: an option stands behind each item.
+    /// `TList`: an option follows each item.
     List,
-    /// `TMap`, or what only derives from `TCollection`.
+    /// `TMap`, or a class that only derives from `TCollection`.
     Plain,
 }
 
 /// An STL collection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collection {
-    /// What an item looks like object-wise.
+    /// An item in object-wise storage.
     pub(crate) item: Node,
-    /// The class whose members are the columns member-wise; a `pair` for maps.
-    pub(crate) class: Option<Arc<Class>>,
-    /// The member is a pointer to a collection, which only old files store otherwise (Collections §11.3).
+    /// The class whose members are the columns in member-wise storage; a `pair` for maps.
+    pub(crate) class: Option<Arc<CompiledClass>>,
+    /// The member is a pointer to a collection, which only old files store differently (Collections §11.3).
     pub(crate) is_pointer: bool,
 }
 
-/// A class: the record that is built, and how each version of it lies on file.
+/// A class: the record that is built, and how each of its versions is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Class {
+pub struct CompiledClass {
     pub(crate) name: String,
-    /// What is built, the members of bases among it.
+    /// The built fields, including members of bases.
     pub(crate) fields: Vec<ClassField>,
-    /// The first is the one that the fields are taken from.
-    pub(crate) layouts: Vec<Layout>,
-    /// A checksum stands behind a version of 0 or less (Buffer §4).
+    /// The fields are taken from the first one.
+    pub(crate) layouts: Vec<ClassLayout>,
+    /// A checksum follows a version of 0 or less (Buffer §4).
     pub(crate) has_checksum: bool,
-    /// Members that are kept because others are counted by them, those of bases first.
+    /// Members that are kept because they count others, those of bases first.
     pub(crate) registers: Vec<String>,
-    /// What could not be read, by path, and why.
+    /// Members that cannot be read, by path, and why.
     pub(crate) skipped: Vec<(String, String)>,
     pub(crate) size: Size,
 }
 
-/// How large it is what a node builds or a class holds. Sums that are too large stay at the largest number.
+/// The size of what a node builds or a class holds. Sums saturate.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Columns, their names and comments among them.
+    /// Columns, including their names and comments.
     pub(crate) weight: usize,
-    /// Levels of objects and arrays within each other, as far as the descriptions tell.
+    /// Levels of nested objects and arrays, as far as the descriptions determine them.
     pub(crate) depth: usize,
-    /// Bytes of one item that is made up, at least one for each object.
+    /// Bytes of one default item, at least one for each object.
     pub(crate) default: usize,
 }
 
@@ -161,7 +159,7 @@ impl Size {
     /// A single column.
     const ONE: Size = Size { weight: 1, depth: 1, default: 8 };
 
-    /// This next to another.
+    /// The size of this next to another.
     pub(crate) fn and(self, other: Size) -> Size {
         Size {
             weight: self.weight.saturating_add(other.weight),
@@ -170,7 +168,7 @@ impl Size {
         }
     }
 
-    /// `items` of this within something else.
+    /// The size of `items` of this within something else.
     pub(crate) fn within(self, items: usize) -> Size {
         Size {
             weight: self.weight.saturating_add(1),
@@ -189,7 +187,7 @@ impl ClassField {
     }
 }
 
-/// A field of what a class builds.
+/// A field of the record that a class builds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClassField {
     pub(crate) name: String,
@@ -197,43 +195,43 @@ pub(crate) struct ClassField {
     pub(crate) node: Node,
 }
 
-/// How one version of a class lies on file.
+/// How one version of a class is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct ClassLayout {
     pub(crate) version: i32,
     pub(crate) checksum: u32,
-    pub(crate) steps: Vec<Step>,
-    /// So many steps build all that is wanted: where the end is known, the others need not be done.
+    pub(crate) steps: Vec<LayoutStep>,
+    /// This many steps build everything that is wanted: where the end is known, the others can be skipped.
     pub(crate) needed: usize,
     /// The fewest bytes of one object's members in columns.
     pub(crate) smallest: usize,
-    /// Why objects of this version cannot become the record that is built.
+    /// Why objects of this version cannot become the record.
     pub(crate) unsupported: Option<String>,
 }
 
 /// A part of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum LayoutStep {
     /// Members of fixed size, of which some are wanted.
-    Run { bytes: usize, pieces: Vec<Piece> },
+    Run { bytes: usize, pieces: Vec<RunMember> },
     /// One member.
     Field { index: usize, node: Node },
     /// One integer, which counts others.
     Counter { index: Option<usize>, number: Number, register: usize },
     /// A base class, whose fields begin at `first`.
-    Base { class: Arc<Class>, layout: usize, first: usize, register: usize },
+    Base { class: Arc<CompiledClass>, layout: usize, first: usize, register: usize },
     /// A member that is not wanted or not readable.
     Skip(Node),
-    /// A number that has another type in the record that is built.
+    /// A number that has another type in the record.
     Convert { index: usize, from: Number, to: Primitive },
-    /// A field that this version has not.
+    /// A field that this version does not have.
     Default { index: usize },
 }
 
 /// A wanted member of a run: numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Piece {
-    /// Where it begins in the run.
+pub(crate) struct RunMember {
+    /// Its offset in the run.
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
     pub(crate) number: Number,
@@ -251,13 +249,13 @@ impl Node {
         Node::Framed(Box::new(content))
     }
 
-    /// What is built of a `TRefArray`.
+    /// The fields of a `TRefArray`.
     pub(crate) fn ref_array() -> [(&'static str, Node); 3] {
         let number = Node::Number(Number::Plain(Primitive::I32));
         [("fName", Node::Text), ("fSize", number.clone()), ("refs", Node::List(Box::new(number)))]
     }
 
-    /// The number and how many of them, if this is nothing but a fixed number of numbers.
+    /// The number type and count, if this is a fixed number of numbers.
     pub fn numbers(&self) -> Option<(Number, usize)> {
         match self {
             Node::Number(number) => Some((*number, 1)),
@@ -269,7 +267,7 @@ impl Node {
         }
     }
 
-    /// The number and how many of them, if this is a collection of numbers or of fixed arrays of them.
+    /// The number type and count, if this is a collection of numbers or of fixed arrays of them.
     pub fn vector_of_numbers(&self) -> Option<(Number, usize)> {
         match self {
             Node::Collection(collection) => collection.item.numbers(),
@@ -277,7 +275,7 @@ impl Node {
         }
     }
 
-    /// What the items are, if this builds lists of any length.
+    /// The items, if this builds lists of variable length.
     pub(crate) fn items(&self) -> Option<Cow<'_, Node>> {
         Some(match self {
             Node::List(content)
@@ -326,7 +324,7 @@ impl Node {
         }
     }
 
-    /// True if this is nothing but numbers and texts, in any arrays and lists: no pointer stands in it.
+    /// True if this contains only numbers and texts, in any arrays and lists, and no pointers.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             Node::Number(_) | Node::Text | Node::TextOrNothing | Node::LongText | Node::Bits => true,
@@ -345,7 +343,7 @@ impl Node {
         }
     }
 
-    /// True if what this builds depends on the data, not only on the file's descriptions.
+    /// True if the form depends on the data, not only on the file's descriptions.
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Node::Pointer(_)
@@ -366,8 +364,8 @@ impl Node {
         }
     }
 
-    /// The class of the objects that this holds, however deep in collections.
-    pub(crate) fn class(&self) -> Option<&Arc<Class>> {
+    /// The class of the contained objects, however deep in collections.
+    pub(crate) fn class(&self) -> Option<&Arc<CompiledClass>> {
         match self {
             Node::Object(class) | Node::Members(class, _) | Node::Columns(class, ..) => Some(class),
             Node::Fixed { content, .. }
@@ -386,7 +384,7 @@ impl Node {
         }
     }
 
-    /// How large it is what this builds.
+    /// The size of what this builds.
     pub(crate) fn size(&self) -> Size {
         let all = |sizes: &mut dyn Iterator<Item = Size>| sizes.fold(Size::NONE, Size::and).within(1);
         match self {
@@ -406,60 +404,60 @@ impl Node {
     }
 }
 
-impl Layout {
+impl ClassLayout {
     /// Bytes of one object's members in columns, if all objects have as many.
     pub(crate) fn fixed_size(&self) -> Option<usize> {
         let sizes = self.steps.iter().map(|step| match step {
-            Step::Run { bytes, .. } => Some(*bytes),
-            Step::Counter { number, .. } => Some(number.size_on_file()),
-            Step::Convert { from, .. } => Some(from.size_on_file()),
-            Step::Default { .. } => Some(0),
-            Step::Base { class, layout, .. } => class.layouts.get(*layout)?.fixed_size(),
-            Step::Field { .. } | Step::Skip(_) => None,
+            LayoutStep::Run { bytes, .. } => Some(*bytes),
+            LayoutStep::Counter { number, .. } => Some(number.size_on_file()),
+            LayoutStep::Convert { from, .. } => Some(from.size_on_file()),
+            LayoutStep::Default { .. } => Some(0),
+            LayoutStep::Base { class, layout, .. } => class.layouts.get(*layout)?.fixed_size(),
+            LayoutStep::Field { .. } | LayoutStep::Skip(_) => None,
         });
         sizes.sum()
     }
 }
 
-impl Step {
+impl LayoutStep {
     /// The fewest bytes that one object's part of a column takes.
     pub(crate) fn smallest(&self) -> usize {
         match self {
-            Step::Run { bytes, .. } => *bytes,
+            LayoutStep::Run { bytes, .. } => *bytes,
             // One frame stands for the whole column.
-            Step::Field { node: Node::Framed(content), .. } => content.smallest(),
-            Step::Field { node: Node::Collection(_), .. } => 4,
-            Step::Field { node, .. } => node.smallest(),
-            Step::Skip(Node::TObject) => 10,
-            Step::Skip(Node::Text) => 1,
-            Step::Skip(node) => node.numbers().map_or(0, |_| node.smallest()),
-            Step::Counter { number, .. } => number.size_on_file(),
-            Step::Convert { from, .. } => from.size_on_file(),
-            Step::Base { class, layout, .. } => {
+            LayoutStep::Field { node: Node::Framed(content), .. } => content.smallest(),
+            LayoutStep::Field { node: Node::Collection(_), .. } => 4,
+            LayoutStep::Field { node, .. } => node.smallest(),
+            LayoutStep::Skip(Node::TObject) => 10,
+            LayoutStep::Skip(Node::Text) => 1,
+            LayoutStep::Skip(node) => node.numbers().map_or(0, |_| node.smallest()),
+            LayoutStep::Counter { number, .. } => number.size_on_file(),
+            LayoutStep::Convert { from, .. } => from.size_on_file(),
+            LayoutStep::Base { class, layout, .. } => {
                 class.layouts.get(*layout).map_or(0, |layout| layout.smallest)
             }
-            Step::Default { .. } => 0,
+            LayoutStep::Default { .. } => 0,
         }
     }
 
     /// True if it builds something.
     pub(crate) fn is_wanted(&self) -> bool {
         match self {
-            Step::Run { pieces, .. } => !pieces.is_empty(),
-            Step::Base { class, .. } => !class.fields.is_empty(),
-            Step::Counter { index, .. } => index.is_some(),
-            Step::Skip(_) => false,
-            Step::Field { .. } | Step::Convert { .. } | Step::Default { .. } => true,
+            LayoutStep::Run { pieces, .. } => !pieces.is_empty(),
+            LayoutStep::Base { class, .. } => !class.fields.is_empty(),
+            LayoutStep::Counter { index, .. } => index.is_some(),
+            LayoutStep::Skip(_) => false,
+            LayoutStep::Field { .. } | LayoutStep::Convert { .. } | LayoutStep::Default { .. } => true,
         }
     }
 }
 
-impl Class {
-    /// The layout that a version or a checksum selects. A class with one description has no choice
+impl CompiledClass {
+    /// The layout that a version or a checksum selects. With a single description, it is always that one
     /// (SchemaEvolution §4).
     #[inline]
-    pub(crate) fn layout(&self, version: i16, checksum: Option<u32>) -> Option<&Layout> {
-        let is_it = |layout: &&Layout| match checksum {
+    pub(crate) fn layout(&self, version: i16, checksum: Option<u32>) -> Option<&ClassLayout> {
+        let is_it = |layout: &&ClassLayout| match checksum {
             Some(checksum) => layout.checksum == checksum,
             None => layout.version == i32::from(version),
         };

@@ -69,8 +69,8 @@ impl Number {
         }
     }
 
-    /// Its code in streamer information (root-io-spec ElementTypes §2); of those that have several, the one whose size is the
-    /// same on all machines.
+    /// Its code in streamer information (root-io-spec ElementTypes §2); of several codes, the one whose size
+    /// is the same on all machines.
     pub fn type_code(self) -> i32 {
         match self {
             Number::Plain(primitive) => match primitive {
@@ -131,7 +131,7 @@ impl Number {
         }
     }
 
-    /// Turns values that lie in their place in the output, as on file, into values in memory.
+    /// Converts values in place, from their form on file to that in memory.
     /// Only for numbers that [keep their size](Number::keeps_size).
     pub fn decode_in_place(self, values: &mut [u8]) {
         if let Number::Plain(primitive) = self {

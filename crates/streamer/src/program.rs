@@ -1,26 +1,28 @@
-//! A program with what belongs to it, and its runs.
+//! A program with its metadata, and its runs.
+
+mod of_classes;
 
 use crate::builder::{Builder, Raw};
 use crate::run::Runner;
-use crate::{Compiler, Input, Node};
+use crate::{Compiler, Node, StreamInput};
 use sapwood_core::{Column, Form, Result};
 
-/// What a branch or an object holds, ready to be run.
+/// A decoding program for a branch or an object.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The steps.
+    /// The root of the program.
     pub node: Node,
-    /// The form of what is built, as far as it does not depend on the data: where pointers lead is
-    /// [`Form::Empty`], and the [column](Run::finish) says more.
+    /// The form of the column, as far as it does not depend on the data: objects behind pointers are
+    /// [`Form::Empty`] here, and complete in the [column](ProgramRun::finish).
     pub form: Form,
     /// The C++ type, spelled with the names of `<cstdint>`.
     pub type_name: String,
-    /// Members that cannot be read and are left out: path and reason.
+    /// Members that cannot be read and are omitted: path and reason.
     pub skipped: Vec<(String, String)>,
-    /// The member whose column says how many items the object, or each object, of an entry has, if
-    /// [`Run::entry_counted`] must be told.
+    /// The member whose column holds the number of items for each object of an entry, if
+    /// [`ProgramRun::entry_counted`] needs it.
     pub counter: Option<String>,
-    /// For the classes that only the data name.
+    /// Compiles classes that only the data name.
     pub(crate) compiler: Option<Compiler>,
 }
 
@@ -44,25 +46,24 @@ impl Program {
         }
     }
 
-    /// True if entries are nothing but numbers and texts, in any arrays and lists: none refers to another place.
+    /// True if entries contain only numbers and texts, in any arrays and lists, and no references.
     pub fn is_plain(&self) -> bool {
         self.node.is_plain()
     }
 
-    /// Columns that this builds, as far as that does not depend on the data; long names and comments count
-    /// as well.
+    /// Number of columns, as far as it does not depend on the data; long names and comments count as well.
     pub fn weight(&self) -> usize {
         self.node.size().weight
     }
 
-    /// True if the program was compiled from what the file says of classes.
+    /// True if the program was compiled from class descriptions of the file.
     pub fn follows_descriptions(&self) -> bool {
         self.compiler.is_some()
     }
 
     /// Begins to build a column.
-    pub fn run(&self) -> Run<'_> {
-        Run {
+    pub fn run(&self) -> ProgramRun<'_> {
+        ProgramRun {
             program: self,
             runner: Runner::new(self.compiler.as_ref()),
             builder: Builder::new(&self.node),
@@ -70,19 +71,20 @@ impl Program {
         }
     }
 
-    /// Where the words stand in an entry that name positions in its buffer: tags of classes that were named before, and
-    /// of objects that were met before. If the entry moves, they change by as many bytes.
+    /// The positions of words in an entry that name positions in its buffer: tags of classes named before,
+    /// and of objects met before. If the entry moves, these words change by the same number of bytes.
     ///
     /// # Errors
-    /// `Corrupt` if the entry breaks the format; `Unsupported` if a part of it is not known to the file's descriptions,
-    /// so that such words may stand there.
-    pub fn position_tags(&self, entry: Input<'_>) -> Result<Vec<usize>> {
+    /// `Corrupt` if the entry breaks the format; `Unsupported` if the file does not describe a part of it,
+    /// which may contain such words.
+    pub fn position_tags(&self, entry: StreamInput<'_>) -> Result<Vec<usize>> {
         Runner::new(self.compiler.as_ref()).position_tags(&self.node, entry)
     }
 
-    /// Runs the program on the payload of one record, decompressed, behind a key of `key_len` bytes: a column
-    /// of one item. Also returns the path and reason of everything that is missing from it: the members that
-    /// are [skipped](Program::skipped), and objects whose class, which only the data name, nothing describes.
+    /// Runs the program on the decompressed payload of one record, behind a key of `key_len` bytes: returns a
+    /// column of one item, and path and reason of everything that is missing from it:
+    /// [skipped](Program::skipped) members, and objects of classes that only the data name and nothing
+    /// describes.
     ///
     /// # Errors
     /// `Corrupt` if the payload breaks the format; `Unsupported` if it is not what its description says.
@@ -96,71 +98,71 @@ impl Program {
         };
         let mut run = unframed.as_ref().unwrap_or(self).run();
         run.runner = run.runner.tolerant();
-        run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
+        run.entry(StreamInput::new(payload, 0..payload.len(), key_len)?)?;
         let skipped = run.program.node.gaps(&run.builder, self.skipped.clone());
-        Ok((Part::join(vec![run.finish()])?, skipped))
+        Ok((ColumnPart::join(vec![run.finish()])?, skipped))
     }
 }
 
-/// A count is never as large as a word that marks a byte count (root-io-spec Buffer §3).
+/// A count is always smaller than a word that marks a byte count (root-io-spec Buffer §3).
 fn begins_with_byte_count(payload: &[u8]) -> bool {
     payload.first().is_some_and(|byte| byte & 0x40 != 0)
 }
 
 /// A column that is being built.
 #[derive(Debug)]
-pub struct Run<'p> {
+pub struct ProgramRun<'p> {
     program: &'p Program,
     runner: Runner<'p>,
     builder: Builder,
     entries: usize,
 }
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     /// Reads one entry, all of it.
     ///
     /// # Errors
     /// `Corrupt` if the entry breaks the format; `Unsupported` if it is not what its description says.
-    pub fn entry(&mut self, input: Input<'_>) -> Result<()> {
+    pub fn entry(&mut self, input: StreamInput<'_>) -> Result<()> {
         self.entry_counted(input, &[])
     }
 
-    /// As [`entry`](Run::entry); `counts` are the values of the program's [counter](Program::counter), one for
+    /// As [`entry`](ProgramRun::entry); `counts` are the values of the program's [counter](Program::counter), one for
     /// each object of the entry.
     ///
     /// # Errors
-    /// As [`entry`](Run::entry).
-    pub fn entry_counted(&mut self, input: Input<'_>, counts: &[i64]) -> Result<()> {
+    /// As [`entry`](ProgramRun::entry).
+    pub fn entry_counted(&mut self, input: StreamInput<'_>, counts: &[i64]) -> Result<()> {
         self.runner.entry(&self.program.node, input, counts, &mut self.builder)?;
         self.entries += 1;
         Ok(())
     }
 
-    /// What was built.
-    pub fn finish(self) -> Part {
+    /// The finished part.
+    pub fn finish(self) -> ColumnPart {
         let node = &self.program.node;
         let form =
             if node.is_open() { node.form_with(Some(&self.builder)) } else { self.program.form.clone() };
         let mut buffers = Vec::new();
         self.builder.finish(&mut buffers);
-        Part { form, length: self.entries, buffers }
+        ColumnPart { form, length: self.entries, buffers }
     }
 }
 
 /// A part of a column: the entries of one basket.
 #[derive(Debug)]
-pub struct Part {
+pub struct ColumnPart {
     form: Form,
     length: usize,
     buffers: Vec<Raw>,
 }
 
-impl Part {
-    /// The column of consecutive parts, in a form that holds what all of them hold.
+impl ColumnPart {
+    /// Joins consecutive parts to a column, in a form that fits all of them.
     ///
     /// # Errors
     /// `Unsupported` if the data hold too many classes in one place.
-    pub fn join(parts: Vec<Part>) -> Result<Column> {
+    pub fn join(parts: Vec<ColumnPart>) -> Result<Column> {
         let first = parts.first().map_or(Form::Empty, |part| part.form.clone());
         if parts.iter().all(|part| part.form == first) {
             let all: Vec<Vec<&[u8]>> = parts.iter().map(|part| part.slices()).collect();

@@ -1,16 +1,17 @@
-//! Sums of histograms: which numbers in a histogram's record add up, so that records are added as bytes
-//! (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT describes them).
+//! Sums of histograms: finds the numbers in a histogram's record that add up, so that records can be added as
+//! bytes (root-io-spec Histograms; the members of `TH1`, `TH2`, `TH3`, `TProfile` and `TProfile2D` as ROOT
+//! describes them).
 
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::Cursor;
 use std::ops::Range;
 
-/// The class versions of `TH1` whose members are these: since ROOT 5.
+/// The class versions of `TH1` with these members: since ROOT 5.
 const TH1_VERSIONS: std::ops::RangeInclusive<i16> = 5..=8;
 
 /// Numbers of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NumberKind {
     I8,
     I16,
     I32,
@@ -19,25 +20,25 @@ enum Kind {
     F64,
 }
 
-impl Kind {
+impl NumberKind {
     fn len(self) -> usize {
         match self {
-            Kind::I8 => 1,
-            Kind::I16 => 2,
-            Kind::I32 | Kind::F32 => 4,
-            Kind::I64 | Kind::F64 => 8,
+            NumberKind::I8 => 1,
+            NumberKind::I16 => 2,
+            NumberKind::I32 | NumberKind::F32 => 4,
+            NumberKind::I64 | NumberKind::F64 => 8,
         }
     }
 
-    /// That of the bins, by the last letter of the class.
-    fn of_letter(letter: u8) -> Option<Kind> {
+    /// The type of the bins, by the last letter of the class.
+    fn of_letter(letter: u8) -> Option<NumberKind> {
         Some(match letter {
-            b'C' => Kind::I8,
-            b'S' => Kind::I16,
-            b'I' => Kind::I32,
-            b'L' => Kind::I64,
-            b'F' => Kind::F32,
-            b'D' => Kind::F64,
+            b'C' => NumberKind::I8,
+            b'S' => NumberKind::I16,
+            b'I' => NumberKind::I32,
+            b'L' => NumberKind::I64,
+            b'F' => NumberKind::F32,
+            b'D' => NumberKind::F64,
             _ => return None,
         })
     }
@@ -49,22 +50,23 @@ pub fn is_summable(class_name: &str) -> bool {
 }
 
 /// Dimensions and type of the bins of a `TH1D` and the like.
-fn bins(class_name: &str) -> Option<(u8, Kind)> {
+fn bins(class_name: &str) -> Option<(u8, NumberKind)> {
     match class_name.as_bytes() {
         [b'T', b'H', dimensions @ b'1'..=b'3', letter] => {
-            Some((dimensions - b'0', Kind::of_letter(*letter)?))
+            Some((dimensions - b'0', NumberKind::of_letter(*letter)?))
         }
         _ => None,
     }
 }
 
-/// Adds the histogram in the payload of a record to that in another one. `Some` says why it was not: nothing was
-/// changed then.
+/// Adds the histogram in the payload of a record to another one. `Some` is the reason why it could not be
+/// added; nothing was changed then.
 ///
 /// # Errors
 /// `Corrupt` or `Truncated` if one of them is broken.
 pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<Option<String>> {
-    let walks = Walk::over(class_name, sum).and_then(|mine| Ok((mine, Walk::over(class_name, other)?)));
+    let walks = HistogramWalk::over(class_name, sum)
+        .and_then(|mine| Ok((mine, HistogramWalk::over(class_name, other)?)));
     let (mine, theirs) = match walks {
         Ok((Some(mine), Some(theirs))) => (mine, theirs),
         Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
@@ -78,22 +80,22 @@ pub fn add_histogram(class_name: &str, sum: &mut [u8], other: &[u8]) -> Result<O
             return Err(Error::corrupt("a histogram ends early"));
         };
         match kind {
-            Kind::I8 => each::<1>(into, from, |a, b| {
+            NumberKind::I8 => each::<1>(into, from, |a, b| {
                 i8::from_be_bytes(a).saturating_add(i8::from_be_bytes(b)).to_be_bytes()
             }),
-            Kind::I16 => each::<2>(into, from, |a, b| {
+            NumberKind::I16 => each::<2>(into, from, |a, b| {
                 i16::from_be_bytes(a).saturating_add(i16::from_be_bytes(b)).to_be_bytes()
             }),
-            Kind::I32 => each::<4>(into, from, |a, b| {
+            NumberKind::I32 => each::<4>(into, from, |a, b| {
                 i32::from_be_bytes(a).saturating_add(i32::from_be_bytes(b)).to_be_bytes()
             }),
-            Kind::I64 => each::<8>(into, from, |a, b| {
+            NumberKind::I64 => each::<8>(into, from, |a, b| {
                 i64::from_be_bytes(a).saturating_add(i64::from_be_bytes(b)).to_be_bytes()
             }),
-            Kind::F32 => {
+            NumberKind::F32 => {
                 each::<4>(into, from, |a, b| (f32::from_be_bytes(a) + f32::from_be_bytes(b)).to_be_bytes())
             }
-            Kind::F64 => {
+            NumberKind::F64 => {
                 each::<8>(into, from, |a, b| (f64::from_be_bytes(a) + f64::from_be_bytes(b)).to_be_bytes())
             }
         }
@@ -108,20 +110,24 @@ fn each<const N: usize>(into: &mut [u8], from: &[u8], add: impl Fn([u8; N], [u8;
 }
 
 /// A walk over a histogram.
-struct Walk<'a> {
+struct HistogramWalk<'a> {
     cursor: Cursor<'a>,
     payload: &'a [u8],
-    /// Where the numbers stand that add up.
-    numbers: Vec<(Range<usize>, Kind)>,
-    /// What must be the same in all that are added.
+    /// The ranges of numbers that add up.
+    numbers: Vec<(Range<usize>, NumberKind)>,
+    /// Bytes that must be equal in all addends.
     shape: Vec<u8>,
 }
 
-impl<'a> Walk<'a> {
-    /// None if the layout is not known.
-    fn over(class_name: &str, payload: &'a [u8]) -> Result<Option<Walk<'a>>> {
-        let mut walk =
-            Walk { cursor: Cursor::new(payload, 0), payload, numbers: Vec::new(), shape: Vec::new() };
+impl<'a> HistogramWalk<'a> {
+    /// None if the layout is unknown.
+    fn over(class_name: &str, payload: &'a [u8]) -> Result<Option<HistogramWalk<'a>>> {
+        let mut walk = HistogramWalk {
+            cursor: Cursor::new(payload, 0),
+            payload,
+            numbers: Vec::new(),
+            shape: Vec::new(),
+        };
         let known = match (class_name, bins(class_name)) {
             ("TProfile", _) => walk.profile(1, 6..=7)?,
             ("TProfile2D", _) => walk.profile(2, 7..=8)?,
@@ -131,7 +137,7 @@ impl<'a> Walk<'a> {
         Ok(known.then_some(walk))
     }
 
-    fn histogram(&mut self, dimensions: u8, kind: Kind) -> Result<bool> {
+    fn histogram(&mut self, dimensions: u8, kind: NumberKind) -> Result<bool> {
         let header = self.cursor.read_header()?;
         let known = match dimensions {
             1 => self.base()?,
@@ -139,7 +145,7 @@ impl<'a> Walk<'a> {
                 let inner = self.cursor.read_header()?;
                 let known = self.base()?;
                 self.same(8)?; // fScalefactor
-                self.add(Kind::F64, 3)?; // fTsumwy, fTsumwy2, fTsumwxy
+                self.add(NumberKind::F64, 3)?; // fTsumwy, fTsumwy2, fTsumwxy
                 self.cursor.finish(&inner)?;
                 known
             }
@@ -147,7 +153,7 @@ impl<'a> Walk<'a> {
                 let inner = self.cursor.read_header()?;
                 let known = self.base()?;
                 self.cursor.skip_object()?; // TAtt3D
-                self.add(Kind::F64, 7)?; // fTsumwy, wy2, wxy, wz, wz2, wxz, wyz
+                self.add(NumberKind::F64, 7)?; // fTsumwy, wy2, wxy, wz, wz2, wxz, wyz
                 self.cursor.finish(&inner)?;
                 known
             }
@@ -162,20 +168,20 @@ impl<'a> Walk<'a> {
         if !versions.contains(&header.version) {
             return Ok(false);
         }
-        let known = self.histogram(dimensions, Kind::F64)?;
-        self.array(Kind::F64)?; // fBinEntries
+        let known = self.histogram(dimensions, NumberKind::F64)?;
+        self.array(NumberKind::F64)?; // fBinEntries
         self.same(4 + 8 + 8)?; // fErrorMode, and the limits
-        self.add(Kind::F64, 2)?; // fTsumwy and fTsumwy2, or those of z
-        self.array(Kind::F64)?; // fBinSumw2
+        self.add(NumberKind::F64, 2)?; // fTsumwy and fTsumwy2, or those of z
+        self.array(NumberKind::F64)?; // fBinSumw2
         self.cursor.finish(&header)?;
         Ok(known)
     }
 
-    /// `TH1`; false if its layout is not known, or entries wait in it that are in no bin yet.
+    /// `TH1`; false if its layout is unknown, or if it buffers entries that are in no bin yet.
     fn base(&mut self) -> Result<bool> {
         let header = self.cursor.read_header()?;
         let Some(end) = header.end.filter(|_| TH1_VERSIONS.contains(&header.version)) else {
-            return Err(Error::unsupported("a histogram was written by a version of ROOT that is not known"));
+            return Err(Error::unsupported("a histogram was written by an unknown version of ROOT"));
         };
         self.cursor.tnamed()?;
         for _ in 0..3 {
@@ -186,11 +192,11 @@ impl<'a> Walk<'a> {
             self.axis()?;
         }
         self.cursor.skip(2 + 2)?; // fBarOffset, fBarWidth
-        self.add(Kind::F64, 5)?; // fEntries, fTsumw, fTsumw2, fTsumwx, fTsumwx2
+        self.add(NumberKind::F64, 5)?; // fEntries, fTsumw, fTsumw2, fTsumwx, fTsumwx2
         self.cursor.skip(3 * 8)?; // fMaximum, fMinimum, fNormFactor
         let contours = self.cursor.count(8)?;
         self.cursor.skip(contours * 8)?;
-        self.array(Kind::F64)?; // fSumw2
+        self.array(NumberKind::F64)?; // fSumw2
         self.cursor.tstring_bytes()?; // fOption
         self.cursor.skip_object()?; // fFunctions
         let waiting = self.cursor.i32()?; // fBufferSize
@@ -210,14 +216,14 @@ impl<'a> Walk<'a> {
     }
 
     /// An array whose numbers add up.
-    fn array(&mut self, kind: Kind) -> Result<()> {
+    fn array(&mut self, kind: NumberKind) -> Result<()> {
         let count = self.cursor.clone().count(kind.len())?;
         self.same(4)?;
         self.add(kind, count)
     }
 
     /// Numbers that add up.
-    fn add(&mut self, kind: Kind, count: usize) -> Result<()> {
+    fn add(&mut self, kind: NumberKind, count: usize) -> Result<()> {
         let from = self.cursor.position();
         self.cursor.skip(count.saturating_mul(kind.len()))?;
         self.numbers.push((from..self.cursor.position(), kind));

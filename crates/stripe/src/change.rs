@@ -1,89 +1,63 @@
-//! What can be changed in a dataset, and what such a change makes of a version, also of a later one than it was made for.
+//! Changes of a dataset, and how they apply to a version, including later ones than the one they were made
+//! for.
 
-use crate::consolidate::{Consolidated, consolidate, restripe};
+use crate::consolidate::{SegmentMerge, consolidate, restripe};
+use crate::rebase::{conflict, fresh, product, same_lists, segment, shape};
 use crate::receipt::{Receipt, receive};
-use crate::{Id, Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef};
+use crate::{Id, NewProduct, NewSegment, Product, Provenance, Schema, Segment, Snapshot, StripeListRef};
 use bytes::Bytes;
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Columns of a product that is written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NewProduct {
-    /// Its name.
-    pub name: String,
-    /// As [`Product::branches`].
-    pub branches: Vec<u32>,
-    /// As [`Schema::file`]; not in receipts. None keeps what the product has.
-    #[serde(skip)]
-    pub schema: Option<Bytes>,
-}
-
-/// Entries that are added. A worker hands this back as its receipt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NewSegment {
-    /// As [`Segment::entries`].
-    pub entries: u64,
-    /// As [`Segment::batch`].
-    pub batch: u64,
-    /// As [`Segment::lists`], by name of the product.
-    pub lists: BTreeMap<String, StripeListRef>,
-    /// As [`Segment::events`].
-    #[serde(default)]
-    pub events: Option<ObjectRef>,
-    /// As [`Segment::auxiliary`].
-    #[serde(default)]
-    pub auxiliary: Option<ObjectRef>,
-}
-
-/// A change of a dataset: what it refers to is stored already. Numbers of products and segments are given when it is
-/// committed, so that it can follow changes of others.
+/// A change of a dataset. All objects that it refers to are stored already. Products and segments get their
+/// numbers at the commit, so that it can follow concurrent changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Change {
-    /// Entries behind all others.
+    /// Appends entries.
     Append {
-        /// Products that may not be there yet. Where one of the name is there, its branches must be the same: that they
-        /// are of the same types, who calls has seen to.
+        /// Products that may be new. If a product of that name exists, its branches must be the same; the
+        /// caller has checked that their types agree.
         products: Vec<NewProduct>,
         /// The entries.
         segments: Vec<NewSegment>,
     },
-    /// What workers have stored, behind all other entries; jobs that are there already are passed over.
+    /// Appends what workers have stored; jobs that were committed before are skipped.
     Receive {
-        /// What they handed back.
+        /// The receipts of the workers.
         receipts: Vec<Receipt>,
     },
-    /// A product for entries that are there: added, or in place of what they have.
+    /// Adds a product to existing entries, or replaces one.
     Put {
         /// The product.
         product: NewProduct,
         /// Its stripe lists, by [`Segment::id`].
         lists: BTreeMap<u32, StripeListRef>,
-        /// It takes the place of one of the same name.
+        /// It replaces a product of the same name.
         replace: bool,
     },
-    /// Products are there no more.
+    /// Drops products.
     Drop {
         /// Their names.
         products: Vec<String>,
     },
-    /// All is as it was at an earlier version; what was added since is there no more.
+    /// Restores an earlier version; later additions are dropped.
     Restore {
         /// Its number.
         version: u64,
     },
-    /// Segments become fewer, with the same entries in other stripes.
+    /// Merges segments, with the same entries in other stripes.
     Consolidate {
-        /// Which become which.
-        segments: Vec<Consolidated>,
+        /// The merges.
+        segments: Vec<SegmentMerge>,
     },
-    /// Some products have the same entries in other stripes; segments and all other products stay as they are.
+    /// Gives some products other stripes with the same entries; segments and all other products stay the
+    /// same.
     Restripe {
         /// Their stripe lists, by [`Segment::id`] and name of the product.
         lists: BTreeMap<u32, BTreeMap<String, StripeListRef>>,
     },
-    /// Another place where objects may lie.
+    /// Adds a store in which objects may lie.
     AddBase {
         /// Its URL, without secrets.
         url: String,
@@ -91,7 +65,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The word for it in the log.
+    /// Its name in the log.
     pub fn operation(&self) -> &'static str {
         match self {
             Change::Append { .. } | Change::Receive { .. } => "append",
@@ -104,7 +78,7 @@ impl Change {
         }
     }
 
-    /// What is changed, for people.
+    /// A description of the change for people.
     pub(crate) fn words(&self) -> String {
         match self {
             Change::Append { segments, .. } => {
@@ -133,7 +107,7 @@ impl Change {
         }
     }
 
-    /// Whether a version has it already.
+    /// Whether a version contains it already.
     pub(crate) fn is_in(&self, snapshot: &Snapshot) -> bool {
         match self {
             Change::Receive { receipts } => receipts.iter().all(|one| snapshot.jobs.contains_key(&one.job)),
@@ -141,16 +115,17 @@ impl Change {
         }
     }
 
-    /// What the change, which was made for `base`, makes of `tip`. Of `old`, the version to restore is taken.
+    /// Applies the change, which was made for `base`, to `tip`. A version to restore is taken from `old`.
     ///
     /// # Errors
-    /// `Conflict` if what it builds upon changed in between; `Usage` if it makes no sense for `base`, either.
+    /// `Conflict` if a concurrent change touched what it builds upon; `Usage` if it is invalid for `base`,
+    /// too.
     pub(crate) fn apply(
         &self,
         base: &Snapshot,
         tip: &Snapshot,
         old: Option<&Snapshot>,
-        (version, made): (u64, Made),
+        (version, made): (u64, Provenance),
     ) -> Result<Snapshot> {
         let mut next = Snapshot { id: Id::random(), parent: Some(tip.id), made, ..tip.clone() };
         match self {
@@ -174,27 +149,6 @@ impl Change {
     }
 }
 
-/// The error of a change that came too late.
-pub(crate) fn conflict(what: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("somebody else changed this first: {what}"))
-        .hint("nothing was changed; open the dataset again, and make the change for what is there now")
-}
-
-pub(crate) fn product<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a Product> {
-    snapshot.products.iter().find(|product| product.name == name)
-}
-
-/// As products are compared: what is read by them, not when that was written.
-pub(crate) fn shape(product: &Product) -> (u32, u32, &[u32]) {
-    (product.id, product.schema, &product.branches)
-}
-
-pub(crate) fn fresh<'a>(ids: impl Iterator<Item = &'a u32>, ever: u32) -> Result<u32> {
-    let most = ids.copied().max().unwrap_or(0).max(ever);
-    most.checked_add(1)
-        .ok_or_else(|| Error::new(ErrorKind::Limit, "a dataset has no more numbers for its parts"))
-}
-
 /// The number of a schema: that of an equal one, or a new one.
 fn schema(next: &mut Snapshot, file: &Bytes) -> Result<u32> {
     if let Some(known) = next.schemas.iter().find(|known| known.file == *file) {
@@ -206,11 +160,11 @@ fn schema(next: &mut Snapshot, file: &Bytes) -> Result<u32> {
     Ok(id)
 }
 
-/// Adds a product that is not there.
+/// Adds a new product.
 fn add(next: &mut Snapshot, new: &NewProduct, version: u64) -> Result<u32> {
     let name = &new.name;
     let Some(file) = new.schema.as_ref().filter(|_| !name.is_empty()) else {
-        return Err(Error::usage(format!("the new product '{name}' lacks a name, or what its branches are")));
+        return Err(Error::usage(format!("the new product '{name}' lacks a name or a schema")));
     };
     let schema = schema(next, file)?;
     let id = fresh(next.products.iter().map(|product| &product.id), next.used.products)?;
@@ -236,7 +190,7 @@ fn append(
             (Some(was), Some(now)) if shape(was) == shape(now) => {
                 return Err(Error::usage(format!("the product '{}' has other branches", new.name)));
             }
-            _ => return Err(conflict(&format!("the product '{}' is another one now", new.name))),
+            _ => return Err(conflict(&format!("the product '{}' was replaced", new.name))),
         }
     }
     if segments.is_empty() {
@@ -260,7 +214,7 @@ fn append(
             }
         }
         if new.entries == 0 || new.batch == 0 {
-            return Err(Error::usage("a segment has entries, and its batches do, too"));
+            return Err(Error::usage("a segment and its batches must have entries"));
         }
         let id = fresh(next.segments.iter().map(|segment| &segment.id), next.used.segments)?;
         next.used.segments = id;
@@ -268,16 +222,6 @@ fn append(
         next.segments.push(Segment { id, entries, batch, lists, events, auxiliary });
     }
     Ok(())
-}
-
-/// The segment of that number, in both versions.
-pub(crate) fn segment<'a>(base: &Snapshot, next: &'a mut Snapshot, id: u32) -> Result<&'a mut Segment> {
-    let known = base.segments.iter().any(|segment| segment.id == id);
-    match next.segments.iter_mut().find(|segment| segment.id == id) {
-        Some(segment) => Ok(segment),
-        None if known => Err(conflict(&format!("segment {id} was removed"))),
-        None => Err(Error::usage(format!("the dataset has no segment {id}"))),
-    }
 }
 
 fn put(
@@ -291,7 +235,7 @@ fn put(
     let before = product(base, name);
     match (before, replace) {
         (Some(_), false) => {
-            return Err(Error::usage(format!("the dataset has a product '{name}' already"))
+            return Err(Error::usage(format!("the dataset already has a product '{name}'"))
                 .hint("replace it, or choose another name"));
         }
         (None, true) => return Err(Error::usage(format!("the dataset has no product '{name}' to replace"))),
@@ -321,27 +265,7 @@ fn put(
     Ok(())
 }
 
-/// That nobody changed the product in these segments.
-pub(crate) fn same_lists(
-    base: &Snapshot,
-    next: &Snapshot,
-    product: &Product,
-    segments: BTreeSet<u32>,
-) -> Result<()> {
-    let lists = |snapshot: &Snapshot| -> BTreeMap<u32, StripeListRef> {
-        let wanted = snapshot.segments.iter().filter(|segment| segments.contains(&segment.id));
-        wanted.filter_map(|one| one.lists.get(&product.id).map(|list| (one.id, list.clone()))).collect()
-    };
-    let (was, is) = (lists(base), lists(next));
-    let other: Vec<String> =
-        segments.iter().filter(|id| was.get(id) != is.get(id)).map(u32::to_string).collect();
-    match other.as_slice() {
-        [] => Ok(()),
-        some => Err(conflict(&format!("the product '{}' in the segments {}", product.name, some.join(", ")))),
-    }
-}
-
-/// What a product is after it was replaced. Where its branches change, no segment may keep stripes of the old ones.
+/// Updates a replaced product. If its branches change, no segment may keep stripes of the old ones.
 fn reshape(
     next: &mut Snapshot,
     now: &Product,
@@ -369,7 +293,7 @@ fn remove(base: &Snapshot, next: &mut Snapshot, name: &str) -> Result<()> {
         return Err(Error::usage(format!("the dataset has no product '{name}' to drop")));
     };
     if product(next, name).map(shape) != Some(shape(was)) {
-        return Err(conflict(&format!("the product '{name}' was dropped, or is another one now")));
+        return Err(conflict(&format!("the product '{name}' was dropped or replaced")));
     }
     same_lists(base, next, was, base.segments.iter().map(|segment| segment.id).collect())?;
     next.products.retain(|product| product.id != was.id);
@@ -380,18 +304,19 @@ fn remove(base: &Snapshot, next: &mut Snapshot, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Schemas of no product are kept no longer.
+/// Removes schemas that no product uses.
 fn forget_schemas(next: &mut Snapshot) {
     let used: BTreeSet<u32> = next.products.iter().map(|product| product.schema).collect();
     next.schemas.retain(|schema| used.contains(&schema.id));
 }
 
 fn restore(base: &Snapshot, next: &mut Snapshot, old: Option<&Snapshot>, version: u64) -> Result<()> {
-    let old = old.ok_or_else(|| Error::usage(format!("version {version} is not there to be restored")))?;
+    let old =
+        old.ok_or_else(|| Error::usage(format!("version {version} does not exist and cannot be restored")))?;
     if next.parent != Some(base.id) {
         return Err(conflict("there is a newer version, whose changes would be lost"));
     }
-    // Places keep their numbers; what was given a number later keeps it from being given again.
+    // Bases keep their numbers; numbers that were given later are never given again.
     (next.schemas, next.products, next.segments, next.jobs) =
         (old.schemas.clone(), old.products.clone(), old.segments.clone(), old.jobs.clone());
     Ok(())

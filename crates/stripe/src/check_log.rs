@@ -1,4 +1,4 @@
-//! What a log has to keep, tried out: for tests of other logs than that in the store.
+//! A test of the contract of [`Log`], for implementations outside the store.
 
 use crate::log::Log;
 use bytes::Bytes;
@@ -7,22 +7,22 @@ use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::Created;
 use std::sync::Arc;
 
-/// Those that create the same entry at the same time.
+/// Concurrent writers of the same entry.
 const RACERS: u64 = 16;
 /// Races.
 const RACES: u64 = 5;
 
-/// Fills a log that is empty, and sees whether it keeps the contract of [`Log`].
+/// Fills an empty log, and checks whether it keeps the contract of [`Log`].
 ///
 /// # Errors
 /// `Unsupported` if it does not; those of the log.
 pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
     let rule = |holds: bool, what: &str| match holds {
         true => Ok(()),
-        false => Err(Error::unsupported(format!("this is no log: {what}")).url(log.url())),
+        false => Err(Error::unsupported(format!("this log breaks its contract: {what}")).url(log.url())),
     };
     rule(log.read(1, deadline).await?.is_none(), "it is not empty, or has an entry that nobody wrote")?;
-    rule(log.hint(deadline).await?.is_none(), "it hints at an entry that nobody wrote")?;
+    rule(log.hint(deadline).await?.is_none(), "its hint names an entry that was never written")?;
     let content = |n: u64, racer: u64| Bytes::from(format!("{{\"n\":{n},\"racer\":{racer},\"text\":\"ä\"}}"));
     for n in 1..=RACES {
         let race = (0..RACERS).map(|racer| log.create(n, content(n, racer), deadline));

@@ -1,32 +1,33 @@
-//! Fewer stripes with the same entries: of segments that follow each other, which become one; or of some products.
+//! Consolidation: the same entries in fewer stripes, for consecutive segments that become one, or for some
+//! products.
 
-use crate::change::{NewSegment, conflict, fresh, product, same_lists, segment, shape};
-use crate::{Segment, Snapshot, StripeListRef};
+use crate::rebase::{conflict, fresh, product, same_lists, segment, shape};
+use crate::{NewSegment, Segment, Snapshot, StripeListRef};
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Segments in whose place another stands.
+/// Segments that are merged into one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Consolidated {
-    /// Their numbers, as they follow each other.
+pub struct SegmentMerge {
+    /// Their numbers, in their order.
     pub segments: Vec<u32>,
-    /// The same entries, with the same products.
+    /// The new segment: the same entries, with the same products.
     pub new: NewSegment,
 }
 
-/// Puts segments in the place of those that they hold.
-pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[Consolidated]) -> Result<()> {
+/// Replaces segments by merged ones.
+pub(crate) fn consolidate(base: &Snapshot, next: &mut Snapshot, all: &[SegmentMerge]) -> Result<()> {
     if all.is_empty() {
         return Err(Error::usage("there is nothing to consolidate"));
     }
     all.iter().try_for_each(|one| replace(base, next, one))
 }
 
-fn replace(base: &Snapshot, next: &mut Snapshot, one: &Consolidated) -> Result<()> {
+fn replace(base: &Snapshot, next: &mut Snapshot, one: &SegmentMerge) -> Result<()> {
     let was = run(base, &one.segments).ok_or_else(|| {
-        Error::usage(format!("the dataset has no segments {} in a row", told(&one.segments)))
+        Error::usage(format!("the dataset has no consecutive segments {}", told(&one.segments)))
     })?;
     one.check(base, base.segments.get(was).unwrap_or_default())?;
     let Some(is) = run(next, &one.segments) else {
@@ -51,7 +52,7 @@ fn replace(base: &Snapshot, next: &mut Snapshot, one: &Consolidated) -> Result<(
     let mut lists = BTreeMap::new();
     for (name, list) in &one.new.lists {
         let known = base.products.iter().find(|product| product.name == *name);
-        // A product that was dropped in between is not there again.
+        // A product that was dropped in between is not added again.
         if let Some(known) = known.filter(|known| next.products.iter().any(|product| product.id == known.id))
         {
             lists.insert(known.id, list.clone());
@@ -81,7 +82,7 @@ pub(crate) fn restripe(
         let was = product(base, name);
         let was = was.ok_or_else(|| Error::usage(format!("the dataset has no product '{name}'")))?;
         if product(next, name).map(shape) != Some(shape(was)) {
-            return Err(conflict(&format!("the product '{name}' was dropped, or is another one now")));
+            return Err(conflict(&format!("the product '{name}' was dropped or replaced")));
         }
         same_lists(base, next, was, segments.clone())?;
         for id in segments {
@@ -95,8 +96,8 @@ pub(crate) fn restripe(
     Ok(())
 }
 
-impl Consolidated {
-    /// That nothing is lost: all entries are there, all products, and what else they have.
+impl SegmentMerge {
+    /// Checks that nothing is lost: entries, products, and auxiliary objects.
     fn check(&self, base: &Snapshot, old: &[Segment]) -> Result<()> {
         let entries = old.iter().fold(0, |sum: u64, segment| sum.saturating_add(segment.entries));
         let products: BTreeSet<&str> = self.new.lists.keys().map(String::as_str).collect();
@@ -109,20 +110,20 @@ impl Consolidated {
         match entries == self.new.entries && self.new.batch > 0 && old.iter().all(same) {
             true => Ok(()),
             false => {
-                Err(Error::usage("a segment does not hold what those have in whose place it is to stand"))
+                Err(Error::usage("a merged segment does not hold the same as the segments that it replaces"))
             }
         }
     }
 }
 
-/// Where segments of these numbers follow each other.
+/// The range in which segments with these numbers follow each other.
 fn run(snapshot: &Snapshot, ids: &[u32]) -> Option<Range<usize>> {
     let first = snapshot.segments.iter().position(|segment| Some(&segment.id) == ids.first())?;
     let found = snapshot.segments.get(first..first + ids.len())?;
     found.iter().map(|segment| &segment.id).eq(ids).then_some(first..first + ids.len())
 }
 
-/// Whether some segments have a product.
+/// Whether some of these segments have the product.
 fn has(snapshot: &Snapshot, segments: Range<usize>, product: u32) -> bool {
     let segments = snapshot.segments.get(segments).unwrap_or_default();
     segments.iter().any(|segment| segment.lists.contains_key(&product))

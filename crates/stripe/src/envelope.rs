@@ -1,24 +1,25 @@
-//! What every object begins with: what it is, which version of the format, and a checksum of all that follows.
+//! The header of every object: its kind, the version of the format, and a checksum of the content.
 
 use crate::wire::{Reader, checksum};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// Not text, and not the beginning of any other format; line ends tell a transfer that changed them.
+/// Not text, and not the beginning of any other format; line ends reveal a transfer that changed them.
 const MAGIC: [u8; 8] = *b"\x89SAPW\r\n\x1a";
-/// Of the format.
+/// The version of the format.
 const VERSION: u8 = 1;
-/// Features that one must know to read an object; none so far.
+/// Features that a reader must know; none so far.
 const READER_FEATURES: u32 = 0;
-/// Features that one must know to write to a dataset.
+/// Features that a writer to a dataset must know.
 const WRITER_FEATURES: u32 = JOBS;
-/// A snapshot names the jobs whose receipts are in it: who makes another one of it must name them, too.
+/// A snapshot names the jobs whose receipts are in it: a writer that derives another snapshot must name them,
+/// too.
 pub(crate) const JOBS: u32 = 1;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// What a dataset says of itself, written once (`fmt`).
+pub enum ObjectKind {
+    /// The description of a dataset, written once (`fmt`).
     Format = 1,
     /// A version (`snap/…`).
     Snapshot = 2,
@@ -32,33 +33,39 @@ pub enum Kind {
     Record = 6,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::Format, Kind::Snapshot, Kind::List, Kind::Stripe, Kind::Events, Kind::Record];
+impl ObjectKind {
+    const ALL: [ObjectKind; 6] = [
+        ObjectKind::Format,
+        ObjectKind::Snapshot,
+        ObjectKind::List,
+        ObjectKind::Stripe,
+        ObjectKind::Events,
+        ObjectKind::Record,
+    ];
 
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Format => "a description of a dataset",
-            Kind::Snapshot => "a snapshot",
-            Kind::List => "a stripe list",
-            Kind::Stripe => "a stripe",
-            Kind::Events => "an index of events",
-            Kind::Record => "a record",
+            ObjectKind::Format => "a description of a dataset",
+            ObjectKind::Snapshot => "a snapshot",
+            ObjectKind::List => "a stripe list",
+            ObjectKind::Stripe => "a stripe",
+            ObjectKind::Events => "an index of events",
+            ObjectKind::Record => "a record",
         }
     }
 }
 
-/// The first bytes of an object.
+/// The header of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// What it is.
-    pub kind: Kind,
-    /// Bits of features that a writer must know.
+    pub kind: ObjectKind,
+    /// Feature bits that a writer must know.
     pub writer_features: u32,
-    /// Length of what follows.
+    /// Length of the content.
     pub len: u64,
-    /// XXH64 of what follows.
+    /// XXH64 of the content.
     pub checksum: u64,
 }
 
@@ -69,8 +76,8 @@ impl Envelope {
     /// Reads the first [`Envelope::LEN`] bytes of an object.
     ///
     /// # Errors
-    /// `Truncated` if there are fewer; `Corrupt` if they are of something else; `Checksum` if they were changed; `Unsupported`
-    /// for a later version of the format, or features that are not known here.
+    /// `Truncated` if there are fewer; `Corrupt` if they are of something else; `Checksum` if they were
+    /// changed; `Unsupported` for a later version of the format, or unknown features.
     pub fn parse(object: &[u8]) -> Result<Envelope> {
         let header = Reader::new(object, "an object of a dataset").take(Envelope::LEN)?;
         let mut reader = Reader::new(header, "an object of a dataset");
@@ -97,13 +104,13 @@ impl Envelope {
         if (compression, reserved, header_len, more) != (0, 0, Envelope::LEN as u32, 0) || stored != len {
             return unknown("an object has a header in a form that is not known".into());
         }
-        let Some(kind) = Kind::ALL.into_iter().find(|known| *known as u8 == kind) else {
-            return unknown(format!("an object is of kind {kind}, which is not known"));
+        let Some(kind) = ObjectKind::ALL.into_iter().find(|known| *known as u8 == kind) else {
+            return unknown(format!("an object is of kind {kind}, which is unknown"));
         };
         Ok(Envelope { kind, writer_features: writers, len, checksum: body })
     }
 
-    /// Bits of features that a writer must know, and this one does not.
+    /// Feature bits that a writer must know, and this one does not.
     pub fn unknown(&self) -> u32 {
         self.writer_features & !WRITER_FEATURES
     }
@@ -123,20 +130,20 @@ impl Envelope {
     }
 }
 
-/// Puts content into an object.
+/// Wraps content in an object.
 ///
 /// ```
-/// use sapwood_stripe::{Kind, seal, unseal};
-/// let object = seal(Kind::Format, b"{}");
-/// assert_eq!(unseal(Kind::Format, &object)?, "{}");
+/// use sapwood_stripe::{ObjectKind, seal, unseal};
+/// let object = seal(ObjectKind::Format, b"{}");
+/// assert_eq!(unseal(ObjectKind::Format, &object)?, "{}");
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
-pub fn seal(kind: Kind, content: &[u8]) -> Bytes {
+pub fn seal(kind: ObjectKind, content: &[u8]) -> Bytes {
     seal_with(kind, 0, content)
 }
 
-/// Puts content into an object that not every writer may build upon.
-pub(crate) fn seal_with(kind: Kind, writer_features: u32, content: &[u8]) -> Bytes {
+/// Wraps content in an object that only writers with these features may build upon.
+pub(crate) fn seal_with(kind: ObjectKind, writer_features: u32, content: &[u8]) -> Bytes {
     let mut object = Vec::with_capacity(Envelope::LEN + content.len());
     object.resize(Envelope::LEN, 0);
     object.extend(content);
@@ -144,11 +151,11 @@ pub(crate) fn seal_with(kind: Kind, writer_features: u32, content: &[u8]) -> Byt
 }
 
 /// Writes the header of an object, whose first [`Envelope::LEN`] bytes were left free.
-pub(crate) fn close(kind: Kind, object: Vec<u8>) -> Bytes {
+pub(crate) fn close(kind: ObjectKind, object: Vec<u8>) -> Bytes {
     close_with(kind, 0, object)
 }
 
-fn close_with(kind: Kind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
+fn close_with(kind: ObjectKind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
     if let Some((header, content)) = object.split_at_mut_checked(Envelope::LEN) {
         let (len, checksum) = (content.len() as u64, checksum(content));
         let envelope = Envelope { kind, writer_features, len, checksum };
@@ -157,12 +164,12 @@ fn close_with(kind: Kind, writer_features: u32, mut object: Vec<u8>) -> Bytes {
     object.into()
 }
 
-/// Takes the content out of a whole object of that kind.
+/// Returns the content of a whole object of that kind.
 ///
 /// # Errors
-/// As [`Envelope::parse`]; `Corrupt` if the object is of another kind, or longer than it says, `Truncated` if it is shorter,
-/// `Checksum` if its content was changed.
-pub fn unseal(kind: Kind, object: &Bytes) -> Result<Bytes> {
+/// As [`Envelope::parse`]; `Corrupt` if the object is of another kind, or longer than its header says,
+/// `Truncated` if it is shorter, `Checksum` if its content was changed.
+pub fn unseal(kind: ObjectKind, object: &Bytes) -> Result<Bytes> {
     let envelope = Envelope::parse(object)?;
     if envelope.kind != kind {
         let message = format!("an object is {}, not {}", envelope.kind.name(), kind.name());
@@ -176,7 +183,7 @@ pub fn unseal(kind: Kind, object: &Bytes) -> Result<Bytes> {
         return Err(Error::new(short, message).at(24));
     }
     if checksum(&content) != envelope.checksum {
-        let message = format!("the checksum of {} does not agree with its content", kind.name());
+        let message = format!("the checksum of {} does not match its content", kind.name());
         return Err(Error::new(ErrorKind::Checksum, message).at(Envelope::LEN as u64));
     }
     Ok(content)

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Crockford's base 32: no letters that look like digits.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Length as text: 96 bits, five in a letter.
+/// Length as text: 96 bits, five per letter.
 const LETTERS: u32 = 20;
 
-/// There are so many.
+/// The number of names.
 const LIMIT: u128 = 1 << 96;
 
 /// A number of 96 bits; as text, 20 letters and digits.
@@ -26,12 +26,12 @@ const LIMIT: u128 = 1 << 96;
 pub struct Id(u128);
 
 impl Id {
-    /// A new one.
+    /// A random name.
     pub fn random() -> Id {
         Id(u128::from_le_bytes(random_bytes()) % LIMIT)
     }
 
-    /// The lowest 64 bits, and the others.
+    /// The lowest 64 bits, and the remaining ones.
     pub(crate) fn halves(self) -> (u64, u32) {
         (self.0 as u64, (self.0 >> 64) as u32)
     }
@@ -40,7 +40,7 @@ impl Id {
         Id(u128::from(low) | u128::from(high) << 64)
     }
 
-    /// How far it is from another, on the circle of all; [`Id::plus`] undoes it.
+    /// The distance from another name, on the circle of all names; [`Id::plus`] is the inverse.
     pub(crate) fn minus(self, other: Id) -> Id {
         Id((self.0 + LIMIT - other.0) % LIMIT)
     }
@@ -51,11 +51,11 @@ impl Id {
 
     /// Length in bytes, in binary objects.
     pub(crate) const LEN: usize = 12;
-    /// The lowest.
+    /// The smallest name.
     pub(crate) const ZERO: Id = Id(0);
 }
 
-/// Names for the objects of one writer: a random one, and those that follow it. Lists of them pack to nothing.
+/// Names for the objects of one writer: a random one, and its successors. Lists of them compress well.
 ///
 /// ```
 /// use sapwood_stripe::Ids;
@@ -69,13 +69,13 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// From a random one on.
+    /// Starts at a random name.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Ids {
         Ids { first: Id::random(), given: AtomicU64::new(0) }
     }
 
-    /// The next; from any thread.
+    /// The next name; can be called from any thread.
     pub fn next(&self) -> Id {
         self.first.plus(Id(u128::from(self.given.fetch_add(1, Ordering::Relaxed))))
     }

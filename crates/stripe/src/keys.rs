@@ -2,29 +2,29 @@
 
 use crate::Id;
 
-/// What a dataset says of itself; written once.
+/// The description of a dataset, written once.
 pub const FORMAT: &str = "fmt";
-/// Where the newest version was when somebody last looked; may be old, or missing.
+/// The newest version when it was last recorded; may be outdated, or missing.
 pub const HINT: &str = "hint";
-/// What the keys of stripes begin with.
+/// Prefix of the keys of stripes.
 pub const DATA: &str = "d/";
-/// What the keys of stripe lists begin with.
+/// Prefix of the keys of stripe lists.
 pub const LISTS: &str = "list/";
-/// What the keys of snapshots begin with.
+/// Prefix of the keys of snapshots.
 pub const SNAPSHOTS: &str = "snap/";
-/// What the keys of entries of the log begin with.
+/// Prefix of the keys of log entries.
 pub const LOG: &str = "log/";
-/// What the keys of tags begin with.
+/// Prefix of the keys of tags.
 pub const TAGS: &str = "ref/tag/";
-/// What the keys of tags that were removed begin with.
+/// Prefix of the keys of removed tags.
 pub const GONE: &str = "ref/gone/";
-/// What the keys of marks of jobs begin with.
+/// Prefix of the keys of marks of jobs.
 pub const JOBS: &str = "job/";
-/// What the keys of leases begin with.
+/// Prefix of the keys of leases.
 pub const LEASES: &str = "lease/";
 
-/// The key of a stripe, a group of them, an index of events or an auxiliary file. Two letters of the name stand before
-/// it, so that stores which divide keys by how they begin have many places for them.
+/// The key of a stripe, a group of stripes, an index of events or an auxiliary file. It begins with two
+/// letters of the name, so that stores which partition keys by prefix can spread them.
 pub fn data(id: Id) -> String {
     let name = id.to_string();
     let (_, last) = name.split_at(name.len().saturating_sub(2));
@@ -41,7 +41,7 @@ pub fn snapshot(id: Id) -> String {
     format!("{SNAPSHOTS}{id}")
 }
 
-/// The key of an entry of the log.
+/// The key of a log entry.
 pub fn log(n: u64) -> String {
     format!("{LOG}{n:020}")
 }
@@ -51,7 +51,7 @@ pub fn tag(name: &str) -> String {
     format!("{TAGS}{name}")
 }
 
-/// The key of what says that a tag was removed.
+/// The key that marks a tag as removed.
 pub fn gone(name: &str) -> String {
     format!("{GONE}{name}")
 }
@@ -61,12 +61,12 @@ pub fn lease(id: Id) -> String {
     format!("{LEASES}{id}")
 }
 
-/// The key of what says that a job began to commit; of its name, only the checksum is in it.
+/// The key that marks the begin of a job's commit; it contains only the checksum of the job's name.
 pub fn job(name: &str) -> String {
     format!("{JOBS}{:016x}", crate::checksum(name.as_bytes()))
 }
 
-/// The name in a key, which is its last part.
+/// The name in a key: its last part.
 pub(crate) fn id_in(key: &str) -> Option<Id> {
     key.rsplit('/').next()?.parse().ok()
 }

@@ -2,37 +2,38 @@
 
 use std::ops::{Range, RangeInclusive};
 
-/// Ceph keeps what is not longer in one piece, without a list of pieces.
+/// Ceph stores objects up to this length in one piece, without a list of pieces.
 const OBJECT_LIMIT: f64 = 4_194_304.0;
 
-/// No basket has more entries.
+/// Most entries of a basket.
 const BATCH_LIMIT: u64 = 1 << 31;
 
-/// A batch with fewer divisors cannot well be divided for large branches.
+/// A batch whose size has fewer divisors cannot be divided well for large branches.
 const FEWEST_DIVISORS: usize = 12;
 
-/// What a layout should be like.
+/// Options of a layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutOptions {
-    /// Bytes that an object should have, as the branches have them where they come from: 1 MiB if not said. Below 256 KiB most of a
-    /// request's cost is not for bytes.
+    /// Target size of an object in bytes, measured as the branches are stored at their origin; default 1 MiB.
+    /// Below 256 KiB, most of a request's cost is not transfer.
     pub target: u64,
-    /// Bytes that all products of a batch should have together: 32 MiB if not said. A batch is what readers and writers hold in
-    /// memory at once, at least.
+    /// Target size of all products of a batch in bytes; default 32 MiB. Readers and writers hold at least a
+    /// batch in memory.
     pub batch_bytes: u64,
-    /// Entries of a batch, if that is not to be chosen.
+    /// Entries of a batch; `None` chooses them.
     pub batch: Option<u64>,
-    /// Entries of the clusters of what is written, if all have as many. Batches of whole clusters are preferred, or clusters of
-    /// whole batches: nobody decompresses a basket twice to write them, and who reads by steps that suited the one finds that they
-    /// suit the other.
+    /// Entries of the clusters that are written, if all have the same number. Batches of whole clusters are
+    /// preferred, or clusters of whole batches: no basket is then decompressed twice to write them, and step
+    /// sizes that suit one layout suit the other.
     pub cluster: Option<u64>,
     /// Entries that a chosen batch may have.
     pub batch_bounds: RangeInclusive<u64>,
-    /// Entries of the segment, if they are known: batches may never be full.
+    /// Entries of the segment, if known: batches may never become full.
     pub entries: Option<u64>,
-    /// Whether products that are small share objects.
+    /// Whether small products share objects.
     pub group: bool,
-    /// What the store fills objects up to, in bytes; 0 if it does not. Ceph's erasure code of k + m: k × 4 KiB.
+    /// The store pads objects to a multiple of this many bytes; 0 if it does not. For Ceph's erasure code of
+    /// k + m: k × 4 KiB.
     pub pad_quantum: u64,
 }
 
@@ -51,43 +52,44 @@ impl Default for LayoutOptions {
     }
 }
 
-/// How the entries of a segment are divided.
+/// How the entries of a segment are divided into objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct SegmentLayout {
     /// Entries of a batch.
     pub batch: u64,
-    /// What makes an object, in the order of the first products.
-    pub objects: Vec<Planned>,
+    /// The objects, in the order of their first products.
+    pub objects: Vec<ObjectPlan>,
 }
 
-/// What stands in an object, and for how many entries.
+/// The contents of one kind of object, and its number of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// Places of the products among those that were planned for; of each, the places of the branches that are in it.
+pub struct ObjectPlan {
+    /// Indices of the planned products; for each, the range of its branches in the object.
     pub products: Vec<(usize, Range<usize>)>,
-    /// Entries of an object; divides [`Layout::batch`].
+    /// Entries of an object; divides [`SegmentLayout::batch`].
     pub entries: u64,
 }
 
-/// Plans for products of which the compressed bytes per entry are known, for each branch.
+/// Plans objects for products, given the compressed bytes per entry of each branch.
 ///
-/// Small products share an object. What is too large for one is divided between its branches: each has few, large baskets, and few
-/// requests read it. Only a branch that is itself too large is divided between entries.
+/// Small products share an object. A product that is too large for one is divided by branches: each object
+/// has few, large baskets, and few requests read it. Only a branch that is itself too large is divided by
+/// entries.
 ///
 /// ```
-/// use sapwood_stripe::{LayoutOptions, Planned, plan};
+/// use sapwood_stripe::{LayoutOptions, ObjectPlan, plan};
 /// // A large branch, two products of a small one, and one of branches that are large together.
 /// let products = [vec![40_000.0], vec![20.0], vec![50.0], vec![600.0, 600.0, 800.0]];
 /// let layout = plan(&products, &LayoutOptions::default());
 /// assert_eq!(layout.batch, 840);
 /// assert_eq!(layout.objects, [
-///     Planned { products: vec![(0, 0..1)], entries: 28 },
-///     Planned { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
-///     Planned { products: vec![(3, 0..2)], entries: 840 },
-///     Planned { products: vec![(3, 2..3)], entries: 840 },
+///     ObjectPlan { products: vec![(0, 0..1)], entries: 28 },
+///     ObjectPlan { products: vec![(1, 0..1), (2, 0..1)], entries: 840 },
+///     ObjectPlan { products: vec![(3, 0..2)], entries: 840 },
+///     ObjectPlan { products: vec![(3, 2..3)], entries: 840 },
 /// ]);
 /// ```
-pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
+pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> SegmentLayout {
     let known = |bytes: &f64| if bytes.is_finite() { bytes.max(0.0) } else { 0.0 };
     let products: Vec<Vec<f64>> =
         bytes_per_entry.iter().map(|branches| branches.iter().map(known).collect()).collect();
@@ -95,8 +97,8 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
     let batch = options.batch.unwrap_or_else(|| choose_batch(products.iter().flatten().sum(), options));
     let batch = batch.clamp(1, BATCH_LIMIT);
     let (divisors, filled) = (divisors(batch), options.entries.unwrap_or(batch).clamp(1, batch));
-    let mut objects: Vec<Planned> = Vec::new();
-    // The group that is not full, and its bytes.
+    let mut objects: Vec<ObjectPlan> = Vec::new();
+    // The group that is not full yet, and its bytes.
     let mut open: Option<(usize, f64)> = None;
     let parts = products.iter().enumerate().flat_map(|(product, branches)| {
         divide(branches, filled, target).into_iter().map(move |range| (product, range))
@@ -109,7 +111,7 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
         let part = (product, range);
         if !options.group || whole >= target / 2.0 {
             let entries = if divisible { choose_entries(bytes, &divisors, options) } else { batch };
-            objects.push(Planned { products: vec![part], entries });
+            objects.push(ObjectPlan { products: vec![part], entries });
             continue;
         }
         let room = open.filter(|(_, sum)| sum + whole <= 1.25 * target);
@@ -120,20 +122,21 @@ pub fn plan(bytes_per_entry: &[Vec<f64>], options: &LayoutOptions) -> Layout {
             open = open.map(|(number, _)| (number, sum + whole));
         } else {
             open = Some((objects.len(), whole));
-            objects.push(Planned { products: vec![part], entries: batch });
+            objects.push(ObjectPlan { products: vec![part], entries: batch });
         }
     }
-    Layout { batch, objects }
+    SegmentLayout { batch, objects }
 }
 
-/// Branches that follow each other, so that so many entries of them have about as many bytes as are wanted; all, if these are few.
+/// Consecutive branches of which this many entries have about the target size; all of them, if they are
+/// smaller.
 fn divide(bytes: &[f64], entries: u64, target: f64) -> Vec<Range<usize>> {
     let whole = |bytes: f64| bytes * entries as f64;
     if whole(bytes.iter().sum()) < 1.5 * target {
         return std::iter::once(0..bytes.len()).collect();
     }
     let small: f64 = bytes.iter().copied().filter(|bytes| whole(*bytes) < target).map(whole).sum();
-    // As many parts as come nearest to it, alike.
+    // As many parts of equal size as come nearest to the target.
     let wanted = small / (small / target).round().max(1.0);
     let (mut parts, mut start, mut sum) = (Vec::new(), 0, 0.0);
     for (branch, bytes) in bytes.iter().copied().map(whole).enumerate() {
@@ -148,10 +151,10 @@ fn divide(bytes: &[f64], entries: u64, target: f64) -> Vec<Range<usize>> {
     parts
 }
 
-/// The number near the wanted one that has the most divisors.
+/// The number near the target with the most divisors.
 fn choose_batch(bytes_per_entry: f64, options: &LayoutOptions) -> u64 {
     let (least, most) = (*options.batch_bounds.start(), *options.batch_bounds.end());
-    // Of an empty product, as many as may be.
+    // As many entries as allowed for an empty product.
     let wanted = (options.batch_bytes as f64 / bytes_per_entry.max(1e-9)) as u64;
     let wanted = wanted.clamp(least.max(1), most.max(least).max(1));
     let of_clusters = options.cluster.and_then(|cluster| choose_clusters(cluster, wanted));
@@ -169,9 +172,10 @@ fn choose_batch(bytes_per_entry: f64, options: &LayoutOptions) -> u64 {
     best.1
 }
 
-/// Whole clusters, or a whole part of one, that are about as many entries as wanted; those with the most divisors.
+/// Whole clusters, or an integer fraction of one, with about as many entries as wanted; those with the most
+/// divisors.
 fn choose_clusters(cluster: u64, wanted: u64) -> Option<u64> {
-    // From one over the root of two to the root: one of a cluster, two, four, … is always there.
+    // From 1/√2 to √2 of the target: the cluster times a power of two is always in this range.
     let range = wanted.saturating_mul(7) / 10..=wanted.saturating_mul(10) / 7;
     let multiples =
         smooth_numbers(range.end().checked_div(cluster)?).into_iter().map(|(number, _)| number * cluster);
@@ -181,7 +185,7 @@ fn choose_clusters(cluster: u64, wanted: u64) -> Option<u64> {
     counted.max().filter(|(count, ..)| *count >= FEWEST_DIVISORS).map(|(.., batch)| batch)
 }
 
-/// Numbers up to `limit` that only 2, 3, 5 and 7 divide, and how many divisors each has.
+/// Numbers up to `limit` without prime factors above 7, and how many divisors each has.
 fn smooth_numbers(limit: u64) -> Vec<(u64, u64)> {
     let mut numbers = vec![(1u64, 1u64)];
     for prime in [2, 3, 5, 7] {
@@ -197,18 +201,18 @@ fn smooth_numbers(limit: u64) -> Vec<(u64, u64)> {
     numbers
 }
 
-/// All divisors, in no order.
+/// All divisors, in no particular order.
 fn divisors(number: u64) -> Vec<u64> {
     let small = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor));
     small.flat_map(|divisor| [divisor, number / divisor]).collect()
 }
 
-/// The divisor with which an object comes nearest to the target, and the store adds least to it.
+/// The divisor with which an object comes nearest to the target, and the store pads it least.
 fn choose_entries(bytes_per_entry: f64, divisors: &[u64], options: &LayoutOptions) -> u64 {
     let cost = |entries: u64| {
         let size = (entries as f64 * bytes_per_entry).max(1.0);
         let distance = (size / options.target.max(1) as f64).ln().abs();
-        // Lengths differ from stripe to stripe, so half of the last piece is empty, on average.
+        // Lengths differ from stripe to stripe, so half of the last unit is padding on average.
         let padding = options.pad_quantum as f64 / 2.0 / size;
         let too_long = if size > OBJECT_LIMIT && entries > 1 { 1e9 } else { 0.0 };
         distance + padding + too_long
@@ -236,9 +240,9 @@ mod tests {
             let options = LayoutOptions { cluster: Some(cluster), ..LayoutOptions::default() };
             plan(&[vec![4485.0]], &options).batch
         };
-        // 7,481 entries have as many bytes as are wanted.
+        // 7,481 entries have the target size.
         assert_eq!([5000, 1000, 20_000, 40_000, 100].map(batch), [10_000, 9000, 10_000, 8000, 8400]);
-        // Of prime numbers, of next to nothing, and of more than there are.
+        // For prime numbers, for almost empty entries, and for more entries than there are.
         assert_eq!([7919, 0, u64::MAX].map(batch), [7560; 3]);
         let bounded =
             LayoutOptions { cluster: Some(5000), batch_bounds: 1..=8000, ..LayoutOptions::default() };
@@ -277,7 +281,7 @@ mod tests {
         let of = |bytes: &[f64]| {
             let options = LayoutOptions { batch: Some(1000), target: 1000, ..LayoutOptions::default() };
             let objects = plan(&[bytes.to_vec()], &options).objects;
-            let part = |object: Planned| (object.products[0].1.clone(), object.entries);
+            let part = |object: ObjectPlan| (object.products[0].1.clone(), object.entries);
             objects.into_iter().map(part).collect::<Vec<_>>()
         };
         assert_eq!(of(&[0.5; 6]), [(0..2, 1000), (2..4, 1000), (4..6, 1000)]);

@@ -1,8 +1,8 @@
 //! Datasets in an object store: products, stripes, snapshots, commits.
 //!
-//! A snapshot is a ROOT file whose baskets lie in other objects: it holds the records of the trees, without entries, and
-//! says for each product and segment which stripes hold the baskets. Objects are never changed; a version is there
-//! when its entry in the log is.
+//! A snapshot is a ROOT file whose baskets lie in other objects: it holds the records of the trees, without
+//! entries, and says for each product and segment which stripes hold the baskets. Objects never change; a
+//! version exists once its entry is in the log.
 //!
 //! ```text
 //! log/n ─▶ snapshot ─▶ stripe lists ─▶ stripes: baskets
@@ -10,6 +10,7 @@
 //!          segments     products only
 //! ```
 
+mod additions;
 mod change;
 mod check_log;
 mod consolidate;
@@ -21,27 +22,29 @@ pub mod keys;
 mod layout;
 mod list;
 mod log;
+mod rebase;
 mod receipt;
 mod record;
 mod snapshot;
 mod stripe;
 mod wire;
 
-pub use change::{Change, NewProduct, NewSegment};
+pub use additions::{NewProduct, NewSegment};
+pub use change::Change;
 pub use check_log::check_log;
-pub use consolidate::Consolidated;
+pub use consolidate::SegmentMerge;
 pub use dataset::{
-    Collected, Committed, Copied, Dataset, DescribedProduct, DescribedSegment, Description, Format,
-    Fragments, GcOptions, Keep, Lease, LeaseKind, Leased, RECEIPTS_LAST, Tag, Verified, VerifyOptions,
-    Version, Wrong, probe,
+    ChecksumOptions, ChecksumReport, CommitOutcome, CopyReport, Damage, Dataset, DescribedProduct,
+    DescribedSegment, Description, Format, Fragments, GcOptions, GcReport, Lease, LeaseKind, RECEIPTS_LAST,
+    Retention, StoredLease, Tag, Version, probe,
 };
-pub use envelope::{Envelope, Kind, seal, unseal};
+pub use envelope::{Envelope, ObjectKind, seal, unseal};
 pub use events::{EventBlock, EventHead, EventId, EventIndex, Lookup, LumiMask};
 pub use id::{Id, Ids};
-pub use layout::{Layout, LayoutOptions, Planned, plan};
-pub use list::{BasketPlace, ListBuilder, ObjectName, Place, Stripe, StripeList};
-pub use log::{Entry, Log, ObjectLog};
+pub use layout::{LayoutOptions, ObjectPlan, SegmentLayout, plan};
+pub use list::{BasketLocation, ListBuilder, Location, ObjectName, Stripe, StripeList};
+pub use log::{Log, LogEntry, ObjectLog};
 pub use receipt::Receipt;
-pub use snapshot::{Made, ObjectRef, Product, Schema, Segment, Snapshot, StripeListRef, Used};
-pub use stripe::{Basket, Directory, Member, ObjectBuilder, Placed};
+pub use snapshot::{HighestIds, ObjectRef, Product, Provenance, Schema, Segment, Snapshot, StripeListRef};
+pub use stripe::{BasketRecord, ObjectBuilder, ObjectDirectory, ProductBaskets, ProductStripes};
 pub use wire::checksum;

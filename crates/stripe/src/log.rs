@@ -1,7 +1,7 @@
-//! The log: numbered entries, each written once, of which each makes a version.
+//! The log: numbered entries, each written once, each making a version.
 
 use crate::record::{self, from_json, to_json};
-use crate::{Id, Kind, keys, seal, unseal};
+use crate::{Id, ObjectKind, keys, seal, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -10,46 +10,46 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Longest entry, in bytes.
+/// Most bytes of an entry.
 const LONGEST: usize = 4096;
-/// Longest words in an entry, in bytes.
+/// Most bytes of the description in an entry.
 const LONGEST_WORDS: usize = 500;
-/// Entries that are read at once.
+/// Most entries to read at once.
 const TOGETHER: usize = 16;
 
-/// An entry of the log: a version.
+/// A log entry: a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Number of the version, from 1, without holes.
+pub struct LogEntry {
+    /// Number of the version, from 1, without gaps.
     pub n: u64,
-    /// What the dataset is at this version.
+    /// The snapshot of this version.
     pub snapshot: Id,
-    /// Number of the version that it was made from; 0 for the first.
+    /// Number of the version that it was derived from; 0 for the first.
     pub parent: u64,
     /// `create`, `append`, `add`, `replace`, `drop`, `restore`, `base`, `expire`.
     pub operation: String,
-    /// What was changed, for people.
+    /// A description of the change, for people.
     #[serde(default)]
     pub what: String,
-    /// Who, if that was said.
+    /// Who made it, if stated.
     #[serde(default)]
     pub who: Option<String>,
-    /// Job and attempt, by which a job that runs again knows that it is done.
+    /// Job and attempt, by which a job that runs again recognizes that it is done.
     #[serde(default)]
     pub job: Option<(String, u32)>,
-    /// By which a writer knows its own entry, after an answer was lost.
+    /// By which a writer recognizes its own entry after an answer was lost.
     pub commit: Id,
-    /// Milliseconds since 1970; never less than that of the entry before.
+    /// Milliseconds since 1970; never less than in the previous entry.
     pub time_ms: u64,
-    /// Versions below this one are expired, unless a tag or a lease holds them.
+    /// Versions below this one have expired, unless a tag or a lease holds them.
     pub oldest: u64,
 }
 
-impl Entry {
+impl LogEntry {
     /// As JSON of less than 4 kB.
     ///
     /// # Errors
-    /// `Usage` if names in it are longer.
+    /// `Usage` if names in it are too long.
     pub fn encode(&self) -> Result<Bytes> {
         let json = to_json(self)?;
         match json.len() < LONGEST {
@@ -62,18 +62,16 @@ impl Entry {
     /// From JSON.
     ///
     /// # Errors
-    /// `Corrupt` if it is none, or that of another entry than `n`.
-    pub fn decode(n: u64, json: &[u8]) -> Result<Entry> {
-        let entry: Entry = from_json(json, "an entry of the log")?;
+    /// `Corrupt` if it is not an entry, or not entry `n`.
+    pub fn decode(n: u64, json: &[u8]) -> Result<LogEntry> {
+        let entry: LogEntry = from_json(json, "an entry of the log")?;
         match entry.n == n && n > 0 && entry.parent < n && entry.oldest <= n {
             true => Ok(entry),
-            false => {
-                Err(Error::corrupt(format!("entry {n} of the log has numbers that cannot be: {entry:?}")))
-            }
+            false => Err(Error::corrupt(format!("entry {n} of the log has invalid numbers: {entry:?}"))),
         }
     }
 
-    /// Words for people, cut to what an entry has room for.
+    /// A description for people, truncated to fit into an entry.
     pub(crate) fn words(mut text: String) -> String {
         if text.len() > LONGEST_WORDS {
             let end = (0..LONGEST_WORDS).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
@@ -87,33 +85,33 @@ impl Entry {
 /// Numbered entries, each written once: in the store of the dataset ([`ObjectLog`]), or in a database.
 ///
 /// # Contract
-/// - An entry is seen whole or not at all; once one is there, everybody sees it, and it never changes.
-/// - Of all who create the same entry, one is told [`Created::Done`]; `create` is tried once.
-/// - Entries are JSON of less than 4 kB. Who creates entry *n + 1* has seen entry *n*.
+/// - An entry is visible completely or not at all; once it is, it is visible to everyone, and never changes.
+/// - Of all concurrent `create` calls for an entry, one returns [`Created::Done`]; `create` tries once.
+/// - Entries are JSON of less than 4 kB. The creator of entry *n + 1* has seen entry *n*.
 pub trait Log: fmt::Debug + Send + Sync + 'static {
-    /// Where it is, without secrets.
+    /// Its URL, without secrets.
     fn url(&self) -> &str;
 
-    /// Number and content of an entry that is there: the newest, as far as can be said with one request. None if there
-    /// is no entry, or nobody knows.
+    /// Number and content of an existing entry: the newest, as far as one request can tell. `None` if there
+    /// is no entry, or this is unknown.
     ///
     /// # Errors
     /// Those of the store.
     fn hint(&self, deadline: Deadline) -> BoxFuture<'_, Result<Option<(u64, Bytes)>>>;
 
-    /// An entry, if it is there.
+    /// An entry, if it exists.
     ///
     /// # Errors
     /// Those of the store.
     fn read(&self, n: u64, deadline: Deadline) -> BoxFuture<'_, Result<Option<Bytes>>>;
 
-    /// Writes an entry, if it is not there.
+    /// Creates an entry, if it does not exist.
     ///
     /// # Errors
     /// Those of the store; the entry was not written then.
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>>;
 
-    /// Remembers an entry for [`hint`](Log::hint), where that needs it.
+    /// Records an entry for [`hint`](Log::hint), where that needs it.
     ///
     /// # Errors
     /// Those of the store; they may be ignored.
@@ -127,14 +125,14 @@ pub struct ObjectLog {
 }
 
 impl ObjectLog {
-    /// That of the dataset in a store.
+    /// The log of the dataset in a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         ObjectLog { store }
     }
 
     async fn content(&self, key: &str, deadline: Deadline) -> Result<Option<Bytes>> {
         match record::found(self.store.get(key, None, deadline).await)? {
-            Some(object) => unseal(Kind::Record, &object)
+            Some(object) => unseal(ObjectKind::Record, &object)
                 .map(Some)
                 .map_err(|error| error.url(record::url_of(&*self.store, key))),
             None => Ok(None),
@@ -149,12 +147,12 @@ impl Log for ObjectLog {
 
     fn hint(&self, deadline: Deadline) -> BoxFuture<'_, Result<Option<(u64, Bytes)>>> {
         Box::pin(async move {
-            /// All that is read of a hint here: it is an entry.
+            /// The part of a hint that is read here: it is an entry.
             #[derive(Deserialize)]
             struct Number {
                 n: u64,
             }
-            // A hint is overwritten, and may be lost: a damaged one is none.
+            // A hint is overwritten, and may be lost: a damaged one counts as none.
             let Ok(content) = self.content(keys::HINT, deadline).await else { return Ok(None) };
             Ok(content
                 .and_then(|json| from_json::<Number>(&json, "the hint").ok().map(|hint| (hint.n, json))))
@@ -166,32 +164,35 @@ impl Log for ObjectLog {
     }
 
     fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
-        Box::pin(
-            async move { self.store.create(&keys::log(n), seal(Kind::Record, &content), deadline).await },
-        )
+        Box::pin(async move {
+            self.store.create(&keys::log(n), seal(ObjectKind::Record, &content), deadline).await
+        })
     }
 
     fn advise(&self, _: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move { self.store.put(keys::HINT, seal(Kind::Record, &content), deadline).await })
+        Box::pin(
+            async move { self.store.put(keys::HINT, seal(ObjectKind::Record, &content), deadline).await },
+        )
     }
 }
 
-/// An entry, if it is there.
-pub(crate) async fn read(log: &dyn Log, n: u64, deadline: Deadline) -> Result<Option<Entry>> {
+/// An entry, if it exists.
+pub(crate) async fn read(log: &dyn Log, n: u64, deadline: Deadline) -> Result<Option<LogEntry>> {
     let content = log.read(n, deadline).await?;
-    content.map(|json| Entry::decode(n, &json)).transpose().map_err(|error| error.url(log.url()))
+    content.map(|json| LogEntry::decode(n, &json)).transpose().map_err(|error| error.url(log.url()))
 }
 
 /// The entry of the hint, if there is one that can be read.
-pub(crate) async fn hint(log: &dyn Log, deadline: Deadline) -> Result<Option<Entry>> {
+pub(crate) async fn hint(log: &dyn Log, deadline: Deadline) -> Result<Option<LogEntry>> {
     let hint = log.hint(deadline).await?;
-    Ok(hint.and_then(|(n, json)| Entry::decode(n, &json).ok()))
+    Ok(hint.and_then(|(n, json)| LogEntry::decode(n, &json).ok()))
 }
 
-/// The newest entry after number `from`, which is there (or 0); None if there is none.
+/// The newest entry after number `from`, which exists (or is 0); `None` if there is none.
 ///
-/// Steps double, so that who is far behind needs few requests; entries have no holes, so that halves find the end.
-pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -> Result<Option<Entry>> {
+/// Steps double, so that few requests suffice even if `from` is old; entries have no gaps, so bisection finds
+/// the end.
+pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -> Result<Option<LogEntry>> {
     let (mut newest, mut step) = (None, 1u64);
     let (mut known, mut absent) = (from, u64::MAX);
     while absent - known > 1 {
@@ -207,24 +208,25 @@ pub(crate) async fn newest_after(log: &dyn Log, from: u64, deadline: Deadline) -
     Ok(newest)
 }
 
-/// Entries `from..=to`, all of which are there.
-pub(crate) async fn range(log: &dyn Log, from: u64, to: u64, deadline: Deadline) -> Result<Vec<Entry>> {
+/// Entries `from..=to`, all of which exist.
+pub(crate) async fn range(log: &dyn Log, from: u64, to: u64, deadline: Deadline) -> Result<Vec<LogEntry>> {
     let entries = stream::iter(from..=to).map(|n| async move {
         read(log, n, deadline).await?.ok_or_else(|| {
-            let message = format!("entry {n} of the log is missing, and later ones are there");
+            let message = format!("entry {n} of the log is missing, but later ones exist");
             Error::corrupt(message).url(log.url())
         })
     });
     entries.buffered(TOGETHER).try_collect().await
 }
 
-/// The last entry in `from..=to` for which `early` holds: it holds for all before that one, and for none after.
+/// The last entry in `from..=to` for which `early` is true: it is true for all earlier ones, and for none
+/// after.
 pub(crate) async fn last_where(
     log: &dyn Log,
     (mut from, mut to): (u64, u64),
-    early: impl Fn(&Entry) -> bool,
+    early: impl Fn(&LogEntry) -> bool,
     deadline: Deadline,
-) -> Result<Option<Entry>> {
+) -> Result<Option<LogEntry>> {
     let mut last = None;
     while from <= to {
         let middle = from + (to - from) / 2;
@@ -236,44 +238,44 @@ pub(crate) async fn last_where(
     Ok(last)
 }
 
-/// Whose an entry is.
+/// Whose entry was created.
 #[derive(Debug)]
-pub(crate) enum Claim {
+pub(crate) enum ClaimOutcome {
     Ours,
-    Theirs(Entry),
+    Theirs(LogEntry),
 }
 
-/// Times that an entry is written again when nobody can say whether it was.
+/// How often to write an entry again while it is unknown whether it was written.
 const TRIES: u32 = 4;
 
-/// Writes an entry. After an answer that does not say it, the entry is read; where it is not there (yet), it is written
-/// again, with the same content: whichever of them comes first, it is ours.
+/// Writes an entry. If the answer is lost or unclear, the entry is read; if it does not exist (yet), it is
+/// written again, with the same content: whichever write succeeds, the entry is ours.
 ///
 /// # Errors
-/// `CommitUnknown` if that cannot be found out.
-pub(crate) async fn claim(log: &dyn Log, entry: &Entry, deadline: Deadline) -> Result<Claim> {
+/// `CommitUnknown` if the result cannot be determined.
+pub(crate) async fn claim(log: &dyn Log, entry: &LogEntry, deadline: Deadline) -> Result<ClaimOutcome> {
     let content = entry.encode()?;
     let mut unclear: Option<Error> = None;
     let unknown = |error: Error| {
-        let message = format!("nobody can say whether commit {} is version {} now", entry.commit, entry.n);
+        let message = format!("it is unknown whether commit {} became version {}", entry.commit, entry.n);
         Error::new(ErrorKind::CommitUnknown, message).url(log.url()).caused_by(error).hint(
             "nothing was deleted; look at the log later, or run the same job again: it is done at most once",
         )
     };
     for _ in 0..TRIES {
         match log.create(entry.n, content.clone(), deadline).await {
-            Ok(Created::Done) => return Ok(Claim::Ours),
+            Ok(Created::Done) => return Ok(ClaimOutcome::Ours),
             Ok(Created::Exists) => {}
             Ok(Created::Unclear(error)) => unclear = Some(error),
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }
         match read(log, entry.n, deadline).await {
-            Ok(Some(found)) if found.commit == entry.commit => return Ok(Claim::Ours),
-            Ok(Some(found)) => return Ok(Claim::Theirs(found)),
+            Ok(Some(found)) if found.commit == entry.commit => return Ok(ClaimOutcome::Ours),
+            Ok(Some(found)) => return Ok(ClaimOutcome::Theirs(found)),
             Ok(None) => {}
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }
     }
-    let silent = || Error::new(ErrorKind::Server, "an entry of the log is there, and cannot be read");
+    let silent = || Error::new(ErrorKind::Server, "an entry of the log exists but cannot be read");
     Err(unclear.map_or_else(silent, unknown))
 }

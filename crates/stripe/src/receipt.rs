@@ -1,40 +1,41 @@
-//! Receipts: what a worker has stored, and somebody else is to commit.
+//! Receipts: what a worker has stored, for another process to commit.
 
-use crate::change::{conflict, fresh, shape};
+use crate::rebase::{conflict, fresh, shape};
 use crate::record::{from_json, to_json};
 use crate::{Id, NewSegment, Product, Segment, Snapshot};
 use sapwood_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the form of receipts.
+/// The version of the format of receipts.
 const VERSION: u32 = 1;
 
-/// What a worker has stored, for one process that commits what many have: JSON, of a kB or so for each ten products.
+/// What a worker has stored, for one process that commits the work of many: JSON, about 1 kB per ten
+/// products.
 ///
-/// A job may be done more than once: of all its attempts, one is committed, once.
+/// A job may run more than once: of all its attempts, one is committed, once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The version of its form: 1.
+    /// The version of its format: 1.
     pub sapwood_receipt: u32,
     /// The name of the dataset.
     pub dataset: Id,
-    /// The job, and which attempt it was.
+    /// The job.
     pub job: String,
     /// The number of the attempt.
     pub attempt: u32,
-    /// The key of the lease that what was stored is under.
+    /// The key of the lease that protects the stored objects.
     pub lease: String,
-    /// What was read, without secrets.
+    /// The inputs, without secrets.
     pub inputs: Vec<String>,
-    /// What the products were when the worker began.
+    /// The products when the worker began.
     pub products: Vec<Product>,
     /// The entries.
     pub segments: Vec<NewSegment>,
 }
 
 impl Receipt {
-    /// One of the present form.
+    /// The current version of the format.
     pub(crate) fn version() -> u32 {
         VERSION
     }
@@ -45,18 +46,18 @@ impl Receipt {
     /// `Usage` if it cannot be written.
     pub fn to_json(&self) -> Result<String> {
         let json = to_json(self)?;
-        String::from_utf8(json.into()).map_err(|_| Error::usage("a receipt is no text"))
+        String::from_utf8(json.into()).map_err(|_| Error::usage("a receipt is not text"))
     }
 
     /// Reads JSON.
     ///
     /// # Errors
-    /// `Corrupt` if it is no receipt; `Unsupported` if it is of a later form.
+    /// `Corrupt` if it is not a receipt; `Unsupported` if its format is newer.
     pub fn from_json(text: &str) -> Result<Receipt> {
         let receipt: Receipt = from_json(text.as_bytes(), "a receipt")?;
         match receipt.sapwood_receipt {
             VERSION => Ok(receipt),
-            other => Err(Error::unsupported(format!("a receipt has the form {other}, known is {VERSION}"))),
+            other => Err(Error::unsupported(format!("a receipt has format {other}; known is {VERSION}"))),
         }
     }
 
@@ -65,7 +66,7 @@ impl Receipt {
         self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.entries))
     }
 
-    /// Its segments, as they would stand in a snapshot; numbered from `first` on.
+    /// Its segments, as they would appear in a snapshot; numbered from `first` on.
     pub(crate) fn segments_from(&self, first: u32) -> Result<Vec<Segment>> {
         let segments = self.segments.iter().zip(first..).map(|(new, id)| {
             let lists = new.lists.iter().map(|(name, list)| {
@@ -84,7 +85,7 @@ impl Receipt {
     }
 }
 
-/// Appends what receipts hold, but for jobs that are there.
+/// Appends the entries of receipts, except those of jobs that were committed before.
 pub(crate) fn receive(next: &mut Snapshot, receipts: &[Receipt]) -> Result<()> {
     for receipt in receipts {
         if next.jobs.contains_key(&receipt.job) {
@@ -93,8 +94,8 @@ pub(crate) fn receive(next: &mut Snapshot, receipts: &[Receipt]) -> Result<()> {
         for known in &receipt.products {
             let now = next.products.iter().find(|product| product.name == known.name);
             if now.map(shape) != Some(shape(known)) {
-                let message = format!("the product '{}' was dropped, or is another one now", known.name);
-                return Err(conflict(&message).hint("run the job again, for what is there now"));
+                let message = format!("the product '{}' was dropped or replaced", known.name);
+                return Err(conflict(&message).hint("run the job again for the newest version"));
             }
         }
         let first = fresh(next.segments.iter().map(|segment| &segment.id), next.used.segments)?;

@@ -1,31 +1,33 @@
-//! Small objects of JSON: entries of the log, tags, leases, marks of jobs.
+//! Small JSON objects: log entries, tags, leases, marks of jobs.
 
-use crate::{Kind, seal, unseal};
+use crate::{ObjectKind, seal, unseal};
 use bytes::Bytes;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_source::{Created, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Times that an object is created again when nobody can say whether it was.
+/// How often to create an object again while it is unknown whether it was created.
 const TRIES: u32 = 4;
 
-/// JSON of a value.
+/// A value as JSON.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Bytes> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|error| Error::usage(format!("no JSON: {error}")))
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|error| Error::usage(format!("cannot be written as JSON: {error}")))
 }
 
-/// The value that JSON says.
+/// Parses a value from JSON.
 pub(crate) fn from_json<T: DeserializeOwned>(json: &[u8], what: &str) -> Result<T> {
     serde_json::from_slice(json).map_err(|error| Error::corrupt(format!("{what} cannot be read: {error}")))
 }
 
-/// The object that holds JSON.
+/// An object that holds JSON.
 pub(crate) fn sealed(value: &impl Serialize) -> Result<Bytes> {
-    to_json(value).map(|json| seal(Kind::Record, &json))
+    to_json(value).map(|json| seal(ObjectKind::Record, &json))
 }
 
-/// What is stored at `key`, if there is anything.
+/// The object at `key`, if it exists.
 pub(crate) async fn read<T: DeserializeOwned>(
     store: &dyn Store,
     key: &str,
@@ -33,17 +35,17 @@ pub(crate) async fn read<T: DeserializeOwned>(
 ) -> Result<Option<T>> {
     match found(store.get(key, None, deadline).await)? {
         Some(object) => {
-            let opened = unseal(Kind::Record, &object).and_then(|json| from_json(&json, "a record"));
+            let opened = unseal(ObjectKind::Record, &object).and_then(|json| from_json(&json, "a record"));
             opened.map(Some).map_err(|error| error.url(url_of(store, key)))
         }
         None => Ok(None),
     }
 }
 
-/// Writes what must be there once; false if another is there.
+/// Creates an object that must exist once; false if a different one exists.
 ///
 /// # Errors
-/// Those of the store; `Network` if nobody can say whether it was written.
+/// Those of the store; `Network` if it is unknown whether it was written.
 pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
     store: &dyn Store,
     key: &str,
@@ -63,7 +65,7 @@ pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
         }
         tries += 1;
         if tries == TRIES {
-            let message = "an object was neither written nor refused";
+            let message = "the store neither wrote an object nor refused to";
             return Err(
                 unclear.unwrap_or_else(|| Error::new(ErrorKind::Server, message).url(url_of(store, key)))
             );
@@ -71,7 +73,7 @@ pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
     }
 }
 
-/// None for what is not there.
+/// `None` for an object that does not exist.
 pub(crate) fn found<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

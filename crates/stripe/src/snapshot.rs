@@ -1,7 +1,7 @@
-//! A version of a dataset: what it holds, and where that lies.
+//! A version of a dataset: its contents, and where they are stored.
 
 use crate::Id;
-use crate::envelope::{Envelope, JOBS, Kind, seal_with, unseal};
+use crate::envelope::{Envelope, JOBS, ObjectKind, seal_with, unseal};
 use crate::wire::{Reader, checksum, put_packed};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -13,34 +13,34 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Snapshot {
     /// Its name.
     pub id: Id,
-    /// That of the snapshot it was made from.
+    /// The snapshot it was derived from.
     pub parent: Option<Id>,
     /// Path of the tree, such as `Events`.
     pub tree: String,
-    /// What the branches of the products are; stored behind this description, not in it.
+    /// The schemas of the products' branches; stored behind this description, not in it.
     pub schemas: Vec<Schema>,
     /// Columns that are read, added and replaced together.
     pub products: Vec<Product>,
     /// Entries that were added together, in order.
     pub segments: Vec<Segment>,
-    /// Where objects lie, if not below the dataset itself, which is number 0: URLs.
+    /// URLs of stores with objects that are not below the dataset itself, which is number 0.
     pub bases: Vec<String>,
-    /// The highest numbers that were ever given.
+    /// The highest numbers ever given.
     #[serde(default)]
-    pub used: Used,
-    /// Jobs whose receipts are in it, and which attempt of each.
+    pub used: HighestIds,
+    /// Jobs whose receipts are in it, with the attempt of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, u32>,
-    /// How it came to be.
-    pub made: Made,
-    /// Bits of features that it has, which one must know to make another one of it, and which are not known here.
+    /// How it was made.
+    pub made: Provenance,
+    /// Feature bits that a writer must know to derive another snapshot, and that are unknown here.
     #[serde(skip)]
     pub unknown: u32,
 }
 
-/// The highest numbers that were ever given in a dataset: they are not given again.
+/// The highest numbers ever given in a dataset: they are not given again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
+pub struct HighestIds {
     /// Of [`Schema::id`].
     pub schemas: u32,
     /// Of [`Product::id`].
@@ -49,11 +49,11 @@ pub struct Used {
     pub segments: u32,
 }
 
-/// What a description, or a schema, may have, in bytes.
+/// Most bytes of a description or a schema.
 const LIMIT: usize = 256 << 20;
 
 impl Snapshot {
-    /// The object.
+    /// Encodes it as an object.
     ///
     /// # Errors
     /// `Limit` if a schema has 4 GiB or more.
@@ -66,24 +66,24 @@ impl Snapshot {
             put_packed(&mut content, &schema.file)?;
         }
         let features = if self.jobs.is_empty() { 0 } else { JOBS };
-        Ok(seal_with(Kind::Snapshot, features, &content))
+        Ok(seal_with(ObjectKind::Snapshot, features, &content))
     }
 
-    /// Reads an object.
+    /// Decodes an object.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes) -> Result<Snapshot> {
-        let content = unseal(Kind::Snapshot, object)?;
+        let content = unseal(ObjectKind::Snapshot, object)?;
         let mut snapshot = Snapshot::parse(&content).map_err(|error| error.inside(Envelope::LEN as u64))?;
         snapshot.unknown = Envelope::parse(object)?.unknown();
         Ok(snapshot)
     }
 
-    /// That another one may be made of it, and that all is known which it refers to.
+    /// Checks that another snapshot may be derived from it, and that everything it refers to is known.
     ///
     /// # Errors
-    /// `Unsupported` if it has features that are not known here.
+    /// `Unsupported` if it has unknown features.
     pub(crate) fn check_writable(&self) -> Result<()> {
         match self.unknown {
             0 => Ok(()),
@@ -107,7 +107,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// That numbers name what there is, and counts can be added up.
+    /// Checks that all numbers refer to existing parts, and that sums do not overflow.
     pub(crate) fn check(&self) -> Result<(), String> {
         let entries = self.segments.iter().try_fold(0u64, |sum, segment| sum.checked_add(segment.entries));
         entries.ok_or("has more entries than can be counted")?;
@@ -123,14 +123,14 @@ impl Snapshot {
             let ends = objects.clone().all(|object| object.offset.checked_add(object.len).is_some());
             if segment.batch == 0 || !bases || !ends || !segment.lists.keys().all(|id| products.contains(id))
             {
-                return Err(format!("has a segment ({}) that names what there is not", segment.id));
+                return Err(format!("has a segment ({}) that refers to missing parts", segment.id));
             }
         }
         Ok(())
     }
 }
 
-/// A ROOT file with the record of a tree that has no baskets, and the descriptions of its classes.
+/// A ROOT file with the record of a tree without baskets, and the class descriptions it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// Number, never used again in the dataset.
@@ -145,11 +145,11 @@ pub struct Schema {
 pub struct Product {
     /// Number, never used again in the dataset.
     pub id: u32,
-    /// Name: that of the top branch, or what names of branches begin with.
+    /// Name: that of the top branch, or the common beginning of the branch names.
     pub name: String,
     /// [`Schema::id`] of the tree that its branches are in.
     pub schema: u32,
-    /// Places of its branches among all of that tree, depth first.
+    /// Indices of its branches among all branches of that tree, depth first.
     pub branches: Vec<u32>,
     /// Number of the version that wrote it.
     pub version: u64,
@@ -164,23 +164,23 @@ pub struct Segment {
     pub entries: u64,
     /// Entries of a batch, at whose borders all products begin a new stripe; the last batch may be shorter.
     pub batch: u64,
-    /// Where it says which stripes hold a product, by [`Product::id`].
+    /// The stripe lists of the products, by [`Product::id`].
     pub lists: BTreeMap<u32, StripeListRef>,
-    /// Run, luminosity block and event number of each entry, where they are known.
+    /// Run, luminosity block and event number of each entry, if known.
     pub events: Option<ObjectRef>,
-    /// A ROOT file with all else that came with these entries: other trees, histograms, provenance.
+    /// A ROOT file with everything else that came with these entries: other trees, histograms, provenance.
     pub auxiliary: Option<ObjectRef>,
 }
 
 /// A whole object, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRef {
-    /// Which of [`Snapshot::bases`].
+    /// Index into [`Snapshot::bases`]; 0 is the dataset.
     #[serde(default)]
     pub base: u32,
     /// The object.
     pub id: Id,
-    /// Where it begins in the object.
+    /// Its offset in the object.
     #[serde(default)]
     pub offset: u64,
     /// Its length in bytes.
@@ -189,7 +189,7 @@ pub struct ObjectRef {
     pub checksum: u64,
 }
 
-/// All of them; an error if one comes twice.
+/// All IDs; an error if one occurs twice.
 fn distinct(numbers: impl ExactSizeIterator<Item = u32>, of: &str) -> Result<BTreeSet<u32>, String> {
     let count = numbers.len();
     let known: BTreeSet<u32> = numbers.collect();
@@ -202,7 +202,7 @@ impl ObjectRef {
         ObjectRef { base: 0, id, offset: 0, len: object.len() as u64, checksum: checksum(object) }
     }
 
-    /// That these are the bytes that are meant.
+    /// Checks that these are the right bytes.
     ///
     /// # Errors
     /// `Truncated` or `Checksum` if they are not.
@@ -218,28 +218,28 @@ impl ObjectRef {
     }
 }
 
-/// A stripe list: a part of an object that holds those of several products.
+/// A stripe list: a part of an object that holds the lists of several products.
 pub type StripeListRef = ObjectRef;
 
-/// How a version came to be.
+/// How a version was made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Made {
-    /// Milliseconds since 1970, by the clock of who wrote it.
+pub struct Provenance {
+    /// Milliseconds since 1970, by the writer's clock.
     pub time_ms: u64,
     /// `create`, `append`, `add`, `replace`, `drop`, ….
     pub operation: String,
-    /// Who, if that was said.
+    /// Who made it, if stated.
     #[serde(default)]
     pub who: Option<String>,
-    /// Name and version of what wrote it.
+    /// Name and version of the tool that wrote it.
     pub tool: String,
-    /// Job and attempt, by which a job that runs again knows that it is done.
+    /// Job and attempt, by which a job that runs again recognizes that it is done.
     #[serde(default)]
     pub job: Option<(String, u32)>,
-    /// What was read, without secrets.
+    /// The inputs, without secrets.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Options that matter.
+    /// Relevant options.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
 }

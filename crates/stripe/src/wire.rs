@@ -1,4 +1,5 @@
-//! Numbers, byte planes and packed blocks, as all objects write them: little endian, sizes checked before memory is taken.
+//! Numbers, byte planes and compressed blocks in objects: little-endian; sizes are checked before memory is
+//! allocated.
 
 use sapwood_codec::{Compression, with_decoder, with_encoder};
 use sapwood_core::{Error, ErrorKind, Result};
@@ -13,13 +14,13 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     xxh64(bytes, 0)
 }
 
-/// What a count, or a length, is in memory.
+/// A count or a length as `usize`.
 pub(crate) fn size(number: u64) -> Result<usize> {
     usize::try_from(number)
         .map_err(|_| Error::new(ErrorKind::Limit, format!("{number} is more than fits in memory")))
 }
 
-/// Reads bytes in order; errors say where.
+/// Reads bytes in order; errors contain the position.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -27,7 +28,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// From the beginning of `bytes`, which are, for errors, of `what`.
+    /// Reads `bytes` from the beginning; errors call them `what`.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Reader { bytes, at: 0, what }
     }
@@ -65,12 +66,12 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Where the next byte stands.
+    /// The position of the next byte.
     pub(crate) fn place(&self) -> usize {
         self.at
     }
 
-    /// The number of bytes that are left.
+    /// The number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -93,7 +94,7 @@ impl<'a> Reader<'a> {
         Ok(numbers)
     }
 
-    /// A packed block of at most `limit` bytes, as [`put_packed`] writes it.
+    /// A compressed block of at most `limit` bytes, as [`put_packed`] writes it.
     pub(crate) fn packed(&mut self, limit: usize) -> Result<Vec<u8>> {
         let start = self.at as u64;
         let (stored, len) = (self.u32()? as usize, self.u32()? as usize);
@@ -111,7 +112,7 @@ impl<'a> Reader<'a> {
         with_decoder(|decoder| decoder.decode_to_vec(payload, len)).map_err(|error| error.inside(start + 8))
     }
 
-    /// Nothing may follow.
+    /// Fails if bytes are left over.
     pub(crate) fn end(&self) -> Result<()> {
         if self.left() == 0 {
             return Ok(());
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         Err(Error::corrupt(message).at(self.at as u64))
     }
 
-    /// That a rule holds; `message` says what breaks it.
+    /// Checks a rule; `message` describes the violation.
     pub(crate) fn rule(&self, holds: bool, message: impl FnOnce() -> String) -> Result<()> {
         if holds {
             return Ok(());
@@ -129,18 +130,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Numbers of `width` bytes, all lowest bytes first, then all second ones, and so on: high bytes repeat, and are packed to nothing.
+/// Numbers of `width` bytes: all lowest bytes first, then all second ones, and so on: high bytes repeat, and
+/// compress well.
 pub(crate) fn put_planes(out: &mut Vec<u8>, width: u32, numbers: impl Iterator<Item = u64> + Clone) {
     for plane in 0..width {
         out.extend(numbers.clone().map(|number| (number >> (8 * plane)) as u8));
     }
 }
 
-/// A packed block: the stored length, the length, and the bytes as ROOT stores the content of a record, that is as they are if
-/// both lengths are equal, in compressed blocks otherwise.
+/// A compressed block: the stored length, the length, and the bytes as in a ROOT record, that is uncompressed
+/// if both lengths are equal, and compressed otherwise.
 ///
 /// # Errors
-/// `Limit` for 4 GiB and more, or if there is no memory for the compressor.
+/// `Limit` for 4 GiB and more, or if there is not enough memory for the compressor.
 pub(crate) fn put_packed(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     let length = |bytes: &[u8]| {
         u32::try_from(bytes.len()).map_err(|_| {

@@ -1,6 +1,6 @@
 //! The control port: counts as JSON, setting them to zero, and what a link suffers while it is in use.
 
-use sapwood_testkit::{Proxy, Request, Server, Stats, StatsSnapshot};
+use sapwood_testkit::{HttpRequest, Proxy, Server, Stats, StatsSnapshot};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn serve(
     proxy: Option<Arc<Proxy>>,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
-    while let Some(request) = Request::read(&mut stream, &mut buffer).await? {
+    while let Some(request) = HttpRequest::read(&mut stream, &mut buffer).await? {
         let counts = json(server.as_deref(), proxy.as_deref());
         let (status, body) = match request.path.as_str() {
             "/__stats__" => ("200 OK", counts),

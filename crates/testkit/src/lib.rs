@@ -1,7 +1,7 @@
 //! Development only: loopback servers, a WAN proxy, fault injection, conformance suites.
 //!
 //! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
-//! - [`Proxy`] puts distance between a client and a server: see [`Link`].
+//! - [`Proxy`] puts distance between a client and a server: see [`EmulatedLink`].
 //! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
 //!   of stores.
 //!
@@ -21,8 +21,8 @@ mod store;
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};
 pub use objects::Objects;
-pub use proxy::{Link, LinkFault, Proxy};
-pub use request::Request;
+pub use proxy::{EmulatedLink, LinkFault, Proxy};
+pub use request::HttpRequest;
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
 pub use store::{store_conformance, store_race};

@@ -7,7 +7,7 @@
 
 mod control;
 
-use sapwood_testkit::{Behaviour, Link, LinkFault, Objects, Proxy, Server};
+use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, Objects, Proxy, Server};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,16 +32,16 @@ Serves the files of a directory on the loopback interface; or puts distance befo
 ";
 
 /// What is at the far end of the link.
-enum Target {
+enum ProxyTarget {
     Folder(PathBuf),
     Server(SocketAddr),
 }
 
 /// What the command line asks for.
 struct Options {
-    target: Target,
+    target: ProxyTarget,
     behaviour: Behaviour,
-    link: Link,
+    link: EmulatedLink,
 }
 
 impl Options {
@@ -51,15 +51,15 @@ impl Options {
             Some("proxy") => "--server",
             _ => return Err("the commands are 'serve' and 'proxy'".to_owned()),
         };
-        let (mut target, mut behaviour, mut link) = (None, Behaviour::default(), Link::default());
+        let (mut target, mut behaviour, mut link) = (None, Behaviour::default(), EmulatedLink::default());
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
             let number = || value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
             let wrong = || format!("'{value}' is not a value for {name}");
             match name.as_str() {
-                "--root" if name == wanted => target = Some(Target::Folder(PathBuf::from(&value))),
+                "--root" if name == wanted => target = Some(ProxyTarget::Folder(PathBuf::from(&value))),
                 "--server" if name == wanted => {
-                    target = Some(Target::Server(value.parse().map_err(|_| wrong())?));
+                    target = Some(ProxyTarget::Server(value.parse().map_err(|_| wrong())?));
                 }
                 "--behaviour" => {
                     let named = Behaviour::named(&value).ok_or_else(wrong)?;
@@ -107,11 +107,11 @@ fn run(options: Options) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let root = match options.target {
-            Target::Folder(root) if root.is_dir() => root,
-            Target::Folder(root) => {
+            ProxyTarget::Folder(root) if root.is_dir() => root,
+            ProxyTarget::Folder(root) => {
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, root.display().to_string()));
             }
-            Target::Server(server) => {
+            ProxyTarget::Server(server) => {
                 let proxy = Arc::new(Proxy::start(server, options.link).await?);
                 let control = control::start(None, Some(Arc::clone(&proxy))).await?;
                 return ready("address", &proxy.address().to_string(), control).await;
@@ -119,7 +119,7 @@ fn run(options: Options) -> io::Result<()> {
         };
         let server = Arc::new(Server::start(Objects::Directory(root), options.behaviour).await?);
         // A link without delay or limit is left out: it would only cost time.
-        let proxy = match options.link == Link::default() {
+        let proxy = match options.link == EmulatedLink::default() {
             true => None,
             false => Some(Arc::new(Proxy::start(server.address(), options.link).await?)),
         };

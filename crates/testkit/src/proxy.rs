@@ -37,7 +37,7 @@ const IN_FLIGHT: usize = 8 << 10;
 
 /// The distance between client and server.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Link {
+pub struct EmulatedLink {
     /// Time that a byte takes to the server and one back.
     pub round_trip: Duration,
     /// Bandwidth in each direction, shared by all connections, in 10⁶ bits per second; `None` for no limit.
@@ -63,14 +63,14 @@ pub enum LinkFault {
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     task: AbortHandle,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ProxyState {
     server: SocketAddr,
-    link: Mutex<Link>,
+    link: Mutex<EmulatedLink>,
     stats: Stats,
     up: Pacer,
     down: Pacer,
@@ -84,10 +84,10 @@ impl Proxy {
     ///
     /// # Errors
     /// Those of binding a socket.
-    pub async fn start(server: SocketAddr, link: Link) -> io::Result<Proxy> {
+    pub async fn start(server: SocketAddr, link: EmulatedLink) -> io::Result<Proxy> {
         let listener = listen().await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyState {
             server,
             link: Mutex::new(link),
             stats: Stats::default(),
@@ -111,7 +111,7 @@ impl Proxy {
     }
 
     /// Changes the link for connections made from now on.
-    pub fn change(&self, change: impl FnOnce(&mut Link)) {
+    pub fn change(&self, change: impl FnOnce(&mut EmulatedLink)) {
         change(&mut self.shared.link.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -154,8 +154,8 @@ impl Pacer {
 
 /// What both directions of a connection share.
 struct Connection {
-    shared: Arc<Shared>,
-    link: Link,
+    shared: Arc<ProxyState>,
+    link: EmulatedLink,
     accepted: Instant,
     wait: Mutex<Option<Wait>>,
     to_client: AtomicU64,
@@ -176,7 +176,7 @@ async fn pause_until(moment: Instant) {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ProxyState>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         add(&shared.stats.connections, 1);
@@ -184,7 +184,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             let mut link = shared.link.lock().unwrap_or_else(PoisonError::into_inner);
             let fault = link.fault.filter(|_| link.faulty_connections > 0);
             link.faulty_connections = link.faulty_connections.saturating_sub(1);
-            Link { fault, ..*link }
+            EmulatedLink { fault, ..*link }
         };
         if link.fault != Some(LinkFault::Refuse) {
             connections.spawn(connect(client, Arc::clone(&shared), link));
@@ -194,7 +194,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// Serves one connection until either side ends it; that is no error.
-async fn connect(client: TcpStream, shared: Arc<Shared>, link: Link) -> io::Result<()> {
+async fn connect(client: TcpStream, shared: Arc<ProxyState>, link: EmulatedLink) -> io::Result<()> {
     let accepted = Instant::now();
     let server = TcpStream::connect(shared.server).await?;
     client.set_nodelay(true)?;

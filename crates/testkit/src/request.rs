@@ -11,7 +11,7 @@ const MOST_HEADERS: usize = 100;
 
 /// A request without a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// `GET`, `HEAD`, …
     pub method: String,
     /// Path and query.
@@ -22,7 +22,7 @@ pub struct Request {
     pub header_bytes: usize,
 }
 
-impl Request {
+impl HttpRequest {
     /// The value of a header (its name in lower case).
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
@@ -36,9 +36,9 @@ impl Request {
     pub async fn read(
         stream: &mut (impl AsyncRead + Unpin),
         buffer: &mut Vec<u8>,
-    ) -> io::Result<Option<Request>> {
+    ) -> io::Result<Option<HttpRequest>> {
         loop {
-            if let Some(request) = Request::parse(buffer)? {
+            if let Some(request) = HttpRequest::parse(buffer)? {
                 buffer.drain(..request.header_bytes);
                 return Ok(Some(request));
             }
@@ -51,7 +51,7 @@ impl Request {
         }
     }
 
-    fn parse(text: &[u8]) -> io::Result<Option<Request>> {
+    fn parse(text: &[u8]) -> io::Result<Option<HttpRequest>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -59,7 +59,7 @@ impl Request {
             return Ok(None);
         };
         let value = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        Ok(Some(Request {
+        Ok(Some(HttpRequest {
             method: request.method.unwrap_or_default().to_owned(),
             path: path_of(request.path.unwrap_or_default()).to_owned(),
             headers: request.headers.iter().map(|h| (h.name.to_ascii_lowercase(), value(h.value))).collect(),

@@ -1,6 +1,6 @@
 //! From a request and a behaviour to an answer.
 
-use crate::{Behaviour, Multipart, Ranges, Refusal, Request};
+use crate::{Behaviour, HttpRequest, Multipart, Ranges, Refusal};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::fmt::Write;
@@ -17,21 +17,21 @@ pub(crate) enum Response {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: Vec<Piece>,
+    pub(crate) body: Vec<BodyPiece>,
 }
 
 /// A piece of a body.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub(crate) enum BodyPiece {
     Text(Bytes),
     Object(ByteRange),
 }
 
-impl Piece {
+impl BodyPiece {
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Piece::Text(text) => text.len() as u64,
-            Piece::Object(range) => range.len,
+            BodyPiece::Text(text) => text.len() as u64,
+            BodyPiece::Object(range) => range.len,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Response {
 
 /// The answer that has nothing to do with the object: refusals, redirects, failures. Uses up the
 /// behaviour's failures.
-pub(crate) fn before_object(request: &Request, behaviour: &mut Behaviour) -> Option<Response> {
+pub(crate) fn before_object(request: &HttpRequest, behaviour: &mut Behaviour) -> Option<Response> {
     if request.header_bytes > behaviour.max_header_bytes {
         return Some(Response::refusal(behaviour.header_too_long));
     }
@@ -90,7 +90,7 @@ pub(crate) fn before_object(request: &Request, behaviour: &mut Behaviour) -> Opt
 }
 
 /// The answer of an object of this size.
-pub(crate) fn object(request: &Request, behaviour: &Behaviour, size: u64) -> Response {
+pub(crate) fn object(request: &HttpRequest, behaviour: &Behaviour, size: u64) -> Response {
     if let (true, Some(wanted), Some(etag)) =
         (behaviour.if_match, request.header("if-match"), &behaviour.etag)
         && wanted != etag
@@ -125,12 +125,12 @@ pub(crate) fn object(request: &Request, behaviour: &Behaviour, size: u64) -> Res
 }
 
 /// The number of ranges in a request.
-pub(crate) fn count_ranges(request: &Request) -> usize {
+pub(crate) fn count_ranges(request: &HttpRequest) -> usize {
     request.header("range").map_or(0, |value| value.split(',').count())
 }
 
 fn whole(size: u64) -> Response {
-    let body = vec![Piece::Object(ByteRange { start: 0, len: size })];
+    let body = vec![BodyPiece::Object(ByteRange { start: 0, len: size })];
     Response::Answer(Answer { status: 200, headers: Vec::new(), body })
 }
 
@@ -144,10 +144,12 @@ fn parts(ranges: impl Iterator<Item = Option<ByteRange>>, behaviour: &Behaviour,
     }
     match ranges.as_slice() {
         [] => Response::status(416).header("Content-Range", format!("bytes */{size}")),
-        [range] => {
-            Response::Answer(Answer { status: 206, headers: Vec::new(), body: vec![Piece::Object(*range)] })
-                .header("Content-Range", content_range(*range, size))
-        }
+        [range] => Response::Answer(Answer {
+            status: 206,
+            headers: Vec::new(),
+            body: vec![BodyPiece::Object(*range)],
+        })
+        .header("Content-Range", content_range(*range, size)),
         ranges => multipart(ranges, behaviour.multipart, size),
     }
 }
@@ -160,11 +162,11 @@ fn multipart(ranges: &[ByteRange], style: Multipart, size: u64) -> Response {
             "\r\n--{boundary}\r\nContent-Type: application/octet-stream\r\nContent-Range: {}\r\n\r\n",
             content_range(*range, size)
         );
-        body.push(Piece::Text(head.into()));
-        body.push(Piece::Object(*range));
+        body.push(BodyPiece::Text(head.into()));
+        body.push(BodyPiece::Object(*range));
     }
     let line_end = if style.no_final_line_end { "" } else { "\r\n" };
-    body.push(Piece::Text(format!("\r\n--{boundary}--{line_end}").into()));
+    body.push(BodyPiece::Text(format!("\r\n--{boundary}--{line_end}").into()));
     let quote = if style.quoted { "\"" } else { "" };
     Response::Answer(Answer { status: 206, headers: Vec::new(), body })
         .header("Content-Type", format!("multipart/byteranges; boundary={quote}{boundary}{quote}"))
@@ -213,7 +215,7 @@ impl Answer {
             let _ = write!(head, "{name}: {value}\r\n");
         }
         let length =
-            self.body.iter().map(Piece::len).sum::<u64>().saturating_add_signed(behaviour.length_error);
+            self.body.iter().map(BodyPiece::len).sum::<u64>().saturating_add_signed(behaviour.length_error);
         let _ = match behaviour.chunked && !self.body.is_empty() {
             true => write!(head, "Transfer-Encoding: chunked\r\n"),
             false => write!(head, "Content-Length: {length}\r\n"),

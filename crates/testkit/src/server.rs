@@ -2,9 +2,9 @@
 
 use crate::objects::Objects;
 use crate::port::listen;
-use crate::respond::{self, Answer, Piece, Response};
+use crate::respond::{self, Answer, BodyPiece, Response};
 use crate::stats::{Stats, add};
-use crate::{Behaviour, Request};
+use crate::{Behaviour, HttpRequest};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};
 use sapwood_source::Source;
@@ -26,16 +26,16 @@ const MOST_REMEMBERED: usize = 10_000;
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     task: AbortHandle,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     objects: Objects,
     behaviour: Mutex<Behaviour>,
     stats: Stats,
-    requests: Mutex<Vec<Request>>,
+    requests: Mutex<Vec<HttpRequest>>,
 }
 
 impl Server {
@@ -46,7 +46,7 @@ impl Server {
     pub async fn start(objects: Objects, behaviour: Behaviour) -> io::Result<Server> {
         let listener = listen().await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             objects,
             behaviour: Mutex::new(behaviour),
             stats: Stats::default(),
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// The first requests that it got.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<HttpRequest> {
         self.shared.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -88,12 +88,12 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
         self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remember(&self, request: &Request) {
+    fn remember(&self, request: &HttpRequest) {
         add(&self.stats.requests, 1);
         add(&self.stats.ranges, respond::count_ranges(request));
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    fn respond(&self, request: &Request) -> (Response, Option<Arc<dyn Source>>) {
+    fn respond(&self, request: &HttpRequest) -> (Response, Option<Arc<dyn Source>>) {
         let mut behaviour = self.behaviour();
         if let Some(response) = respond::before_object(request, &mut behaviour) {
             return (response, None);
@@ -118,7 +118,7 @@ impl Shared {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ServerState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         add(&shared.stats.connections, 1);
@@ -128,10 +128,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// Serves one connection until it ends; a client that goes away is no error.
-async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(mut stream: TcpStream, shared: Arc<ServerState>) {
     let _ = stream.set_nodelay(true);
     let mut buffer = Vec::new();
-    while let Ok(Some(request)) = Request::read(&mut stream, &mut buffer).await {
+    while let Ok(Some(request)) = HttpRequest::read(&mut stream, &mut buffer).await {
         let wait = shared.stats.turnarounds.asked();
         shared.remember(&request);
         let think = shared.behaviour().think;
@@ -157,7 +157,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
 /// Sends a body; an error means that the connection must be closed.
 async fn send_body(
     stream: &mut TcpStream,
-    shared: &Shared,
+    shared: &ServerState,
     behaviour: &Behaviour,
     answer: Answer,
     object: Option<&dyn Source>,
@@ -199,15 +199,15 @@ async fn send_body(
     Ok(())
 }
 
-async fn read(piece: &Piece, sent: u64, most: u64, object: Option<&dyn Source>) -> io::Result<Bytes> {
+async fn read(piece: &BodyPiece, sent: u64, most: u64, object: Option<&dyn Source>) -> io::Result<Bytes> {
     let len = (piece.len() - sent).min(most);
     match (piece, object) {
-        (Piece::Text(text), _) => Ok(text.slice(sent as usize..(sent + len) as usize)),
-        (Piece::Object(range), Some(object)) => {
+        (BodyPiece::Text(text), _) => Ok(text.slice(sent as usize..(sent + len) as usize)),
+        (BodyPiece::Object(range), Some(object)) => {
             let range = ByteRange { start: range.start + sent, len };
             let bytes = object.read_ranges(&[range], Deadline::default()).await.map_err(io::Error::other)?;
             bytes.into_iter().next().ok_or_else(|| io::Error::other("no answer"))
         }
-        (Piece::Object(_), None) => Err(io::Error::other("no object")),
+        (BodyPiece::Object(_), None) => Err(io::Error::other("no object")),
     }
 }

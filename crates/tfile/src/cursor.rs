@@ -3,7 +3,7 @@
 mod objects;
 
 pub(crate) use objects::{BYTE_COUNT_MASK, CLASS_MASK, MAP_OFFSET, NEW_CLASS_TAG};
-pub use objects::{Named, ObjectBase, ObjectHeader, ObjectSlot};
+pub use objects::{ObjectBase, ObjectHeader, ObjectSlot, TNamed};
 
 use sapwood_core::{Error, ErrorKind, Result};
 
@@ -56,8 +56,8 @@ impl<'a> Cursor<'a> {
         Cursor { record: payload, position: 0, end, key_len: u64::from(key_len), offset: 0, depth: 0 }
     }
 
-    /// Makes errors count from `offset`: the place of the first byte in the file. Without it they count
-    /// from the first byte.
+    /// Makes errors count from `offset`: the file offset of the first byte. By default, they count from the
+    /// first byte.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = offset;
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
 
     numbers!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 
-    /// Reads one byte as a truth value: anything but 0 is true.
+    /// Reads one byte as a boolean: anything but 0 is true.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if the bytes run out.
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over `n` bytes.
+    /// Skips `n` bytes.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if the bytes run out.
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
         self.record.get(self.position..self.end).unwrap_or_default()
     }
 
-    /// Goes to a position, at most the end.
+    /// Moves to a position, at most the end.
     ///
     /// # Errors
     /// `Corrupt` if it lies behind the end.
@@ -154,8 +154,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads a count of things (`i32`) of at least `item_size` bytes each, so that no more are announced
-    /// than can be there.
+    /// Reads a count (`i32`) of items of at least `item_size` bytes each; a count that the remaining bytes
+    /// cannot hold is an error.
     ///
     /// # Errors
     /// `Corrupt` if the count is negative or larger than what is left can hold.
@@ -237,7 +237,7 @@ impl<'a> Cursor<'a> {
         Ok(String::from_utf8_lossy(self.cstring_bytes()?).into_owned())
     }
 
-    /// Reads a `std::string` that is a member of its own: version header, then as a `TString`.
+    /// Reads a `std::string` that is a member of its own: a version header, then the format of a `TString`.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if the bytes run out or the byte count is wrong.

@@ -22,11 +22,11 @@ pub struct Directory {
     pub created: u32,
     /// `fDatimeM`: when it was last changed, packed as [`Key::datime`].
     pub modified: u32,
-    /// Where the list of its keys lies; `None` if it was never saved, and so holds nothing.
+    /// The range of its key list; `None` if it was never saved, and so is empty.
     pub key_list: Option<ByteRange>,
     /// Its UUID; `None` in files before ROOT 3.03/07 and of some other writers.
     pub uuid: Option<[u8; 16]>,
-    /// Its keys, as in the file: of one name the highest cycle first.
+    /// Its keys, in the order of the file: for each name, the highest cycle first.
     pub keys: Vec<Key>,
 }
 
@@ -90,8 +90,8 @@ fn parse_keys(record: &[u8], offset: u64) -> Result<Vec<Key>> {
     Ok(keys_with_places(record, offset)?.into_iter().map(|(key, _)| key).collect())
 }
 
-/// Parses a key list: its own key, a count, and so many keys. Behind them can be garbage (Directory §6.1).
-/// Tells where in the record each of them lies.
+/// Parses a key list: its own key, a count, and that many keys. Garbage may follow (Directory §6.1). Returns
+/// each key with its range in the record.
 pub(crate) fn keys_with_places(record: &[u8], offset: u64) -> Result<Vec<(Key, Range<usize>)>> {
     let own = Key::parse_at(record, offset)?;
     let mut cursor = Cursor::new(record, 0).at_offset(offset);

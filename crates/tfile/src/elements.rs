@@ -1,4 +1,4 @@
-//! Elements of a class description: one base class or member each, in all forms that files have.
+//! Elements of a class description: one base class or member each, in all formats that occur in files.
 
 use crate::{Cursor, ObjectHeader};
 use sapwood_core::Result;
@@ -19,16 +19,16 @@ const OBJECTS_AS_BASIC_TYPES: u32 = 50_000;
 pub struct StreamerElement {
     /// Name of the member, or of the base class.
     pub name: String,
-    /// The comment behind the member's declaration.
+    /// The comment after the member's declaration.
     pub title: String,
-    /// The class of the element, and what only that class has.
+    /// The class of the element, with the fields of that class.
     pub kind: ElementKind,
-    /// `fType`: what the bytes are, after the corrections that ROOT makes when it reads it: 18 for an old
-    /// `Bool_t`; 300 for an STL collection and 71 for a pointer to one, plus 20 for arrays of those.
+    /// `fType`: the type code, after the corrections that ROOT makes when reading it: 18 for an old `Bool_t`;
+    /// 300 for an STL collection and 71 for a pointer to one, plus 20 for arrays of those.
     pub type_code: i32,
-    /// `fSize`: bytes in the writer's memory, which tells nothing about the file.
+    /// `fSize`: bytes in the writer's memory, which are unrelated to the file.
     pub size: i32,
-    /// Items of a fixed array, all dimensions together; 0 if it is none.
+    /// Items of a fixed array, over all dimensions; 0 for others.
     pub array_length: u32,
     /// Dimensions of a fixed array, the outermost first; their product is `array_length`.
     pub array_dims: Vec<u32>,
@@ -40,7 +40,7 @@ pub struct StreamerElement {
     pub range: Option<ValueRange>,
 }
 
-/// The class of a [`StreamerElement`], with what only that class has.
+/// The class of a [`StreamerElement`], with the fields of that class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElementKind {
     /// `TStreamerBase`: a base class.
@@ -76,11 +76,11 @@ pub enum ElementKind {
     },
     /// `TStreamerSTLstring`: a `std::string`.
     StlString,
-    /// `TStreamerArtificial`: in memory only; not in sound files.
+    /// `TStreamerArtificial`: in memory only; not in valid files.
     Artificial,
 }
 
-/// The member that says how many items a [`StreamerElement`] has.
+/// The member that counts the items of a [`StreamerElement`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     /// Name of the member.
@@ -128,7 +128,7 @@ impl ValueRange {
         } else if bits < 15 {
             Some(ValueRange { min: f64::from(bits) + 0.1, max, factor: 0.0 })
         } else {
-            // Sixteen or more bits are no less than a plain float has: ElementTypes §5.3.
+            // Sixteen or more bits are as many as a plain float has: ElementTypes §5.3.
             (min > 0.0).then_some(ValueRange { min, max, factor: 0.0 })
         }
     }
@@ -159,8 +159,8 @@ fn bound(text: &str) -> f64 {
     if text.contains('-') { -value } else { value }
 }
 
-/// The number at the start of a text, as C's `sscanf` reads it; at most 40 characters, so that a long text
-/// cannot take long.
+/// The number at the start of a text, as C's `sscanf` reads it; at most 40 characters, which bounds the time
+/// for long texts.
 fn leading_number<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim_start();
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(text.len()).min(40);
@@ -186,7 +186,7 @@ impl StreamerElement {
         Ok(element)
     }
 
-    /// Puts right what the file says otherwise than it means (StreamerInfo §6.1, §7.2, §10).
+    /// Corrects what the file states differently from its meaning (StreamerInfo §6.1, §7.2, §10).
     fn correct(&mut self, file_version: u32) {
         if self.type_code == 11 && matches!(self.type_name.as_str(), "Bool_t" | "bool") {
             self.type_code = 18;
@@ -202,7 +202,7 @@ impl StreamerElement {
         }
         if let ElementKind::Stl { stl_type, .. } = &mut self.kind {
             let name = self.type_name.trim_start_matches("const ").trim_start_matches("std::");
-            // 5 and 6 once meant each other.
+            // The meanings of 5 and 6 were once swapped.
             match name {
                 _ if !(5..=6).contains(stl_type) => {}
                 _ if name.starts_with("set") => *stl_type = 6,
@@ -251,7 +251,7 @@ fn count(body: &mut Cursor<'_>) -> Result<Count> {
     Ok(Count { name: body.tstring()?, class_name: body.tstring()?, version })
 }
 
-/// Reads the members of `TStreamerElement`; the kind is for the caller to set.
+/// Reads the members of `TStreamerElement`; the caller sets the kind.
 fn base(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<StreamerElement> {
     let named = body.tnamed()?;
     let type_code = body.i32()?;
@@ -294,7 +294,8 @@ fn base(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<StreamerElement>
 }
 
 /// The dimensions of a fixed array. Old files leave the rank of STL arrays at 0 (StreamerInfo §10), and a
-/// base class keeps its checksum among the extents, so what does not multiply to the length is no dimension.
+/// base class stores its checksum among the extents, so extents whose product differs from the length are not
+/// dimensions.
 fn dims(length: u32, rank: i32, max_index: [i32; 5]) -> Vec<u32> {
     if length == 0 {
         return Vec::new();

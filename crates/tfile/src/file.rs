@@ -1,4 +1,4 @@
-//! An open file: its header, its root directory, and the ways to everything else.
+//! An open file: its header, its root directory, and access to everything else.
 
 use crate::header::HEADER_LEN;
 use crate::reader::{Extent, Reader};
@@ -14,8 +14,8 @@ pub const TAIL_LEN: u64 = 256 * 1024;
 
 /// A ROOT file: its header and its root directory.
 ///
-/// No method does I/O: each takes the segments of the file that are known, and answers either its value or
-/// the ranges that it needs. The caller fetches those, adds them, and calls again.
+/// No method does I/O: each takes the known segments of the file, and returns either its value or the ranges
+/// that it needs. The caller fetches those, adds them, and calls again.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -130,8 +130,8 @@ impl TFile {
         self.extent().range(key.offset, u64::from(key.nbytes), &format!("'{}'", key.name))
     }
 
-    /// Reads which parts of the file are not used: nothing in them has a meaning. None if the file has no
-    /// list of them.
+    /// Returns the unused parts of the file, whose bytes have no meaning. `None` if the file has no list of
+    /// them.
     ///
     /// # Errors
     /// `Truncated` or `Corrupt`, with the offset.

@@ -1,4 +1,4 @@
-//! Finding keys: by path, or all of them through all directories.
+//! Finds keys: by path, or all of them in all directories.
 
 use crate::reader::Reader;
 use crate::{Directory, Key, TFile};
@@ -12,7 +12,7 @@ pub(crate) const MAX_PATH: usize = 4096;
 
 /// A key and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct KeyEntry {
     /// Names from the root directory down, joined with `/`, without cycle.
     pub path: String,
     /// The key.
@@ -20,12 +20,12 @@ pub struct Entry {
 }
 
 impl TFile {
-    /// The key at a path: `name`, `dir/name`, `dir/name;2`. Without a cycle, the highest is taken; every
-    /// part may have one. Names that contain a slash are found as well.
+    /// The key at a path: `name`, `dir/name`, `dir/name;2`. Without a cycle, the highest is taken; every part
+    /// may have one. Names that contain a slash are found as well.
     ///
     /// # Errors
-    /// `Missing` if there is none: the message tells what its directory holds. `Truncated` or `Corrupt` if
-    /// a directory on the way is broken.
+    /// `Missing` if there is none: the message lists the contents of its directory. `Truncated` or `Corrupt`
+    /// if a directory on the way is damaged.
     pub fn find(&self, known: &Segments, path: &str) -> Result<Step<Key>> {
         let mut reader = self.reader(known);
         let mut reached: Option<Directory> = None;
@@ -53,13 +53,13 @@ impl TFile {
         }
     }
 
-    /// All keys of the file, in the order of the file, each directory before what it holds.
+    /// All keys of the file, in the order of the file, each directory before its contents.
     ///
-    /// The directories of one level are asked for together.
+    /// The directories of one level are requested together.
     ///
     /// # Errors
-    /// `Truncated` or `Corrupt` if a directory is broken, or holds itself.
-    pub fn list(&self, known: &Segments) -> Result<Step<Vec<Entry>>> {
+    /// `Truncated` or `Corrupt` if a directory is damaged, or contains itself.
+    pub fn list(&self, known: &Segments) -> Result<Step<Vec<KeyEntry>>> {
         let mut listing = Listing {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),
@@ -78,23 +78,24 @@ struct Listing<'a> {
     reader: Reader<'a>,
     /// Offsets of the directories met so far.
     visited: HashSet<u64>,
-    /// Bytes of the key lists met so far. In a sound file they do not overlap, so that their sum is below
-    /// the file's size; this bounds the walk.
+    /// Bytes of the key lists met so far. In a valid file they do not overlap, so their sum is below the
+    /// file's size; this bounds the walk.
     list_bytes: u64,
-    entries: Vec<Entry>,
+    entries: Vec<KeyEntry>,
 }
 
 impl Listing<'_> {
-    /// Adds what a directory holds. If bytes are missing, it goes on, so that they are asked for together.
+    /// Adds the contents of a directory. If bytes are missing, it continues, so that they are requested
+    /// together.
     fn add(&mut self, directory: &Directory, path: &str, depth: usize) -> Result<()> {
         for key in &directory.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.entries.push(Entry { path: path.clone(), key: key.clone() });
+            self.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
             if !key.is_directory() {
                 continue;
             }
             if !self.visited.insert(key.offset) {
-                let message = format!("the directory '{path}' is in the file twice, or holds itself");
+                let message = format!("the directory '{path}' is in the file twice, or contains itself");
                 return Err(Error::corrupt(message).at(key.offset));
             }
             if depth >= MAX_DEPTH || path.len() > MAX_PATH {

@@ -1,4 +1,4 @@
-//! The list of free segments: parts of the file where nothing is.
+//! The list of free segments: unused parts of the file.
 
 use crate::{Cursor, Key};
 use sapwood_core::{ByteRange, Result};

@@ -1,4 +1,4 @@
-//! The file header: the first bytes of a file, which say where everything else is.
+//! The file header: the first bytes of a file, which locate everything else.
 
 use crate::Cursor;
 use sapwood_core::{Error, ErrorKind, Result};
@@ -49,7 +49,7 @@ impl FileHeader {
         }
         let mut cursor = Cursor::new(first_bytes, 0);
         cursor.skip(4)?;
-        // Negative if a writer took the mark of a large file off twice.
+        // Negative if a writer removed the mark of a large file twice.
         let version = cursor.i32()?;
         let large = version >= LARGE;
         let begin = u64::from(cursor.u32()?);
@@ -63,7 +63,7 @@ impl FileHeader {
         let compression = cursor.i32()?;
         let seek_info = offset(&mut cursor)?;
         let nbytes_info = cursor.u32()?;
-        // The smallest old files can end before the UUID, which nothing depends on.
+        // The smallest old files can end before the UUID, which is not needed.
         let uuid = cursor.u16().and_then(|_| cursor.array()).unwrap_or_default();
         let header = FileHeader {
             version: version.rem_euclid(LARGE).cast_unsigned(),
@@ -102,7 +102,7 @@ impl FileHeader {
     }
 }
 
-/// The error for something that is not a ROOT file: what it is instead, as far as its first bytes tell.
+/// The error for a file that is not a ROOT file: what it is instead, as far as its first bytes show.
 fn not_root(first_bytes: &[u8]) -> Error {
     let shown = &first_bytes[..first_bytes.len().min(16)];
     let starts_with = |prefix: &[u8]| {

@@ -1,4 +1,4 @@
-//! Keys: what stands before every record and, as copies, in the key list of every directory.
+//! Keys: the header of every record, with copies in the key list of every directory.
 
 use crate::Cursor;
 use sapwood_core::{ByteRange, Result};
@@ -11,7 +11,7 @@ const ADDRESS: u64 = 0x0000_FFFF_FFFF_FFFF;
 /// where the record names it `TDirectory` (root-io-spec Directory §6.5).
 const RENAMED: usize = 4;
 
-/// A `TKey`: where a record is, how long, and what it holds.
+/// A `TKey`: where a record is, its length, and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// `fNbytes`: bytes of the record, key included. Never less than `key_len`.

@@ -1,11 +1,10 @@
 //! ROOT's container format: header, keys, directories, free segments, streamer information, objects.
 //!
-//! Sans I/O: call [`TFile::open`] with the [`Segments`](sapwood_core::Segments) of the file that are known,
-//! usually its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser answers a
-//! [`Step`](sapwood_core::Step): its value, or the ranges that it needs before it can go on. From an open
-//! file, [`find`](TFile::find) and [`list`](TFile::list) give keys, [`record`](TFile::record) the bytes of
-//! an object, [`streamers`](TFile::streamers) the descriptions of classes; [`Cursor`] reads in an object.
-//! [`write`] is the way back.
+//! Sans I/O: call [`TFile::open`] with the known [`Segments`](sapwood_core::Segments) of the file, usually
+//! its first [`HEAD_LEN`] and last [`TAIL_LEN`] bytes. Every parser returns a [`Step`](sapwood_core::Step):
+//! its value, or the ranges that it needs to continue. In an open file, [`find`](TFile::find) and
+//! [`list`](TFile::list) return keys, [`record`](TFile::record) the bytes of an object,
+//! [`streamers`](TFile::streamers) the class descriptions; [`Cursor`] reads objects. [`write`] writes files.
 
 mod cursor;
 mod directory;
@@ -23,11 +22,11 @@ mod streamers;
 mod survey;
 pub mod write;
 
-pub use cursor::{Cursor, Named, ObjectBase, ObjectHeader, ObjectSlot};
+pub use cursor::{Cursor, ObjectBase, ObjectHeader, ObjectSlot, TNamed};
 pub use directory::Directory;
 pub use elements::{Count, ElementKind, StreamerElement, ValueRange};
 pub use file::{HEAD_LEN, TAIL_LEN, TFile};
-pub use find::Entry;
+pub use find::KeyEntry;
 pub use header::FileHeader;
 pub use key::Key;
 pub use outline::{Edits, Outline, Pointer, PointerTarget, Walker};

@@ -1,4 +1,4 @@
-//! A tree that shows at the end of a file while the list of keys, which lies elsewhere, is still on its way.
+//! Finds a tree at the end of a file while the key list, which lies elsewhere, is still in flight.
 
 use crate::{FileHeader, Key, Record, TFile};
 use bytes::Bytes;
@@ -9,11 +9,11 @@ const CLASS: &[u8] = b"\x05TTree";
 const FIXED: [usize; 2] = [26, 34];
 
 impl TFile {
-    /// The key and the record of the tree `name` of the top directory, as the known end of the file shows them; of any
-    /// tree without a `name`. Of several cycles the highest that is there.
+    /// The key and the record of the tree `name` of the top directory in the known end of the file; of any
+    /// tree without a `name`. Of several cycles, the highest one found.
     ///
-    /// Only the list of keys can tell whether the tree was deleted, or has a higher cycle elsewhere. None if no whole
-    /// record is known, or if it makes no sense.
+    /// Only the key list shows whether the tree was deleted, or has a higher cycle elsewhere. `None` if no
+    /// complete record is known, or if it is invalid.
     ///
     /// ```
     /// use sapwood_core::Segments;
@@ -35,19 +35,19 @@ impl TFile {
     }
 }
 
-/// Where the name of the class stands.
+/// The position of the class name.
 fn places(bytes: &[u8]) -> impl Iterator<Item = usize> {
     bytes.windows(CLASS.len()).enumerate().filter(|(_, window)| *window == CLASS).map(|(at, _)| at)
 }
 
-/// The key of a whole record that names its class at `at`, and says that it lies where it does.
+/// The key of a complete record that names its class at `at`, and whose stated offset is right.
 fn key_at(bytes: &Bytes, offset: u64, at: usize) -> Option<Key> {
     FIXED.into_iter().find_map(|fixed| {
         let start = at.checked_sub(fixed)?;
         let record = bytes.get(start..)?;
         let place = offset + start as u64;
         let key = Key::parse_at(record, place).ok()?;
-        // `parse_at` takes a place of 0 for any.
+        // `parse_at` accepts an offset of 0 for any.
         let own = key.offset == place && record.len() >= key.nbytes as usize;
         (own && key.class_name == "TTree" && !key.name.is_empty()).then_some(key)
     })

@@ -1,9 +1,9 @@
-//! Asking for byte ranges: what is known is handed out, what is not is collected and asked for together.
+//! Requests byte ranges: known bytes are returned, missing ranges are collected and requested together.
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, Step};
 
-/// Hands out ranges of a file and collects those that are not known yet.
+/// Returns ranges of a file and collects those that are missing.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     known: &'a Segments,
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         Reader { known, extent, missing: Vec::new() }
     }
 
-    /// The bytes of a range, or `None` if they have to be fetched first; `what` names them in errors.
+    /// The bytes of a range, or `None` if they must be fetched first; `what` names them in errors.
     pub(crate) fn get(&mut self, start: u64, len: u64, what: &str) -> Result<Option<Bytes>> {
         let range = self.extent.range(start, len, what)?;
         let bytes = self.known.get(range);
@@ -35,12 +35,12 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// As [`get`](Reader::get), but of a range that goes beyond the end only what is there.
+    /// As [`get`](Reader::get), but truncates a range that goes beyond the end.
     pub(crate) fn get_up_to(&mut self, start: u64, len: u64, what: &str) -> Result<Option<Bytes>> {
         self.get(start, len.min(self.extent.size.saturating_sub(start)), what)
     }
 
-    /// Asks for a range that is not needed now, but soon; one that makes no sense is not asked for.
+    /// Requests a range that is needed soon, but not now; an invalid range is not requested.
     pub(crate) fn ask_ahead(&mut self, start: u64, len: u64) {
         if let Ok(range) = self.extent.range(start, len, "")
             && len > 0
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// True if something is missing.
+    /// True if ranges are missing.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.missing.is_empty()
     }
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         self.extent.size
     }
 
-    /// The value, if there is one, or all that is missing.
+    /// The value, if there is one, or all missing ranges.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Step<T> {
         match value {
             Some(value) => Step::Done(value),
@@ -72,8 +72,8 @@ impl<'a> Reader<'a> {
 impl Extent {
     /// The range, if it lies inside the file.
     ///
-    /// A file may be shorter than its header announces and still hold all that is wanted, so this is the
-    /// place that notices.
+    /// A file may be shorter than its header announces and still contain everything that is wanted, so this
+    /// is where truncation is noticed.
     pub(crate) fn range(self, start: u64, len: u64, what: &str) -> Result<ByteRange> {
         let range = ByteRange::new(start, len)?;
         let Extent { size, announced } = self;

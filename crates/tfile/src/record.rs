@@ -1,4 +1,4 @@
-//! The payload of a record, decompressed: the bytes of one object.
+//! The decompressed payload of a record: the bytes of one object.
 
 use crate::reader::Reader;
 use crate::{Cursor, Key};
@@ -14,17 +14,18 @@ pub struct Record {
     pub key_len: u32,
     /// Offset of the record in the file.
     pub offset: u64,
-    /// True if the payload was compressed, so that places in it are not places in the file.
+    /// True if the payload was compressed, so that positions in it are not file offsets.
     pub compressed: bool,
 }
 
 impl Record {
-    /// Makes the object of a record from its bytes, key included.
+    /// Decodes the object of a record from its bytes, including the key.
     ///
-    /// `key` is the key by which the record was found: of a directory's list, or at the record's own head.
+    /// `key` is the key through which the record was found: in a directory's list, or at the head of the
+    /// record.
     ///
     /// # Errors
-    /// `Corrupt` if the record's own key disagrees with `key` about lengths or place, or if the payload does
+    /// `Corrupt` if the record's own key disagrees with `key` about lengths or offset, or if the payload does
     /// not decompress to the announced length; `Checksum` if a checksum in it is wrong.
     pub fn decode(key: &Key, record: &Bytes) -> Result<Record> {
         let own = Key::parse_at(record, key.offset)?;
@@ -58,9 +59,9 @@ impl Record {
         Cursor::new(&self.payload, self.key_len)
     }
 
-    /// Puts an error of [`cursor`](Record::cursor) in its place in the file; `what` names the object.
+    /// Adds the file offset to an error of [`cursor`](Record::cursor); `what` names the object.
     ///
-    /// Inside a compressed object, the place is the record; the message then tells the byte after
+    /// Inside a compressed object, the offset is that of the record; the message then has the position after
     /// decompression.
     pub fn locate(&self, what: &str, error: &Error) -> Error {
         let mut message = format!("{what} is broken: {}", error.message());

@@ -1,4 +1,4 @@
-//! Streamer information: what each class in the file looks like, as its writer described it.
+//! Streamer information: the layout of each class in the file, as its writer described it.
 
 use crate::elements::read_object;
 use crate::{Cursor, ElementKind, ObjectHeader, ObjectSlot, Record, StreamerElement};
@@ -16,12 +16,12 @@ pub struct StreamerInfo {
     pub name: String,
     /// Its version. Classes without `ClassDef` are all recorded as 1 and differ by checksum.
     pub version: i32,
-    /// Checksum of its layout: a key for finding it, not a proof that the file is sound.
+    /// Checksum of its layout: a key for finding it, not a proof of integrity.
     pub checksum: u32,
-    /// Version of `TStreamerInfo` itself. Below 3, collections are streamed in an older way; below 6,
-    /// ranges of `Double32_t` were not kept apart (root-io-spec StreamerInfo §6.1).
+    /// Version of `TStreamerInfo` itself. Below 3, collections are streamed in an older way; below 6, ranges
+    /// of `Double32_t` were not distinguished (root-io-spec StreamerInfo §6.1).
     pub format: i16,
-    /// True if objects of the class carry no bytes for their base `TObject`.
+    /// True if objects of the class have no bytes for their base `TObject`.
     pub without_tobject: bool,
     /// Base classes and members, in the order of their bytes.
     pub elements: Vec<StreamerElement>,
@@ -64,22 +64,22 @@ impl StreamerInfos {
         self.classes.get(class_name).map_or(&[], Vec::as_slice)
     }
 
-    /// The one class, whatever its name, with a checksum. `None` if there are several, or none but pairs,
-    /// whose checksums are not unique (root-io-spec Collections §8.2).
+    /// The only class with a checksum, whatever its name. `None` if there are several, or only pairs, whose
+    /// checksums are not unique (root-io-spec Collections §8.2).
     pub fn only_with_checksum(&self, checksum: u32) -> Option<&StreamerInfo> {
         let mut found =
             self.iter().filter(|info| info.checksum == checksum && !info.name.starts_with("pair<"));
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// True if a version word of 0 or less is followed by a checksum in objects of this class: so it is
-    /// for classes without `ClassDef`, but not for those that declare version 0 (root-io-spec Buffer §4).
+    /// True if a version word of 0 or less is followed by a checksum in objects of this class: true for
+    /// classes without `ClassDef`, but not for those that declare version 0 (root-io-spec Buffer §4).
     pub fn has_checksum_after_version(&self, class_name: &str) -> bool {
         !self.versions(class_name).iter().any(|info| info.version == 0)
     }
 
-    /// The description by which to read an object: of its `version`, or, if that is 0 or less, of the
-    /// `checksum` behind it. A class with only one description has no choice (SchemaEvolution §4).
+    /// The description for reading an object: that of its `version`, or, if that is 0 or less, of the
+    /// `checksum` behind it. A single description always applies (SchemaEvolution §4).
     pub fn select(&self, class_name: &str, version: i16, checksum: Option<u32>) -> Option<&StreamerInfo> {
         let chosen = match checksum {
             Some(checksum) => self.by_checksum(class_name, checksum),
@@ -91,8 +91,8 @@ impl StreamerInfos {
         })
     }
 
-    /// The description of the class that a base-class element names: by checksum, else by version, else
-    /// the newest there is (StreamerInfo §9.2). `None` for elements of other kinds.
+    /// The description of the class that a base-class element names: by checksum, else by version, else the
+    /// newest one (StreamerInfo §9.2). `None` for elements of other kinds.
     pub fn base_of(&self, element: &StreamerElement) -> Option<&StreamerInfo> {
         let ElementKind::Base { version, checksum } = element.kind else { return None };
         self.by_checksum(&element.name, checksum)
@@ -101,7 +101,7 @@ impl StreamerInfos {
             .or_else(|| self.newest(&element.name))
     }
 
-    /// True if a class is, or is derived from, `base`, as far as the file tells.
+    /// True if a class is, or is derived from, `base`, as far as the file describes.
     pub fn derives_from(&self, class_name: &str, base: &str) -> bool {
         let mut met = HashSet::new();
         let mut open = vec![class_name];
@@ -146,14 +146,14 @@ impl FromIterator<StreamerInfo> for StreamerInfos {
 impl StreamerElement {
     /// True if it is a base class.
     pub fn is_base(&self) -> bool {
-        // An STL collection as a base is a TStreamerSTL that is named as its type (StreamerDriven §4.3).
+        // An STL collection as a base is a TStreamerSTL that is named like its type (StreamerDriven §4.3).
         matches!(self.kind, ElementKind::Base { .. })
             || (matches!(self.kind, ElementKind::Stl { .. }) && self.name == self.type_name)
     }
 }
 
-/// Parses the `TList` of all descriptions (StreamerInfo §4). What is not a description, such as the list of
-/// schema rules, is passed over.
+/// Parses the `TList` of all descriptions (StreamerInfo §4). Other objects, such as the list of schema rules,
+/// are skipped.
 fn parse_list(cursor: &mut Cursor<'_>, file_version: u32) -> Result<Vec<StreamerInfo>> {
     let mut infos = Vec::new();
     read_object(cursor, |header, list| {
@@ -214,7 +214,7 @@ fn parse_elements(body: &mut Cursor<'_>, file_version: u32) -> Result<Vec<Stream
     })
 }
 
-/// Reads what `TList` and `TObjArray` have before their number of entries.
+/// Reads the members of `TList` and `TObjArray` before their number of entries.
 fn collection_head(header: &ObjectHeader, body: &mut Cursor<'_>) -> Result<()> {
     if header.version > 2 {
         body.tobject()?;

@@ -1,16 +1,16 @@
-//! A walk through all directories that goes on where one of them is broken.
+//! A walk through all directories that continues where one of them is damaged.
 
-use crate::find::{Entry, MAX_DEPTH, MAX_PATH};
+use crate::find::{KeyEntry, MAX_DEPTH, MAX_PATH};
 use crate::reader::Reader;
 use crate::{Directory, TFile};
 use sapwood_core::{ByteRange, Error, Result, Segments, Step};
 use std::collections::HashSet;
 
-/// What all directories of a file hold, as far as they can be read.
+/// The contents of all directories of a file, as far as they can be read.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Every key, each directory before what it holds.
-    pub entries: Vec<Entry>,
+    /// Every key, each directory before its contents.
+    pub entries: Vec<KeyEntry>,
     /// Path and key list of every directory that could be read; the root directory has an empty path.
     pub key_lists: Vec<(String, ByteRange)>,
     /// Path and reason for every directory that could not be read.
@@ -18,12 +18,13 @@ pub struct Survey {
 }
 
 impl TFile {
-    /// Lists all keys, as [`list`](TFile::list) does, but keeps errors of directories beside what could be read.
+    /// Lists all keys, as [`list`](TFile::list) does, but collects errors of directories next to what could
+    /// be read.
     ///
     /// # Errors
-    /// None at present; the signature is that of the other parsers.
+    /// None at present; the signature matches that of the other parsers.
     pub fn survey(&self, known: &Segments) -> Result<Step<Survey>> {
-        let mut walk = Walk {
+        let mut walk = DirectoryWalk {
             reader: self.reader(known),
             visited: HashSet::from([self.root.offset]),
             list_bytes: 0,
@@ -35,16 +36,16 @@ impl TFile {
     }
 }
 
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     /// Offsets of the directories met so far: a cycle ends at the second visit.
     visited: HashSet<u64>,
-    /// Bytes of the key lists met so far. Those of a sound file do not overlap, which bounds the walk.
+    /// Bytes of the key lists met so far. In a valid file they do not overlap, which bounds the walk.
     list_bytes: u64,
     survey: Survey,
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn add(&mut self, directory: &Directory, path: &str, depth: usize) {
         if let Some(range) = directory.key_list {
             self.list_bytes = self.list_bytes.saturating_add(range.len);
@@ -52,12 +53,12 @@ impl Walk<'_> {
         }
         for key in &directory.keys {
             let path = if path.is_empty() { key.name.clone() } else { format!("{path}/{}", key.name) };
-            self.survey.entries.push(Entry { path: path.clone(), key: key.clone() });
+            self.survey.entries.push(KeyEntry { path: path.clone(), key: key.clone() });
             if !key.is_directory() {
                 continue;
             }
             let refused = if !self.visited.insert(key.offset) {
-                Some("the directory is in the file twice, or holds itself")
+                Some("the directory is in the file twice, or contains itself")
             } else if depth >= MAX_DEPTH || path.len() > MAX_PATH {
                 Some("directories are nested too deep")
             } else if self.list_bytes > self.reader.size() {

@@ -1,7 +1,7 @@
 //! What is compressed comes back.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, Compression, Decoder, Encoder, Form, Search, blocks, is_of_stripes};
+use sapwood_codec::{Algorithm, BlockEncoding, Compression, Decoder, Encoder, Search, blocks, is_of_stripes};
 
 const WRITTEN: [Algorithm; 5] =
     [Algorithm::Zlib, Algorithm::OldZlib, Algorithm::Lzma, Algorithm::Lz4, Algorithm::Zstd];
@@ -231,10 +231,11 @@ fn baskets_of_stripes_have_numbers_in_planes_where_these_are_smaller() {
             let (mut payload, mut for_root) = (Vec::new(), Vec::new());
             let (mut encoder, len) = (Encoder::default(), content.len());
             assert!(encoder.compress_stripe(&content, entries.len(), compression, &mut payload).unwrap());
-            let forms: Vec<Form> = blocks(&payload, len).map(|block| block.unwrap().header.form).collect();
-            let form = if planes == 1 { Form::Bytes } else { Form::Planes(planes) };
+            let forms: Vec<BlockEncoding> =
+                blocks(&payload, len).map(|block| block.unwrap().header.form).collect();
+            let form = if planes == 1 { BlockEncoding::Bytes } else { BlockEncoding::Planes(planes) };
             assert_eq!(forms[0], form, "{compression}");
-            assert_eq!(*forms.last().unwrap() == Form::Steps, count > 0);
+            assert_eq!(*forms.last().unwrap() == BlockEncoding::Steps, count > 0);
             assert_eq!(is_of_stripes(&payload, len), planes > 1 || count > 0);
             assert!(Decoder::default().decode_to_vec(&payload, len).unwrap() == content);
             let mut out = vec![0; entries.len()];

@@ -1,7 +1,7 @@
 //! Sound payloads give their object.
 
 use crate::golden;
-use sapwood_codec::{Algorithm, BlockHeader, Decoder, Form, blocks, is_compressed, with_decoder};
+use sapwood_codec::{Algorithm, BlockEncoding, BlockHeader, Decoder, blocks, is_compressed, with_decoder};
 
 #[test]
 fn every_kind_of_block_gives_the_object() {
@@ -9,9 +9,9 @@ fn every_kind_of_block_gives_the_object() {
     for (tag, block) in golden::all() {
         let header = BlockHeader::parse(&block).unwrap();
         match tag {
-            "ZP" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Planes(2))),
-            "ZT" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, Form::Steps)),
-            _ => assert_eq!((header.algorithm.tag(), header.form), (tag, Form::Bytes)),
+            "ZP" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, BlockEncoding::Planes(2))),
+            "ZT" => assert_eq!((header.algorithm, header.form), (Algorithm::Zstd, BlockEncoding::Steps)),
+            _ => assert_eq!((header.algorithm.tag(), header.form), (tag, BlockEncoding::Bytes)),
         }
         assert_eq!(header.compressed, block.len() - 9);
         let mut out = vec![0xaa; header.uncompressed];

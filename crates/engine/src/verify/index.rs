@@ -7,7 +7,7 @@ use sapwood_root::{File, Tree};
 use sapwood_root::{RNTUPLES, is_tree};
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
-use sapwood_tfile::{Entry, Key, Record, StreamerInfos, Survey, TFile};
+use sapwood_tfile::{Key, KeyEntry, Record, StreamerInfos, Survey, TFile};
 use sapwood_ttree::BasketRef;
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ pub(super) struct CheckedTree {
 /// All of that.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<KeyEntry>,
     pub(super) key_lists: Vec<String>,
     pub(super) trees: Vec<CheckedTree>,
     /// Where the records of trees lie, also of those that cannot be read.
@@ -255,7 +255,7 @@ impl<'f> Structure<'f> {
     /// A tree; inside, why its record cannot be understood.
     fn tree(
         &mut self,
-        entry: &Entry,
+        entry: &KeyEntry,
         streamers: &StreamerInfos,
         call: &mut Call<'_>,
     ) -> Result<Result<CheckedTree>> {
@@ -267,7 +267,7 @@ impl<'f> Structure<'f> {
         Ok(self.parsed(entry, &record, streamers).map_err(|error| record.locate(&entry.path, &error)))
     }
 
-    fn parsed(&self, entry: &Entry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
+    fn parsed(&self, entry: &KeyEntry, record: &Record, streamers: &StreamerInfos) -> Result<CheckedTree> {
         let class = entry.key.class_name.as_str();
         // Baskets behind the end of the file are reported one by one; a bound would give up their branches as a whole.
         let (payload, len, size) = (&record.payload, record.key_len, u64::MAX);
@@ -310,7 +310,7 @@ fn baskets(tree: &CheckedTree, number: u32, items: &mut Vec<Item>, elsewhere: &m
 }
 
 /// True if an entry is what a path means: its own, with or without its cycle.
-fn is_named(entry: &Entry, path: &str) -> bool {
+fn is_named(entry: &KeyEntry, path: &str) -> bool {
     path == entry.path || path == format!("{};{}", entry.path, entry.key.cycle)
 }
 

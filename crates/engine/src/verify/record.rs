@@ -7,12 +7,12 @@ use sapwood_core::{Error, Result};
 use sapwood_root::Object;
 use sapwood_root::RNTUPLES;
 use sapwood_streamer::Compiler;
-use sapwood_tfile::{Entry, Key, Record};
+use sapwood_tfile::{Key, KeyEntry, Record};
 use sapwood_ttree::inflated;
 
 /// Looks whether a record is what its key in a directory says, and whether the object in it can be read; `inside` is
 /// false where the content is checked elsewhere.
-pub(super) fn object(entry: &Entry, bytes: &Bytes, compiler: Option<&Compiler>, inside: bool) -> Verdict {
+pub(super) fn object(entry: &KeyEntry, bytes: &Bytes, compiler: Option<&Compiler>, inside: bool) -> Verdict {
     let record = match check_record(entry, bytes) {
         Ok(record) => record,
         Err(error) => return Verdict::Damaged(error),
@@ -27,7 +27,7 @@ pub(super) fn object(entry: &Entry, bytes: &Bytes, compiler: Option<&Compiler>, 
 }
 
 /// The record of a key, if it is the one that the key describes.
-fn check_record(entry: &Entry, bytes: &Bytes) -> Result<Record> {
+fn check_record(entry: &KeyEntry, bytes: &Bytes) -> Result<Record> {
     let (key, own) = (&entry.key, Key::parse_at(bytes, entry.key.offset)?);
     let same_class = own.class_name == key.class_name || (own.is_directory() && key.is_directory());
     if !same_class || own.name != key.name || own.cycle != key.cycle {

@@ -5,7 +5,7 @@ use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, ap
 use sapwood::repack::Input;
 use sapwood::{Column, Deadline, ErrorKind, OpenOptions, ReadOptions, Result};
 use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
-use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Made, Segment, Version, keys};
+use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Provenance, Segment, Version, keys};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn in_batches(pieces: usize, batch: Option<u64>) -> Arc<MemoryStore> {
 fn in_layout(pieces: usize, layout: &LayoutOptions) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new("memory:care"));
     let handle = Arc::clone(&store) as Arc<dyn Store>;
-    let mut dataset = now(Dataset::create(handle, None, "tree", Made::default(), Deadline::default()));
+    let mut dataset = now(Dataset::create(handle, None, "tree", Provenance::default(), Deadline::default()));
     let options = WriteOptions { layout: layout.clone(), ..WriteOptions::default() };
     for _ in 0..pieces {
         dataset = append(&dataset, &[input()], &options, call!()).unwrap().dataset;
@@ -172,7 +172,7 @@ fn who_changed_the_same_entries_first_is_not_written_over() {
     let before = latest(&store);
     let first = before.snapshot().products[0].name.clone();
     let change = Change::Drop { products: vec![first.clone()] };
-    now(before.commit(&change, Made::default(), Deadline::default()));
+    now(before.commit(&change, Provenance::default(), Deadline::default()));
     append(&latest(&store), &[], &WriteOptions::default(), call!()).unwrap_err();
     larger(&before).unwrap();
     let names: Vec<_> = latest(&store).snapshot().products.iter().map(|one| one.name.clone()).collect();

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use sapwood::{Column, Deadline, Error, ErrorKind, OpenOptions, ReadOptions, Tree};
 use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
 use sapwood_stripe::{
-    Change, Dataset, Id, ListBuilder, Made, NewProduct, NewSegment, ObjectBuilder, ObjectName, StripeList,
-    Version, keys,
+    Change, Dataset, Id, ListBuilder, NewProduct, NewSegment, ObjectBuilder, ObjectName, Provenance,
+    StripeList, Version, keys,
 };
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -98,13 +98,18 @@ fn dataset(store: &Arc<Counted>, tree: &Tree, content: &[u8]) -> Dataset {
     let products = whole(tree).into_iter().map(|branch| product(tree, content, branch)).collect();
     let segments = vec![segment(store, tree, content), segment(store, tree, content)];
     let (path, deadline) = (tree.path(), Deadline::default());
-    let dataset =
-        now(Dataset::create(Arc::clone(store) as Arc<dyn Store>, None, path, Made::default(), deadline));
+    let dataset = now(Dataset::create(
+        Arc::clone(store) as Arc<dyn Store>,
+        None,
+        path,
+        Provenance::default(),
+        deadline,
+    ));
     commit(&dataset, &Change::Append { products, segments })
 }
 
 fn commit(dataset: &Dataset, change: &Change) -> Dataset {
-    now(dataset.commit(change, Made::default(), Deadline::default())).dataset
+    now(dataset.commit(change, Provenance::default(), Deadline::default())).dataset
 }
 
 fn counted(url: &str) -> Arc<Counted> {

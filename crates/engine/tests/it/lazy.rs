@@ -1,7 +1,7 @@
 //! Lazy readers: the same columns as an eager read, in any order, from several threads.
 
 use crate::inputs::{MIXED, corpus, open, open_distant, readable, trees};
-use sapwood::{Column, ErrorKind, Kind, Lazy, LazyOptions, Query, ReadOptions, Tree};
+use sapwood::{Column, ErrorKind, FetchKind, Lazy, LazyOptions, Query, ReadOptions, Tree};
 use std::ops::Range;
 
 fn mixed(distant: bool) -> Tree {
@@ -88,8 +88,8 @@ fn the_first_touch_brings_all_columns_and_the_second_window_what_was_used() {
             column(&lazy, request, window).unwrap();
         }
     }
-    let kinds: Vec<Kind> = lazy.fetches().iter().map(|fetch| fetch.kind).collect();
-    assert_eq!(kinds, [Kind::Startup, Kind::Trained]);
+    let kinds: Vec<FetchKind> = lazy.fetches().iter().map(|fetch| fetch.kind).collect();
+    assert_eq!(kinds, [FetchKind::Startup, FetchKind::Trained]);
     assert_eq!(lazy.fetches()[0].columns.len(), readable(&tree).len());
     assert_eq!(lazy.learned(), [(1, 2, 2), (4, 2, 2), (6, 2, 2)]);
     let after = tree.file().counters().snapshot();
@@ -115,7 +115,7 @@ fn a_local_file_is_read_no_further_than_it_is_touched() {
     let accounting = lazy.accounting();
     assert!(accounting.columns.keys().eq(&[0, 2, 3]));
     assert!(accounting.columns.values().all(|account| account.bytes_unused == 0));
-    assert!(accounting.kinds.keys().eq(&[Kind::Declared, Kind::Touched]));
+    assert!(accounting.kinds.keys().eq(&[FetchKind::Declared, FetchKind::Touched]));
 }
 
 #[test]

@@ -1,57 +1,57 @@
-//! Which blocks are being fetched by this process, so that nobody fetches one a second time.
+//! Which blocks this process is fetching, so that no block is fetched twice.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// The blocks that somebody fetches.
+/// The blocks that are being fetched.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Claims(Arc<Shared>);
+pub(super) struct BlockClaims(Arc<ClaimTable>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    taken: Mutex<Taken>,
+struct ClaimTable {
+    taken: Mutex<FetchingBlocks>,
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
-    /// The process whose fetches they are: those of a parent end in the parent.
+struct FetchingBlocks {
+    /// The process that fetches them: fetches of a parent end in the parent.
     owner: u32,
     blocks: HashSet<u64>,
 }
 
-impl Claims {
-    /// Takes a block, unless somebody else has it.
-    pub(super) fn take(&self, block: u64) -> Option<Claim> {
+impl BlockClaims {
+    /// Takes a block, unless it is taken.
+    pub(super) fn take(&self, block: u64) -> Option<BlockClaim> {
         let new = self.0.lock().blocks.insert(block);
-        new.then(|| Claim { shared: Arc::clone(&self.0), block })
+        new.then(|| BlockClaim { shared: Arc::clone(&self.0), block })
     }
 
-    /// Notified whenever a block was given back.
+    /// Notified whenever a block is released.
     pub(super) fn freed(&self) -> &Notify {
         &self.0.freed
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+impl ClaimTable {
+    fn lock(&self) -> MutexGuard<'_, FetchingBlocks> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.owner != std::process::id() {
-            *taken = Taken { owner: std::process::id(), blocks: HashSet::new() };
+            *taken = FetchingBlocks { owner: std::process::id(), blocks: HashSet::new() };
         }
         taken
     }
 }
 
-/// A block that is ours to fetch; given back when dropped, fetched or not.
+/// A block that the owner of this may fetch; released when dropped, fetched or not.
 #[derive(Debug)]
-pub(super) struct Claim {
-    shared: Arc<Shared>,
+pub(super) struct BlockClaim {
+    shared: Arc<ClaimTable>,
     block: u64,
 }
 
-impl Drop for Claim {
+impl Drop for BlockClaim {
     fn drop(&mut self) {
         self.shared.lock().blocks.remove(&self.block);
         self.shared.freed.notify_waiters();

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
 
-/// How a file is divided into blocks: all are equally long, but for the last one.
+/// How a file is divided into blocks: all have the same length except for the last one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     size: u64,
@@ -28,7 +28,7 @@ impl Grid {
         ByteRange { start, len: self.block.min(self.size - start) }
     }
 
-    /// The parts of a range, by the blocks that they lie in.
+    /// The parts of a range, by the blocks that contain them.
     fn parts(self, range: ByteRange) -> impl Iterator<Item = (u64, ByteRange)> {
         let blocks =
             if range.len == 0 { 0..0 } else { range.start / self.block..range.end().div_ceil(self.block) };
@@ -42,30 +42,30 @@ impl Grid {
 
 /// A part of a wanted range that lies in one block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct BlockPart {
     /// Where it lies in the file.
     pub(super) range: ByteRange,
     wanted: usize,
     place: usize,
 }
 
-/// The parts of wanted ranges, as they come together.
+/// The parts of wanted ranges, collected as they arrive.
 #[derive(Debug)]
 pub(super) struct Gather {
-    missing: BTreeMap<u64, Vec<Part>>,
+    missing: BTreeMap<u64, Vec<BlockPart>>,
     /// For each wanted range, its parts.
     answers: Vec<Vec<Bytes>>,
 }
 
 impl Gather {
-    /// Nothing is there yet of `wanted`, which lies in the file.
+    /// Nothing has arrived yet of `wanted`, which lies in the file.
     pub(super) fn new(grid: Grid, wanted: &[ByteRange]) -> Self {
-        let mut missing: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        let mut missing: BTreeMap<u64, Vec<BlockPart>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(wanted.len());
         for (i, &range) in wanted.iter().enumerate() {
             let mut places = 0;
             for (place, (block, range)) in grid.parts(range).enumerate() {
-                missing.entry(block).or_default().push(Part { range, wanted: i, place });
+                missing.entry(block).or_default().push(BlockPart { range, wanted: i, place });
                 places = place + 1;
             }
             answers.push(vec![Bytes::new(); places]);
@@ -73,17 +73,17 @@ impl Gather {
         Gather { missing, answers }
     }
 
-    /// The blocks that are still needed, in the order of the file, and what of each.
-    pub(super) fn missing(&self) -> Vec<(u64, Vec<Part>)> {
+    /// The blocks that are still needed, in the order of the file, and which parts of each.
+    pub(super) fn missing(&self) -> Vec<(u64, Vec<BlockPart>)> {
         self.missing.iter().map(|(&block, parts)| (block, parts.clone())).collect()
     }
 
-    /// True once all parts are there.
+    /// True once all parts have arrived.
     pub(super) fn is_done(&self) -> bool {
         self.missing.is_empty()
     }
 
-    /// Takes the parts of a block: as many as `missing` named, in that order.
+    /// Takes the parts of a block: as many as `missing` listed, in that order.
     pub(super) fn add(&mut self, block: u64, found: impl IntoIterator<Item = Bytes>) {
         for (part, bytes) in self.missing.remove(&block).into_iter().flatten().zip(found) {
             if let Some(slot) = self.answers.get_mut(part.wanted).and_then(|parts| parts.get_mut(part.place))
@@ -99,7 +99,7 @@ impl Gather {
     }
 }
 
-/// Parts as one buffer; a single one is not copied.
+/// Joins parts into one buffer; a single one is not copied.
 fn joined(parts: Vec<Bytes>) -> Bytes {
     match <[Bytes; 1]>::try_from(parts) {
         Ok([whole]) => whole,
@@ -126,7 +126,7 @@ mod tests {
             [(0, 2), (1, 1), (2, 2)]
         );
         for (block, parts) in gather.missing() {
-            let slice = |part: &Part| {
+            let slice = |part: &BlockPart| {
                 Bytes::copy_from_slice(&content[part.range.start as usize..part.range.end() as usize])
             };
             gather.add(block, parts.iter().map(slice));

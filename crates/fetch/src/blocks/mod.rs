@@ -1,8 +1,9 @@
-//! Lazy download: a file in large blocks, each fetched when it is touched first, kept on the local disk, and read
-//! from there after that. Scattered reads of a distant file so become few large ones.
+//! Lazy download: a file in large blocks, each fetched when it is first touched, kept on the local disk, and
+//! read from there afterwards. Scattered reads at high latency become few large ones.
 //!
-//! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as the
-//! [`BlockOptions`](sapwood_source::BlockOptions) say. In either case reading goes on without them when the disk is full.
+//! Blocks are kept in a temporary file, or in a directory that processes share and that outlives them, as
+//! [`BlockOptions`](sapwood_source::BlockOptions) says. In both cases, reading continues without them when
+//! the disk is full.
 
 mod cache;
 mod claims;
@@ -14,56 +15,43 @@ mod scratch;
 mod store;
 mod trouble;
 
-pub use cache::{Cache, Kept, Verified, make_private};
+pub use cache::{Cache, CacheCheck, CachedFile, make_private};
 pub use opening::{name_of, open};
 pub use origin::Reopen;
 
-use claims::Claims;
-use grid::Grid;
 use origin::Origin;
+use reading::BlockReader;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
 use std::sync::Arc;
-use store::Store;
+use store::BlockStore;
 
-/// A source that reads another one in blocks, and keeps these.
+/// A source that reads another source in blocks, and keeps these.
 ///
-/// A range that lies in blocks that are kept costs nothing; of others, all missing blocks are fetched, neighbours
-/// together, several at a time. A block is fetched once, however many want it. When the file is complete, the source
-/// is let go. The requests are counted by that source; what is answered from blocks that were there, in `block_bytes`.
+/// A range in blocks that are kept costs nothing. For other ranges, all missing blocks are fetched,
+/// neighbours together, several at a time. A block is fetched once, however many readers want it. When the
+/// file is complete, the source is closed. That source counts the requests; `block_bytes` counts what is
+/// answered from existing blocks.
 #[derive(Debug)]
-pub struct Blocks(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    origin: Origin,
-    grid: Grid,
-    store: Box<dyn Store>,
-    claims: Claims,
-    counters: Arc<Counters>,
-    /// Bytes that one fetch brings at most, if a block is not larger.
-    batch: u64,
-}
+pub struct Blocks(Arc<BlockReader>);
 
 impl Blocks {
-    fn new(origin: Origin, block: u64, store: Box<dyn Store>, counters: Arc<Counters>) -> Self {
-        let grid = Grid::new(origin.identity().size, block);
-        let claims = Claims::default();
-        Blocks(Arc::new(Inner { origin, grid, store, claims, counters, batch: reading::BATCH }))
+    fn new(origin: Origin, block: u64, store: Box<dyn BlockStore>, counters: Arc<Counters>) -> Self {
+        Blocks(Arc::new(BlockReader::new(origin, block, store, counters)))
     }
 }
 
 impl Source for Blocks {
     fn identity(&self) -> &Identity {
-        self.0.origin.identity()
+        self.0.identity()
     }
 
-    /// Any ranges, all at once: which blocks they need is seen here, and how these are asked for is planned below.
+    /// Any ranges, all at once: this source sees which blocks they need, and plans their requests below.
     fn physics(&self) -> Physics {
         Physics { immediate: false, ..Physics::MEMORY }
     }
 
-    /// None: an answer is as quick as the disk or as the server.
+    /// None: an answer comes from the disk or from the server.
     fn server(&self) -> Option<String> {
         None
     }

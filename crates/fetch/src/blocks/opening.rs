@@ -1,10 +1,10 @@
-//! Opening a file in blocks: with the bytes of a cache, if it has those of the current version.
+//! Opens a file in blocks, with the bytes of a cache if it holds the current version.
 
 use super::Blocks;
 use super::cache::{Cache, Shelf};
 use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
-use super::store::Store;
+use super::store::BlockStore;
 use super::trouble::Trouble;
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_source::{BlockOptions, CacheOptions, Identity, Opened, redact};
@@ -13,23 +13,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
 use xxhash_rust::xxh64::xxh64;
 
-/// What a cache has of a file, of the version that was seen last.
-struct Kept {
+/// What a cache holds of the version of a file that was seen last.
+struct CachedVersion {
     identity: Identity,
     shelf: Shelf,
     known: Segments,
-    /// Whether it is believed without asking the server.
+    /// Whether it is used without asking the server.
     is_young: bool,
 }
 
-/// Opens a file that is read in blocks; `name` is what a cache finds it by: see [`name_of`].
+/// Opens a file that is read in blocks; `name` is its key in the cache: see [`name_of`].
 ///
-/// `reopen` opens its source: now, unless the cache may be [believed](CacheOptions::max_age) without asking, and
-/// whenever blocks are missing after it was let go. A file that is read without waiting (a local one) is returned as
-/// it is. What is answered from blocks is added to the `block_bytes` of `counters`.
+/// `reopen` opens its source: now, unless the cache is [recent enough](CacheOptions::max_age) to be used
+/// without asking, and whenever blocks are missing after the source was closed. A file that is read without
+/// waiting (a local one) is returned as it is. What is answered from blocks is added to the `block_bytes` of
+/// `counters`.
 ///
 /// # Errors
-/// Those of `reopen`. What goes wrong with the cache is no error: it is logged, once, and done without.
+/// Those of `reopen`. Problems with the cache are not errors: they are logged once, and reading continues
+/// without it.
 pub async fn open(
     options: &BlockOptions,
     name: &str,
@@ -44,7 +46,7 @@ pub async fn open(
         }
         None => (None, None),
     };
-    if let Some(Kept { identity, shelf, known, is_young: true }) = kept {
+    if let Some(CachedVersion { identity, shelf, known, is_young: true }) = kept {
         let origin = Origin::new(identity, reopen, None);
         return Ok(wrapped(origin, options, Some(shelf), counters, known));
     }
@@ -52,7 +54,7 @@ pub async fn open(
     let current = kept.is_some();
     let kept = kept.filter(|kept| is_same(&kept.identity, opened.source.identity()));
     if current && kept.is_none() {
-        // It came without its tail.
+        // It was opened without its tail.
         opened = reopen.open(true, deadline).await?;
     }
     if opened.source.physics().immediate {
@@ -82,31 +84,31 @@ fn wrapped(
 ) -> Opened {
     let block = options.block.max(1);
     let url = origin.identity().url.clone();
-    let store: Box<dyn Store> = match shelf {
+    let store: Box<dyn BlockStore> = match shelf {
         Some(shelf) => Box::new(shelf),
         None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
     };
     Opened { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
 }
 
-/// The cache that is wished for, and what it has of the file.
-fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<Kept>) {
+/// The configured cache, and what it holds of the file.
+fn found(wish: &CacheOptions, name: &str) -> (Option<Cache>, Option<CachedVersion>) {
     let cache = match Cache::open(&wish.directory, wish.size) {
         Ok(cache) => cache,
         Err(error) => {
-            log::warn!(target: "sapwood.source", "{error}; it is read on without it");
+            log::warn!(target: "sapwood.source", "{error}; reading continues without it");
             return (None, None);
         }
     };
     let kept = cache.latest(name).and_then(|latest| {
         let shelf = cache.shelf(name, &latest.identity)?;
         let known = shelf.known(latest.identity.size)?;
-        Some(Kept { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
+        Some(CachedVersion { is_young: latest.age() < wish.max_age, identity: latest.identity, shelf, known })
     });
     (Some(cache), kept)
 }
 
-/// Remembers the version that the server has, and what came with opening.
+/// Records the version on the server, and the bytes that came with opening.
 fn remembered(
     cache: &Cache,
     name: &str,
@@ -125,7 +127,7 @@ fn remembered(
     Some(shelf)
 }
 
-/// Once in a process: it is the server that is at fault, and there are many files on it.
+/// Once per process: the cause is the server, and there are many files on it.
 fn warn_of_no_version(url: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -149,8 +151,8 @@ fn add(known: &mut Segments, more: &Segments) {
     }
 }
 
-/// What a file is found by in a cache: its URL without secrets, and a number that stands for what a query says beside
-/// them, since it may be what tells one file from another.
+/// The key of a file in a cache: its URL without secrets, and a hash of the rest of its query, which may be
+/// what distinguishes files.
 ///
 /// ```
 /// use sapwood_fetch::blocks::name_of;
@@ -161,7 +163,7 @@ fn add(known: &mut Segments, more: &Segments) {
 pub fn name_of(url: &str) -> String {
     let redacted = redact(url);
     let place = redacted.split_once('?').map_or(&*redacted, |(place, _)| place);
-    // A path of this machine has no query: it is what it is.
+    // A local path has no query: it is used as it is.
     let query =
         url.split_once("://").and_then(|(_, rest)| rest.split_once('?')).map_or("", |(_, query)| query);
     let query = query.split_once('#').map_or(query, |(query, _)| query);
@@ -172,7 +174,7 @@ pub fn name_of(url: &str) -> String {
     }
 }
 
-/// Whether a part of a query only says that, until when and for whom the rest may be read: it differs each time.
+/// Whether a part of a query only grants access, and therefore differs each time.
 fn is_credential(pair: &str) -> bool {
     const NAMES: [&str; 12] = [
         "access_token",

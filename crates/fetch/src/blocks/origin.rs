@@ -1,4 +1,4 @@
-//! The source that blocks are fetched from: opened when it is needed, let go when it is not.
+//! The source that blocks are fetched from: opened when needed, closed when not.
 
 use crate::Fetcher;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Opens the source of a file, as often as it is needed.
+/// Opens the source of a file, as often as needed.
 pub trait Reopen: fmt::Debug + Send + Sync + 'static {
-    /// Opens it; with the tail of the file in [`Opened::known`] if that is wanted.
+    /// Opens it; with the tail of the file in [`Opened::known`] if `tail` is true.
     fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<Opened>>;
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// What `reopen` opens is expected to be `identity`; `fetcher` reads it if it is open already.
+    /// `reopen` is expected to open `identity`; `fetcher` reads it if it is open already.
     pub(super) fn new(identity: Identity, reopen: Arc<dyn Reopen>, fetcher: Option<Fetcher>) -> Self {
         Origin { identity, reopen, open: Mutex::new(fetcher) }
     }
@@ -31,10 +31,10 @@ impl Origin {
         &self.identity
     }
 
-    /// What reads it.
+    /// The fetcher that reads it.
     ///
     /// # Errors
-    /// Those of opening; `Changed` if it is another version by now.
+    /// Those of opening; `Changed` if the file has another version now.
     pub(super) async fn fetcher(&self, deadline: Deadline) -> Result<Fetcher> {
         let mut open = self.open.lock().await;
         if let Some(fetcher) = &*open {
@@ -53,13 +53,13 @@ impl Origin {
         Ok(open.insert(fetcher_of(opened)).clone())
     }
 
-    /// Lets the source go.
+    /// Closes the source.
     pub(super) async fn let_go(&self) {
         *self.open.lock().await = None;
     }
 }
 
-/// A fetcher of blocks. Its counters are its own: what is wanted is counted by those who want it.
+/// A fetcher of blocks. It has its own counters: the callers count the wanted bytes.
 pub(super) fn fetcher_of(opened: Opened) -> Fetcher {
     Fetcher::new(opened.source, Arc::default()).with_known(opened.known)
 }

@@ -1,62 +1,87 @@
-//! Reading through blocks: what is kept is read from the disk, what is not is fetched, and kept.
+//! Reads through blocks: from the disk if they are kept, otherwise by fetching and keeping them.
 
-use super::Inner;
-use super::claims::Claim;
-use super::grid::{Gather, Part};
-use super::store::{Held, Place, Reserved};
+use super::claims::{BlockClaim, BlockClaims};
+use super::grid::{BlockPart, Gather, Grid};
+use super::origin::Origin;
+use super::store::{BlockStore, BlockWriter, Reservation, StoredBlock};
 use crate::wait::late;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_source::Identity;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-/// Blocks are fetched together up to so many bytes: while some are written, others are under way.
-pub(super) const BATCH: u64 = 32 << 20;
+/// Most bytes of blocks that are fetched together: while some are written, others are in flight.
+const BATCH: u64 = 32 << 20;
 
 /// Batches that are in flight together.
 const IN_FLIGHT: usize = 2;
 
-/// How often it is looked whether another process has fetched a block.
+/// How often to check whether another process has fetched a block.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long another process may take to fetch one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A block that is missing, and what is wanted of it.
-struct Missing {
+/// Reads an object in blocks that it keeps in a store.
+#[derive(Debug)]
+pub(super) struct BlockReader {
+    origin: Origin,
+    grid: Grid,
+    store: Box<dyn BlockStore>,
+    claims: BlockClaims,
+    counters: Arc<Counters>,
+}
+
+/// A block that is missing, and which parts of it are wanted.
+struct MissingBlock {
     block: u64,
     range: ByteRange,
-    parts: Vec<Part>,
+    parts: Vec<BlockPart>,
 }
 
-/// A missing block that is ours to fetch.
-struct Ours {
-    missing: Missing,
-    claim: Claim,
-    place: Box<dyn Place>,
+/// A missing block that this call fetches.
+struct OwnBlock {
+    missing: MissingBlock,
+    claim: BlockClaim,
+    place: Box<dyn BlockWriter>,
 }
 
-/// What became of blocks that were looked for.
+/// Which blocks were found, and which are missing.
 #[derive(Default)]
-struct Looked {
+struct Lookup {
     found: Vec<(u64, Vec<Bytes>)>,
-    missing: Vec<Missing>,
+    missing: Vec<MissingBlock>,
 }
 
-/// What became of blocks that were to be reserved.
+/// Which blocks could be reserved.
 #[derive(Default)]
-struct Turn {
+struct Reservations {
     found: Vec<(u64, Vec<Bytes>)>,
-    ours: Vec<Ours>,
-    nowhere: Vec<(Missing, Claim)>,
-    /// True if another process fetches some.
+    ours: Vec<OwnBlock>,
+    nowhere: Vec<(MissingBlock, BlockClaim)>,
+    /// True if another process is fetching some.
     elsewhere: bool,
 }
 
-impl Inner {
+impl BlockReader {
+    pub(super) fn new(
+        origin: Origin,
+        block: u64,
+        store: Box<dyn BlockStore>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let grid = Grid::new(origin.identity().size, block);
+        BlockReader { origin, grid, store, claims: BlockClaims::default(), counters }
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        self.origin.identity()
+    }
+
     pub(super) async fn read(
         self: &Arc<Self>,
         ranges: &[ByteRange],
@@ -79,8 +104,10 @@ impl Inner {
         match ranges.iter().find(beyond) {
             None => Ok(()),
             Some(range) => {
-                let message =
-                    format!("{} bytes are wanted, but the file ends at byte {}", range.len, identity.size);
+                let message = format!(
+                    "{} bytes were requested, but the file ends at byte {}",
+                    range.len, identity.size
+                );
                 Err(Error::new(ErrorKind::Truncated, message).at(range.start).url(&identity.url))
             }
         }
@@ -92,7 +119,7 @@ impl Inner {
         self.add(&mut gather, looked.found);
         let mut waited: Option<Instant> = None;
         while !gather.is_done() {
-            // Listened for before it is looked: what is freed in between is not missed.
+            // Subscribed before checking, so that a release in between is not missed.
             let mut freed = std::pin::pin!(self.claims.freed().notified());
             freed.as_mut().enable();
             let turn = self.turn(gather.missing()).await?;
@@ -107,7 +134,8 @@ impl Inner {
             } else if !turn.elsewhere {
                 freed.await;
             } else if waited.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
-                // Not for what is freed: whoever looks claims, and frees again, so that all would wake each other.
+                // Not notified of releases: checking claims and releases blocks, so that all waiters would
+                // wake each other.
                 tokio::time::sleep(LOOK).await;
             } else {
                 self.fetch_around(&mut gather, deadline).await?;
@@ -119,16 +147,16 @@ impl Inner {
         Ok(gather.finish())
     }
 
-    /// Looks for blocks that are kept.
-    async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Looked> {
+    /// Looks up blocks that are kept.
+    async fn look(self: &Arc<Self>, wanted: Vec<(u64, Vec<BlockPart>)>) -> Result<Lookup> {
         let this = Arc::clone(self);
         self.blocking(move || {
-            let mut looked = Looked::default();
+            let mut looked = Lookup::default();
             for (block, parts) in wanted {
                 let range = this.grid.range(block);
                 match this.store.find(range).and_then(|held| this.read_held(block, &held, &parts)) {
                     Some(bytes) => looked.found.push((block, bytes)),
-                    None => looked.missing.push(Missing { block, range, parts }),
+                    None => looked.missing.push(MissingBlock { block, range, parts }),
                 }
             }
             looked
@@ -137,27 +165,27 @@ impl Inner {
     }
 
     /// Claims and reserves missing blocks: as many as are fetched at once.
-    async fn turn(self: &Arc<Self>, wanted: Vec<(u64, Vec<Part>)>) -> Result<Turn> {
+    async fn turn(self: &Arc<Self>, wanted: Vec<(u64, Vec<BlockPart>)>) -> Result<Reservations> {
         let this = Arc::clone(self);
         self.blocking(move || {
-            let (mut turn, mut bytes) = (Turn::default(), 0_u64);
+            let (mut turn, mut bytes) = (Reservations::default(), 0_u64);
             for (block, parts) in wanted {
-                if bytes >= this.batch.saturating_mul(IN_FLIGHT as u64) {
+                if bytes >= BATCH.saturating_mul(IN_FLIGHT as u64) {
                     break;
                 }
                 let Some(claim) = this.claims.take(block) else { continue };
-                let missing = Missing { block, range: this.grid.range(block), parts };
+                let missing = MissingBlock { block, range: this.grid.range(block), parts };
                 match this.store.reserve(missing.range) {
-                    Reserved::Here(held) => match this.read_held(block, &held, &missing.parts) {
+                    Reservation::Here(held) => match this.read_held(block, &held, &missing.parts) {
                         Some(found) => turn.found.push((block, found)),
                         None => turn.nowhere.push((missing, claim)),
                     },
-                    Reserved::Ours(place) => {
+                    Reservation::Ours(place) => {
                         bytes = bytes.saturating_add(missing.range.len);
-                        turn.ours.push(Ours { missing, claim, place });
+                        turn.ours.push(OwnBlock { missing, claim, place });
                     }
-                    Reserved::Elsewhere => turn.elsewhere = true,
-                    Reserved::Nowhere => turn.nowhere.push((missing, claim)),
+                    Reservation::Elsewhere => turn.elsewhere = true,
+                    Reservation::Nowhere => turn.nowhere.push((missing, claim)),
                 }
             }
             turn
@@ -166,9 +194,9 @@ impl Inner {
     }
 
     /// The wanted parts of a block that is kept; `None` if the disk fails.
-    fn read_held(&self, block: u64, held: &Held, parts: &[Part]) -> Option<Vec<Bytes>> {
+    fn read_held(&self, block: u64, held: &StoredBlock, parts: &[BlockPart]) -> Option<Vec<Bytes>> {
         let start = self.grid.range(block).start;
-        let read = |part: &Part| held.read(ByteRange { start: part.range.start - start, ..part.range });
+        let read = |part: &BlockPart| held.read(ByteRange { start: part.range.start - start, ..part.range });
         let read: Result<Vec<Bytes>, _> = parts.iter().map(read).collect();
         match read {
             Ok(bytes) => Some(bytes),
@@ -187,15 +215,15 @@ impl Inner {
         }
     }
 
-    /// Fetches blocks, hands out what is wanted of them, and keeps them.
+    /// Fetches blocks, returns the wanted parts, and keeps the blocks.
     async fn fetch_blocks(
         self: &Arc<Self>,
-        ours: Vec<Ours>,
+        ours: Vec<OwnBlock>,
         gather: &mut Gather,
         deadline: Deadline,
     ) -> Result<()> {
         let batches = self.batches(ours);
-        let fetch = |batch: Vec<Ours>| async move {
+        let fetch = |batch: Vec<OwnBlock>| async move {
             let ranges: Vec<_> = batch.iter().map(|one| one.missing.range).collect();
             let fetcher = self.origin.fetcher(deadline).await?;
             let blocks = fetcher.fetch_unwaited(&ranges, deadline).await?;
@@ -212,13 +240,13 @@ impl Inner {
         Ok(())
     }
 
-    fn batches(&self, ours: Vec<Ours>) -> Vec<Vec<Ours>> {
-        let mut batches: Vec<Vec<Ours>> = Vec::new();
+    fn batches(&self, ours: Vec<OwnBlock>) -> Vec<Vec<OwnBlock>> {
+        let mut batches: Vec<Vec<OwnBlock>> = Vec::new();
         let mut bytes = u64::MAX;
         for one in ours {
             bytes = bytes.saturating_add(one.missing.range.len);
             match batches.last_mut() {
-                Some(batch) if bytes <= self.batch => batch.push(one),
+                Some(batch) if bytes <= BATCH => batch.push(one),
                 _ => {
                     bytes = one.missing.range.len;
                     batches.push(vec![one]);
@@ -228,9 +256,9 @@ impl Inner {
         batches
     }
 
-    async fn keep(&self, batch: Vec<Ours>, blocks: Vec<Bytes>) -> Result<()> {
+    async fn keep(&self, batch: Vec<OwnBlock>, blocks: Vec<Bytes>) -> Result<()> {
         self.blocking(move || {
-            for (Ours { claim, place, .. }, bytes) in batch.into_iter().zip(blocks) {
+            for (OwnBlock { claim, place, .. }, bytes) in batch.into_iter().zip(blocks) {
                 place.keep(&bytes);
                 drop(claim);
             }
@@ -238,15 +266,15 @@ impl Inner {
         .await
     }
 
-    /// Fetches the wanted parts only, of blocks that cannot be kept.
+    /// Fetches only the wanted parts of blocks that cannot be kept.
     async fn fetch_parts(
         &self,
-        missing: Vec<(Missing, Claim)>,
+        missing: Vec<(MissingBlock, BlockClaim)>,
         gather: &mut Gather,
         deadline: Deadline,
     ) -> Result<()> {
         let (missing, claims): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
-        // Others may want other parts.
+        // Other readers may want other parts.
         drop(claims);
         let ranges: Vec<_> = missing.iter().flat_map(|one| &one.parts).map(|part| part.range).collect();
         let fetcher = self.origin.fetcher(deadline).await?;
@@ -257,7 +285,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Fetches all that is wanted still, of blocks that another process does not get ready.
+    /// Fetches the remaining parts of blocks that another process does not complete in time.
     async fn fetch_around(&self, gather: &mut Gather, deadline: Deadline) -> Result<()> {
         let missing = gather.missing();
         let ranges: Vec<_> = missing.iter().flat_map(|(_, parts)| parts).map(|part| part.range).collect();
@@ -269,18 +297,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Runs what waits for the disk where that keeps nobody from waiting for the network.
+    /// Runs disk operations on threads where they do not block the network.
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         spawn_blocking(work).await.map_err(|error| {
-            let message = "the task that reads and writes blocks broke down";
+            let message = "the task that reads and writes blocks failed";
             Error::new(ErrorKind::Io, message).url(&self.origin.identity().url).caused_by(error)
         })
     }
 }
 
-/// What is wanted of a block that was fetched. Copied: a slice would keep all of the block in memory.
-fn cut(block: &Bytes, missing: &Missing) -> Vec<Bytes> {
-    let cut = |part: &Part| {
+/// The wanted parts of a fetched block. They are copied: a slice would keep the whole block in memory.
+fn cut(block: &Bytes, missing: &MissingBlock) -> Vec<Bytes> {
+    let cut = |part: &BlockPart| {
         let start = part.range.start - missing.range.start;
         // Both fit: the block has its length, and lies in memory.
         Bytes::copy_from_slice(&block[start as usize..(start + part.range.len) as usize])

@@ -1,6 +1,6 @@
-//! Blocks in a temporary file that has no name and ends with the process, under a budget of bytes.
+//! Keeps blocks in a temporary file without a name that ends with the process, under a budget of bytes.
 
-use super::store::{Held, Place, Reserved, Store, write_all_at};
+use super::store::{BlockStore, BlockWriter, Reservation, StoredBlock, write_all_at};
 use super::trouble::Trouble;
 use sapwood_core::ByteRange;
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A temporary file of slots, one for each block that is kept. It is made when the first block is kept, and grows up
-/// to the budget; then the block that was used least recently gives its slot away.
+/// A temporary file of slots, one for each block that is kept. It is created for the first block and grows up
+/// to the budget; after that, the least recently used block gives up its slot.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SlotTable>>,
     block: u64,
     /// Most slots.
     most: u64,
@@ -20,12 +20,12 @@ pub(super) struct Scratch {
 }
 
 #[derive(Debug)]
-struct State {
-    /// The process that made the file: after a fork, its slots are the parent's.
+struct SlotTable {
+    /// The process that created the file: after a fork, its slots belong to the parent.
     owner: u32,
     file: Option<Arc<File>>,
     /// By the start of the block.
-    kept: HashMap<u64, Kept>,
+    kept: HashMap<u64, SlotUse>,
     /// Number of slots in the file.
     slots: u64,
     free: Arc<Mutex<Vec<u64>>>,
@@ -33,28 +33,28 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Kept {
-    slot: Arc<Slot>,
+struct SlotUse {
+    slot: Arc<ScratchSlot>,
     used: u64,
     len: u64,
 }
 
-/// A slot that holds a block; free again when nobody reads it any more.
+/// A slot that holds a block; free again when the last reader of it is done.
 #[derive(Debug)]
-struct Slot {
+struct ScratchSlot {
     number: u64,
     free: Arc<Mutex<Vec<u64>>>,
 }
 
-impl Drop for Slot {
+impl Drop for ScratchSlot {
     fn drop(&mut self) {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
 }
 
-impl State {
+impl SlotTable {
     fn new() -> Self {
-        State {
+        SlotTable {
             owner: std::process::id(),
             file: None,
             kept: HashMap::new(),
@@ -71,8 +71,8 @@ impl State {
         }
     }
 
-    /// A slot that nobody uses; `None` if all are being read.
-    fn slot(&mut self, most: u64) -> Option<Arc<Slot>> {
+    /// A free slot; `None` if all are being read.
+    fn slot(&mut self, most: u64) -> Option<Arc<ScratchSlot>> {
         if let Some(number) = self.free_number() {
             return Some(self.numbered(number));
         }
@@ -90,8 +90,8 @@ impl State {
         self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    fn numbered(&self, number: u64) -> Arc<Slot> {
-        Arc::new(Slot { number, free: Arc::clone(&self.free) })
+    fn numbered(&self, number: u64) -> Arc<ScratchSlot> {
+        Arc::new(ScratchSlot { number, free: Arc::clone(&self.free) })
     }
 }
 
@@ -99,30 +99,30 @@ impl Scratch {
     /// Keeps blocks of `block` bytes, `budget` bytes in all, but at least one block.
     pub(super) fn new(block: u64, budget: u64, trouble: Trouble) -> Self {
         let block = block.max(1);
-        let state = Arc::new(Mutex::new(State::new()));
+        let state = Arc::new(Mutex::new(SlotTable::new()));
         Scratch { state, block, most: (budget / block).max(1), trouble: Arc::new(trouble) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SlotTable> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.owner != std::process::id() {
-            *state = State::new();
+            *state = SlotTable::new();
         }
         state
     }
 
-    fn room(&self, block: ByteRange) -> io::Result<Option<Room>> {
+    fn room(&self, block: ByteRange) -> io::Result<Option<SlotWriter>> {
         let mut state = self.lock();
         let file = state.file()?;
         let Some(slot) = state.slot(self.most) else { return Ok(None) };
         let at = slot.number.saturating_mul(self.block);
         let (state, trouble) = (Arc::clone(&self.state), Arc::clone(&self.trouble));
-        Ok(Some(Room { state, trouble, file, slot, at, start: block.start }))
+        Ok(Some(SlotWriter { state, trouble, file, slot, at, start: block.start }))
     }
 }
 
-impl Store for Scratch {
-    fn find(&self, block: ByteRange) -> Option<Held> {
+impl BlockStore for Scratch {
+    fn find(&self, block: ByteRange) -> Option<StoredBlock> {
         let mut state = self.lock();
         state.clock += 1;
         let now = state.clock;
@@ -131,22 +131,22 @@ impl Store for Scratch {
         kept.used = now;
         let at = kept.slot.number.saturating_mul(self.block);
         let slot = Arc::clone(&kept.slot);
-        Some(Held::new(file, ByteRange { start: at, len: kept.len }).with_lease(slot))
+        Some(StoredBlock::new(file, ByteRange { start: at, len: kept.len }).with_lease(slot))
     }
 
-    fn reserve(&self, block: ByteRange) -> Reserved {
+    fn reserve(&self, block: ByteRange) -> Reservation {
         if let Some(held) = self.find(block) {
-            return Reserved::Here(held);
+            return Reservation::Here(held);
         }
         if self.trouble.is_known() {
-            return Reserved::Nowhere;
+            return Reservation::Nowhere;
         }
         match self.room(block) {
-            Ok(Some(room)) => Reserved::Ours(Box::new(room)),
-            Ok(None) => Reserved::Nowhere,
+            Ok(Some(room)) => Reservation::Ours(Box::new(room)),
+            Ok(None) => Reservation::Nowhere,
             Err(error) => {
-                self.trouble.report("no temporary file can be made", &error);
-                Reserved::Nowhere
+                self.trouble.report("cannot create a temporary file", &error);
+                Reservation::Nowhere
             }
         }
     }
@@ -155,34 +155,34 @@ impl Store for Scratch {
         self.lock().kept.len() as u64
     }
 
-    /// Its blocks end with the source that has the old version.
+    /// Its blocks end with the source of the old version.
     fn outdated(&self) {}
 }
 
 /// A slot that a block is to be written to.
 #[derive(Debug)]
-struct Room {
-    state: Arc<Mutex<State>>,
+struct SlotWriter {
+    state: Arc<Mutex<SlotTable>>,
     trouble: Arc<Trouble>,
     file: Arc<File>,
-    slot: Arc<Slot>,
+    slot: Arc<ScratchSlot>,
     at: u64,
     start: u64,
 }
 
-impl Place for Room {
+impl BlockWriter for SlotWriter {
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
         if let Err(error) = write_all_at(&self.file, bytes, self.at) {
-            self.trouble.report("the temporary file cannot be written", &error);
+            self.trouble.report("cannot write the temporary file", &error);
             return false;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The slot belongs to another file if the process was forked meanwhile.
+        // After a fork, the slot belongs to another file.
         if !Arc::ptr_eq(&state.free, &self.slot.free) {
             return false;
         }
         state.clock += 1;
-        let kept = Kept { slot: self.slot, used: state.clock, len: bytes.len() as u64 };
+        let kept = SlotUse { slot: self.slot, used: state.clock, len: bytes.len() as u64 };
         state.kept.insert(self.start, kept);
         true
     }
@@ -198,7 +198,7 @@ mod tests {
 
     fn keep(scratch: &Scratch, index: u64) -> bool {
         match scratch.reserve(block(index)) {
-            Reserved::Ours(place) => place.keep(&[index as u8; 4]),
+            Reservation::Ours(place) => place.keep(&[index as u8; 4]),
             _ => false,
         }
     }
@@ -227,7 +227,7 @@ mod tests {
         let scratch = scratch(4);
         assert!(keep(&scratch, 0));
         let held = scratch.find(block(0)).unwrap();
-        assert!(matches!(scratch.reserve(block(1)), Reserved::Nowhere));
+        assert!(matches!(scratch.reserve(block(1)), Reservation::Nowhere));
         assert_eq!(held.read(ByteRange { start: 0, len: 4 }).unwrap(), [0; 4].as_slice());
         drop(held);
         assert!(keep(&scratch, 1));
@@ -246,7 +246,7 @@ mod tests {
     fn after_a_fork_the_slots_are_the_parents() {
         let scratch = scratch(8);
         assert!(keep(&scratch, 0));
-        let Reserved::Ours(place) = scratch.reserve(block(1)) else { panic!("there is room") };
+        let Reservation::Ours(place) = scratch.reserve(block(1)) else { panic!("there is room") };
         scratch.lock().owner += 1;
         assert!(scratch.find(block(0)).is_none());
         assert!(!place.keep(&[1; 4]), "it was reserved in the file of the parent");

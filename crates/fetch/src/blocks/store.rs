@@ -1,4 +1,5 @@
-//! What keeps blocks on the local disk: the border between fetching them and the two places where they are kept.
+//! Stores of blocks on the local disk: the interface between fetching blocks and the two places that keep
+//! them.
 
 use bytes::Bytes;
 use sapwood_core::ByteRange;
@@ -9,57 +10,57 @@ use std::io;
 use std::sync::Arc;
 
 /// Keeps blocks of one file. All calls may wait for the disk.
-pub(super) trait Store: fmt::Debug + Send + Sync {
+pub(super) trait BlockStore: fmt::Debug + Send + Sync {
     /// A block that is kept.
-    fn find(&self, block: ByteRange) -> Option<Held>;
+    fn find(&self, block: ByteRange) -> Option<StoredBlock>;
 
-    /// A place for a block that shall be fetched.
-    fn reserve(&self, block: ByteRange) -> Reserved;
+    /// Reserves space for a block that is to be fetched.
+    fn reserve(&self, block: ByteRange) -> Reservation;
 
-    /// Number of blocks that are kept, as far as is known.
+    /// Number of blocks that are kept, as far as known.
     fn kept(&self) -> u64;
 
-    /// The file has another version by now.
+    /// The file has another version now.
     fn outdated(&self);
 }
 
-/// The answer to somebody who wants to fetch a block.
+/// The answer to a request to fetch a block.
 #[derive(Debug)]
-pub(super) enum Reserved {
-    /// It is there by now.
-    Here(Held),
-    /// It is his to fetch, and is to be put there.
-    Ours(Box<dyn Place>),
-    /// Another process fetches it just now.
+pub(super) enum Reservation {
+    /// It has arrived in the meantime.
+    Here(StoredBlock),
+    /// The caller fetches it and writes it there.
+    Ours(Box<dyn BlockWriter>),
+    /// Another process is fetching it.
     Elsewhere,
     /// It cannot be kept.
     Nowhere,
 }
 
-/// Where a block is to be put. Dropped without, the block is free for others to fetch.
-pub(super) trait Place: fmt::Debug + Send {
-    /// Keeps the bytes of the block; false if that does not work.
+/// Writes a block. If it is dropped unused, others may fetch the block.
+pub(super) trait BlockWriter: fmt::Debug + Send {
+    /// Keeps the bytes of the block; false if that fails.
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool;
 }
 
-/// A block on the disk. It can be read for as long as this is there, even if the store lets it go.
+/// A block on the disk. It can be read as long as this exists, even if the store evicts it.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct StoredBlock {
     file: Arc<File>,
     /// Where the block begins in the file of the store, and how long it is.
     place: ByteRange,
     _keeps: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-impl Held {
+impl StoredBlock {
     /// The block that lies at `place` of `file`.
     pub(super) fn new(file: Arc<File>, place: ByteRange) -> Self {
-        Held { file, place, _keeps: None }
+        StoredBlock { file, place, _keeps: None }
     }
 
-    /// Keeps `lease` for as long as the block can be read.
+    /// Holds `lease` as long as the block can be read.
     pub(super) fn with_lease(self, lease: Arc<dyn Any + Send + Sync>) -> Self {
-        Held { _keeps: Some(lease), ..self }
+        StoredBlock { _keeps: Some(lease), ..self }
     }
 
     /// Bytes of the block.
@@ -67,7 +68,7 @@ impl Held {
         self.place.len
     }
 
-    /// A part of the block, which counts from its start.
+    /// A part of the block; offsets count from its start.
     ///
     /// # Errors
     /// Those of the operating system; `UnexpectedEof` if the file became shorter.

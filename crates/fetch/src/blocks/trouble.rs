@@ -1,4 +1,4 @@
-//! What goes wrong with the place where blocks are kept: said once, and then lived without.
+//! Problems with the place where blocks are kept: logged once, then worked around.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,21 +12,21 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// None so far for this file.
+    /// No problem yet with this file.
     pub(super) fn new(url: impl Into<String>) -> Self {
         Trouble { url: url.into(), known: AtomicBool::new(false) }
     }
 
-    /// True once something went wrong.
+    /// True once a problem has occurred.
     pub(super) fn is_known(&self) -> bool {
         self.known.load(Ordering::Relaxed)
     }
 
-    /// Something went wrong: from now on no block is kept.
+    /// A problem occurred: from now on no block is kept.
     pub(super) fn report(&self, what: &str, error: &io::Error) {
         if !self.known.swap(true, Ordering::Relaxed) {
             let url = &self.url;
-            log::warn!(target: "sapwood.source", "{url}: {what}: {error}; it is read on without keeping blocks");
+            log::warn!(target: "sapwood.source", "{url}: {what}: {error}; reading continues without keeping blocks");
         }
     }
 }

@@ -1,46 +1,27 @@
-//! What is fetched before it is touched: the trained columns of the windows that are needed next.
+//! Prefetching: the trained columns of the windows that are needed next.
 
-use super::Kind;
+use super::FetchKind;
+use super::fetching::{ReaderState, SharedReader};
 use super::policy::Decision;
-use super::reader::{Shared, State};
-use super::travel::Next;
+use super::travel::NextWindows;
 use std::sync::Arc;
 
-/// Windows that are fetched ahead at first; more while the reader has to wait for them.
-const FIRST_DEPTH: usize = 4;
-/// Most windows that are fetched ahead for that reason.
-const MOST_DEPTH: usize = 16;
-/// Most windows that are fetched ahead where these do not fill the link.
+/// Most windows to fetch ahead where these do not fill the link.
 const MOST_SMALL: usize = 64;
 
-/// How many windows are fetched ahead.
-#[derive(Debug)]
-pub(super) struct Depth(usize);
-
-impl Default for Depth {
-    fn default() -> Self {
-        Depth(FIRST_DEPTH)
-    }
-}
-
-impl Depth {
-    /// The link is slower than the reader: more has to be on its way.
-    pub(super) fn grow(&mut self) {
-        self.0 = (2 * self.0).min(MOST_DEPTH);
-    }
-}
-
-impl<V: Clone + Send + 'static> Shared<V> {
-    /// A column is read in windows that were read before, one after the other: as it will be touched in the next ones,
-    /// it is asked for as if it were.
+impl<V: Clone + Send + 'static> SharedReader<V> {
+    /// A column is read in windows that were read before, one after the other. It will be touched in the next
+    /// ones, so it is fetched there as if it had been.
     pub(super) fn read_ahead_again(
         self: &Arc<Self>,
-        state: &mut State<V>,
+        state: &mut ReaderState<V>,
         columns: &[usize],
         declared: bool,
     ) {
         let mut left = self.limits.ahead_bytes;
-        let Next::These(windows) = state.policy.next_windows(self.layout.windows(), state.depth.0) else {
+        let NextWindows::These(windows) =
+            state.policy.next_windows(self.layout.windows(), state.depth.windows())
+        else {
             return;
         };
         for window in windows {
@@ -57,13 +38,13 @@ impl<V: Clone + Send + 'static> Shared<V> {
         }
     }
 
-    /// Asks for the trained columns of the windows that will be needed next: of `depth` of them, and of more where these
-    /// do not fill the link.
-    pub(super) fn read_ahead(self: &Arc<Self>, state: &mut State<V>) {
+    /// Fetches the trained columns of the windows that will be needed next: of `depth` windows, and of more
+    /// where these do not fill the link.
+    pub(super) fn read_ahead(self: &Arc<Self>, state: &mut ReaderState<V>) {
         let in_flight_bytes = self.layout.fetcher(0).link().bytes_in_flight();
         let windows = match state.policy.next_windows(self.layout.windows(), MOST_SMALL) {
-            Next::These(windows) => windows,
-            Next::Any(jumps) => {
+            NextWindows::These(windows) => windows,
+            NextWindows::Any(jumps) => {
                 let most = state.policy.worth_of_jumps(jumps, in_flight_bytes).min(self.limits.ahead_bytes);
                 return self.read_all(state, most);
             }
@@ -71,7 +52,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
         let (most, mut left) = (self.limits.ahead_bytes, self.limits.ahead_bytes);
         for (number, window) in windows.into_iter().enumerate() {
             let is_full = most - left >= in_flight_bytes.unwrap_or_default();
-            if left == 0 || (number >= state.depth.0 && is_full) {
+            if left == 0 || (number >= state.depth.windows() && is_full) {
                 return;
             }
             let trained = state.policy.trained(window);
@@ -83,15 +64,15 @@ impl<V: Clone + Send + 'static> Shared<V> {
                 if bytes > if left == most { self.limits.memory_bytes / 2 } else { left } {
                     return;
                 }
-                self.launch(state, Decision { kind: Kind::Trained, columns }, window);
+                self.launch(state, Decision { kind: FetchKind::Trained, columns }, window);
             }
             left = left.saturating_sub(state.store.ahead_bytes(window));
         }
     }
 
-    /// Asks for the trained columns of all windows that were not touched, if they are at most so many bytes: where any
-    /// may be next, some of them would help little.
-    fn read_all(self: &Arc<Self>, state: &mut State<V>, most: u64) {
+    /// Fetches the trained columns of all untouched windows, if they are at most this many bytes: where any
+    /// window may be next, fetching only some would help little.
+    fn read_all(self: &Arc<Self>, state: &mut ReaderState<V>, most: u64) {
         let mut left = most;
         let mut decisions = Vec::new();
         for window in 0..self.layout.windows() {
@@ -102,7 +83,7 @@ impl<V: Clone + Send + 'static> Shared<V> {
             let Some(rest) = left.checked_sub(self.costs(state, &columns, window)) else { return };
             left = rest;
             if !columns.is_empty() {
-                decisions.push((window, Decision { kind: Kind::Trained, columns }));
+                decisions.push((window, Decision { kind: FetchKind::Trained, columns }));
             }
         }
         for (window, decision) in decisions {
@@ -110,14 +91,14 @@ impl<V: Clone + Send + 'static> Shared<V> {
         }
     }
 
-    /// Bytes to fetch for some columns of a window.
-    fn costs(&self, state: &State<V>, columns: &[usize], window: usize) -> u64 {
-        columns.iter().filter_map(|&column| state.store.cost(&*self.layout, column, window)).sum()
-    }
-
-    /// The columns to ask for in a window that was not touched yet, if any: the trained ones; once more if there are more
-    /// of them since, for the touch of one would cost a wait.
-    fn ahead_of_need(&self, state: &mut State<V>, window: usize, trained: Vec<usize>) -> Option<Vec<usize>> {
+    /// The columns to fetch in a window that was not touched yet, if any: the trained ones; once more if
+    /// there are more of them since, because touching one later would block.
+    fn ahead_of_need(
+        &self,
+        state: &mut ReaderState<V>,
+        window: usize,
+        trained: Vec<usize>,
+    ) -> Option<Vec<usize>> {
         if !state.store.is_asked(window) {
             return Some(trained);
         }

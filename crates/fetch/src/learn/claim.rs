@@ -1,22 +1,39 @@
-//! What a thread works on, so that others leave it alone: columns that it makes values of, and windows that stay.
+//! Claims of a thread: columns that it decodes, and windows that must stay in memory.
 
+use super::fetching::SharedReader;
 use super::flight::Flight;
-use super::reader::{Fetched, Interrupt, Shared, Work};
 use super::store::Stage;
-use sapwood_core::Result;
+use bytes::Bytes;
+use sapwood_core::{ByteRange, Result};
 use std::sync::Arc;
 
-/// Columns that this thread makes values of; dropping it leaves them to others.
-pub(super) struct Claim<'r, V: Clone + Send + 'static> {
-    pub(super) shared: &'r Arc<Shared<V>>,
-    pub(super) window: usize,
-    /// Whoever waits for the values waits for this.
-    pub(super) gate: Arc<Flight>,
-    pub(super) fetched: Vec<Fetched>,
+/// A column whose bytes have arrived.
+#[derive(Debug)]
+pub struct FetchedColumn {
+    /// The column.
+    pub column: usize,
+    /// Its ranges: object, range, bytes. Empty where the source is immediate: those are read where they are
+    /// needed.
+    pub pieces: Vec<((usize, ByteRange), Bytes)>,
 }
 
-impl<V: Clone + Send + 'static> Claim<'_, V> {
-    /// Makes the values, and keeps them.
+/// Called about ten times a second during a wait: true gives up.
+pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
+
+/// Decodes fetched columns to values, and returns how many bytes each takes: all of them or an error.
+pub(super) type Work<'a, V> = &'a (dyn Fn(&[FetchedColumn], Interrupt<'_>) -> Result<Vec<(V, u64)>> + 'a);
+
+/// Columns that this thread decodes; dropping it leaves them to others.
+pub(super) struct ColumnClaim<'r, V: Clone + Send + 'static> {
+    pub(super) shared: &'r Arc<SharedReader<V>>,
+    pub(super) window: usize,
+    /// Threads that wait for the values wait for this.
+    pub(super) gate: Arc<Flight>,
+    pub(super) fetched: Vec<FetchedColumn>,
+}
+
+impl<V: Clone + Send + 'static> ColumnClaim<'_, V> {
+    /// Decodes the values, and keeps them.
     pub(super) fn work(&self, interrupted: Interrupt<'_>, work: Work<'_, V>) -> Result<()> {
         let values = work(&self.fetched, interrupted)?;
         let mut state = self.shared.lock();
@@ -27,7 +44,7 @@ impl<V: Clone + Send + 'static> Claim<'_, V> {
         Ok(())
     }
 
-    /// From now on only who touches them works on the columns other than `touched`.
+    /// From now on, columns other than `touched` are decoded only when they are touched themselves.
     pub(super) fn refuse(&self, touched: &[usize]) {
         let mut state = self.shared.lock();
         let held = state.store.window(self.window);
@@ -39,7 +56,7 @@ impl<V: Clone + Send + 'static> Claim<'_, V> {
     }
 }
 
-impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
+impl<V: Clone + Send + 'static> Drop for ColumnClaim<'_, V> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let held = state.store.window(self.window);
@@ -54,14 +71,14 @@ impl<V: Clone + Send + 'static> Drop for Claim<'_, V> {
     }
 }
 
-/// A window that a call works on.
+/// Keeps a window in memory while a call works on it.
 pub(super) struct Pin<'r, V: Clone + Send + 'static> {
-    shared: &'r Arc<Shared<V>>,
+    shared: &'r Arc<SharedReader<V>>,
     window: usize,
 }
 
 impl<'r, V: Clone + Send + 'static> Pin<'r, V> {
-    pub(super) fn new(shared: &'r Arc<Shared<V>>, window: usize) -> Self {
+    pub(super) fn new(shared: &'r Arc<SharedReader<V>>, window: usize) -> Self {
         shared.lock().store.window(window).pins += 1;
         Pin { shared, window }
     }

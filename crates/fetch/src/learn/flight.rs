@@ -1,11 +1,11 @@
-//! One fetch that is under way: whoever needs its bytes waits for it; when nobody does, it is abandoned.
+//! A fetch in flight: threads that need its bytes wait for it; when none does, it is cancelled.
 
 use sapwood_core::{Error, Result};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// A fetch, or a piece of work, that others wait for.
+/// A fetch, or some decoding, that other threads wait for.
 #[derive(Debug)]
 pub(super) struct Flight {
     done: watch::Sender<bool>,
@@ -13,7 +13,7 @@ pub(super) struct Flight {
     task: OnceLock<Task>,
 }
 
-/// A task that is abandoned when dropped.
+/// A task that is cancelled when dropped.
 #[derive(Debug)]
 struct Task(JoinHandle<()>);
 
@@ -28,18 +28,18 @@ impl Flight {
         Flight { done: watch::Sender::new(false), error: Mutex::default(), task: OnceLock::new() }
     }
 
-    /// The task that does it: it is abandoned when the flight is dropped.
+    /// Sets the task that carries it out: it is cancelled when the flight is dropped.
     pub(super) fn carried_by(&self, task: JoinHandle<()>) {
-        // Set once, by who made the flight.
+        // Set once, by the creator of the flight.
         let _ = self.task.set(Task(task));
     }
 
-    /// True for a fetch: a task carries it.
+    /// True for a fetch: a task carries it out.
     pub(super) fn is_fetch(&self) -> bool {
         self.task.get().is_some()
     }
 
-    /// It is over; whoever waits goes on.
+    /// Ends it and wakes the waiting threads.
     pub(super) fn end(&self, error: Option<Error>) {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
         self.done.send_replace(true);
@@ -49,7 +49,7 @@ impl Flight {
         *self.done.borrow()
     }
 
-    /// True if nobody waits for it.
+    /// True if no thread waits for it.
     pub(super) fn is_unwatched(&self) -> bool {
         self.done.receiver_count() == 0
     }
@@ -59,7 +59,7 @@ impl Flight {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Error::copy)
     }
 
-    /// Returns when it is over.
+    /// Returns when it has ended.
     pub(super) async fn over(&self) -> Result<()> {
         // The sender lives as long as the flight, so that waiting cannot fail.
         let _ = self.done.subscribe().wait_for(|done| *done).await;

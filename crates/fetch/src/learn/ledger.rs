@@ -1,52 +1,52 @@
-//! Who asked for what: touches, hits and misses by column, fetches by kind.
+//! Accounting: touches, hits and misses by column, fetches by kind.
 
-use super::Kind;
+use super::FetchKind;
 use sapwood_core::ByteRange;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What is known of one column.
+/// The figures of one column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ColumnUse {
     /// Windows in which it was touched: `hits + misses`.
     pub windows_touched: u64,
-    /// Windows in which it was there, or on its way, when it was first touched.
+    /// Windows in which it had arrived, or was in flight, when it was first touched.
     pub hits: u64,
-    /// Windows in which the first touch had to ask for it.
+    /// Windows in which the first touch had to fetch it.
     pub misses: u64,
     /// Bytes that were fetched for it.
     pub bytes_fetched: u64,
-    /// Those of them that were fetched for windows in which it was not touched, so far.
+    /// The part of these that was fetched for windows in which it was not touched so far.
     pub bytes_unused: u64,
 }
 
-/// What the fetches of one kind cost.
+/// The cost of fetches of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KindUse {
-    /// Fetches: each is planned as one, and sent at once.
+    /// Number of fetches: each is planned as one, and sent at once.
     pub fetches: u64,
-    /// Requests that they were sent as: more than one where the source limits requests.
+    /// Number of requests: more than fetches where the source limits requests.
     pub requests: u64,
     /// Wanted ranges: baskets.
     pub ranges: u64,
-    /// Bytes of these.
+    /// Their bytes.
     pub bytes: u64,
 }
 
 /// One fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// Why it was made.
-    pub kind: Kind,
+    /// Why it was started.
+    pub kind: FetchKind,
     /// For which window.
     pub window: usize,
     /// For which columns.
     pub columns: Vec<usize>,
-    /// What was asked for: the object, and the range in it.
+    /// Its ranges: object, and range in it.
     pub ranges: Vec<(usize, ByteRange)>,
-    /// When it was asked for, after the beginning.
+    /// When it was started, after the beginning.
     pub asked: Duration,
-    /// When it was answered, after the beginning; `None` if it failed, was given up, or is still under way.
+    /// When it was answered, after the beginning; `None` if it failed, was cancelled, or is still in flight.
     pub answered: Option<Duration>,
 }
 
@@ -57,13 +57,13 @@ pub struct Accounting {
     pub windows_seen: u64,
     /// Bytes and values that are held now.
     pub held_bytes: u64,
-    /// By column; those that were neither touched nor fetched are left out.
+    /// By column, without those that were neither touched nor fetched.
     pub columns: BTreeMap<usize, ColumnUse>,
     /// By kind of fetch.
-    pub kinds: BTreeMap<Kind, KindUse>,
+    pub kinds: BTreeMap<FetchKind, KindUse>,
 }
 
-/// Keeps the accounts.
+/// Counts touches and fetches.
 #[derive(Debug)]
 pub(super) struct Ledger {
     begin: Instant,
@@ -90,23 +90,23 @@ impl Ledger {
         account.misses += u64::from(!hit);
     }
 
-    /// Bytes are asked for on behalf of a column.
+    /// Bytes are fetched for a column.
     pub(super) fn fetched(&mut self, column: usize, bytes: u64) {
         let account = self.column(column);
         account.bytes_fetched += bytes;
         account.bytes_unused += bytes;
     }
 
-    /// What was fetched on behalf of a column is used.
+    /// Fetched bytes of a column are used.
     pub(super) fn used(&mut self, column: usize, bytes: u64) {
         let account = self.column(column);
         account.bytes_unused = account.bytes_unused.saturating_sub(bytes);
     }
 
-    /// A fetch starts; its number.
+    /// A fetch starts; returns its number.
     pub(super) fn asked(
         &mut self,
-        kind: Kind,
+        kind: FetchKind,
         window: usize,
         columns: Vec<usize>,
         ranges: Vec<(usize, ByteRange)>,
@@ -120,7 +120,7 @@ impl Ledger {
         self.fetches.len() - 1
     }
 
-    /// A fetch was sent as so many requests, and is answered.
+    /// A fetch was answered; it took this many requests.
     pub(super) fn answered(&mut self, fetch: usize, requests: u64) {
         let now = self.begin.elapsed();
         if let Some(fetch) = self.fetches.get_mut(fetch) {

@@ -1,7 +1,7 @@
-//! Learning: which columns a reader turns out to need, window by window, so that they are fetched ahead of need.
+//! Learns which columns a reader needs, window by window, to fetch them ahead of need.
 //!
-//! Knows columns and windows as numbers, and where the bytes of a column in a window lie ([`Layout`]); nothing
-//! of formats.
+//! Columns and windows are numbers here, and [`ColumnMap`] says where the bytes of a column in a window lie;
+//! formats are unknown.
 //!
 //! ```text
 //! touch ─▶ policy: what else is likely? ─▶ one planned fetch ─▶ store: bytes, then values, by window
@@ -11,6 +11,7 @@
 
 mod ahead;
 mod claim;
+mod fetching;
 mod flight;
 mod ledger;
 mod policy;
@@ -18,10 +19,12 @@ mod reader;
 mod store;
 mod travel;
 
+pub use claim::FetchedColumn;
+pub use fetching::Limits;
 pub use ledger::{Accounting, ColumnUse, Fetch, KindUse};
 pub use policy::Rules;
-pub use reader::{Fetched, Limits, Reader};
-pub use travel::Stop;
+pub use reader::Reader;
+pub use travel::ExpectedWindow;
 
 use crate::Fetcher;
 use sapwood_core::ByteRange;
@@ -29,17 +32,17 @@ use sapwood_source::record;
 use std::fmt;
 
 /// Where the bytes of columns lie.
-pub trait Layout: fmt::Debug + Send + Sync + 'static {
+pub trait ColumnMap: fmt::Debug + Send + Sync + 'static {
     /// Number of columns.
     fn columns(&self) -> usize;
 
     /// Number of windows.
     fn windows(&self) -> usize;
 
-    /// What is to be fetched for a column in a window; nothing for one that cannot be read, or needs nothing.
-    fn pieces(&self, column: usize, window: usize) -> Vec<Piece>;
+    /// The ranges to fetch for a column in a window; none if it cannot be read, or needs no bytes.
+    fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange>;
 
-    /// What fetches from an object.
+    /// The fetcher of an object.
     fn fetcher(&self, object: usize) -> Fetcher;
 
     /// The read, if the job is recorded.
@@ -50,42 +53,44 @@ pub trait Layout: fmt::Debug + Send + Sync + 'static {
 
 /// A range of bytes that a column needs in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct ColumnRange {
     /// The object that it lies in.
     pub object: usize,
-    /// Where in it.
+    /// Its range there.
     pub range: ByteRange,
     /// True if another window or column needs it, too.
     pub shared: bool,
 }
 
-/// Why something is fetched.
+/// Why a fetch is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Nothing is known yet: all columns of a window, as far as the budget reaches.
+pub enum FetchKind {
+    /// Nothing is known yet: all columns of a window, as far as the budget allows.
     Startup,
     /// Columns that are touched in most windows, ahead of need.
     Trained,
-    /// A column that was not fetched is touched: it, and all that were touched like that before.
+    /// A column that was not fetched is touched: it is fetched together with all columns that triggered a
+    /// fetch before.
     Trigger,
-    /// A set of columns that the reader names.
+    /// A set of columns that the caller declares.
     Declared,
-    /// Exactly what is touched.
+    /// Exactly the touched columns.
     Touched,
 }
 
-impl Kind {
+impl FetchKind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Startup, Kind::Trained, Kind::Trigger, Kind::Declared, Kind::Touched];
+    pub const ALL: [FetchKind; 5] =
+        [FetchKind::Startup, FetchKind::Trained, FetchKind::Trigger, FetchKind::Declared, FetchKind::Touched];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Startup => "startup",
-            Kind::Trained => "trained",
-            Kind::Trigger => "trigger",
-            Kind::Declared => "declared",
-            Kind::Touched => "touched",
+            FetchKind::Startup => "startup",
+            FetchKind::Trained => "trained",
+            FetchKind::Trigger => "trigger",
+            FetchKind::Declared => "declared",
+            FetchKind::Touched => "touched",
         }
     }
 }

@@ -1,59 +1,60 @@
-//! What to fetch when a column is touched: learned from what was touched before. Pure: no bytes, no time.
+//! Decides what to fetch when a column is touched, from earlier touches. Pure: no bytes, no time.
 
-use super::Kind;
-use super::travel::{Next, Travel};
+use super::FetchKind;
+use super::travel::{NextWindows, Travel};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What a window counts for, relative to the one after it.
+/// Weight of a window relative to the one after it.
 const FADING: f64 = 0.85;
-/// Older windows than this count for nothing.
+/// Windows older than this have no weight.
 const REMEMBERED: usize = 32;
 /// A column that is touched in at least this share of the windows is trained ...
 const ENTERS: f64 = 0.5;
-/// ... and stays so until its share falls below this: after nine windows without it, if it always was.
+/// ... and stays trained until its share falls below this: after nine windows without a touch, if it was
+/// always touched.
 const LEAVES: f64 = 0.25;
-/// Round trips that a guess may take to transfer.
+/// Round trips that the transfer of a speculative fetch may take.
 const WORTH_OF_GUESS: u64 = 16;
-/// Bytes that may always be fetched on suspicion.
+/// Bytes that may always be fetched speculatively.
 const LEAST_GUESS: u64 = 1 << 20;
 
-/// Which ways of fetching are used, and how much they may take.
+/// Which kinds of fetches are enabled, and how large they may be.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// While nothing is known, all columns of a window are fetched together.
     pub startup: bool,
     /// Columns that are touched in most windows become trained.
     pub learn: bool,
-    /// With a column that was not fetched, those come that were touched like that before.
+    /// A column that was not fetched is fetched together with all columns that triggered a fetch before.
     pub trigger: bool,
-    /// Most bytes of columns that were never touched, in one fetch; on a slow link, fewer.
+    /// Most bytes of never touched columns in one fetch; fewer on a slow link.
     pub suspected_bytes: u64,
-    /// Most bytes of columns that were touched before, in one fetch.
+    /// Most bytes of columns touched before, in one fetch.
     pub remembered_bytes: u64,
 }
 
-/// What is touched, and what of its window is there.
+/// What is touched, and the state of its window.
 #[derive(Debug)]
 pub(super) struct Touch<'a> {
     pub(super) window: usize,
-    /// The touched columns that were not asked for yet.
+    /// The touched columns that were not requested yet.
     pub(super) missing: &'a [usize],
-    /// The reader named them as a set.
+    /// The caller declared them as a set.
     pub(super) declared: bool,
-    /// Nothing of the window was asked for yet.
+    /// Nothing of the window was requested yet.
     pub(super) opening: bool,
     /// The window was dropped after it had been touched.
     pub(super) reopened: bool,
-    /// Fetches that were made for touches of what was not there, since the window is held.
+    /// Fetches for touches of missing columns since the window is held.
     pub(super) misses: usize,
-    /// What comes from the source in one round trip, if that is known.
+    /// Bytes that arrive from the source in one round trip, if known.
     pub(super) in_flight_bytes: Option<u64>,
 }
 
 /// What to fetch.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decision {
-    pub(super) kind: Kind,
+    pub(super) kind: FetchKind,
     /// The touched columns first.
     pub(super) columns: Vec<usize>,
 }
@@ -61,21 +62,22 @@ pub(super) struct Decision {
 /// What was learned so far.
 ///
 /// # Bound
-/// Where the budgets suffice, a window takes at most two fetches if all that is touched in it was touched before it
-/// was opened: one of the trained columns, and one for the first touch of any other, which brings all that was ever
-/// touched. Whatever is touched, it takes at most three: the second such fetch brings all that is left. One of which more
-/// was fetched ahead, because more columns were trained meanwhile, may take one more.
+/// Where the budgets suffice, and all columns touched in a window were touched before it was opened, the
+/// window takes at most two fetches: one for the trained columns, and one for the first touch of any other
+/// column, which fetches all columns that were ever touched. In all cases, it takes at most three: the second
+/// such fetch gets everything that is left. One more is possible if more was prefetched for the window
+/// because more columns became trained.
 #[derive(Debug)]
 pub(super) struct Policy {
     rules: Rules,
     columns: usize,
-    /// Shares from an earlier reader; they count as if they were the windows before the first.
+    /// Shares from an earlier reader; they count like the windows before the first.
     seed: Option<HashMap<usize, f64>>,
-    /// The windows opened last, the newest first.
+    /// The most recently opened windows, newest first.
     recent: VecDeque<usize>,
     /// By window: the columns that were touched in it.
     touched: HashMap<usize, HashSet<usize>>,
-    /// The window opened last was left before.
+    /// The most recently opened window was left before.
     returned: bool,
     trained: HashSet<usize>,
     /// Columns that were ever touched, and when last.
@@ -105,7 +107,7 @@ impl Policy {
         }
     }
 
-    /// A window is about to be touched; true if for the first time.
+    /// Records that a window is about to be touched; true for the first time.
     pub(super) fn open(&mut self, window: usize) -> bool {
         let first = !self.touched.contains_key(&window);
         if self.recent.front() == Some(&window) {
@@ -125,7 +127,7 @@ impl Policy {
         first
     }
 
-    /// A column is touched in an open window; true if for the first time.
+    /// Records the touch of a column in an open window; true for the first.
     pub(super) fn touch(&mut self, column: usize, window: usize) -> bool {
         self.touches += 1;
         self.last_touch.insert(column, self.touches);
@@ -137,7 +139,8 @@ impl Policy {
         self.touched.get(&window).is_some_and(|columns| !columns.is_empty())
     }
 
-    /// The columns that are fetched ahead of need for a window, by number: without those that it delivered before.
+    /// The columns to prefetch for a window, in order of their numbers, without those that it delivered
+    /// before.
     pub(super) fn trained(&self, window: usize) -> Vec<usize> {
         let delivered = self.touched.get(&window);
         let is_new = |column: &usize| delivered.is_none_or(|delivered| !delivered.contains(column));
@@ -150,8 +153,8 @@ impl Policy {
         self.trained.contains(&column)
     }
 
-    /// True if columns are read in windows that were left before, one after the other: as `column` was in the one
-    /// before, it will be in the next.
+    /// True if columns are read in windows that were left before, one after the other: `column` was touched
+    /// in the previous window, so it will be touched in the next.
     pub(super) fn goes_over(&self, column: usize) -> bool {
         let mut windows = self.recent.iter();
         let (Some(here), Some(before)) = (windows.next(), windows.next()) else { return false };
@@ -159,28 +162,28 @@ impl Policy {
         self.returned && here.abs_diff(*before) == 1 && was_touched
     }
 
-    /// What to fetch for a touch. `cost` says how many bytes are to be fetched for a column in its window; `None`
-    /// if it was asked for already, or cannot be.
+    /// What to fetch for a touch. `cost` returns how many bytes are to be fetched for a column in its window;
+    /// `None` if it was requested already, or cannot be.
     pub(super) fn decide(&self, touch: &Touch<'_>, cost: impl Fn(usize) -> Option<u64>) -> Decision {
         let mut selection = Selection::new(touch.missing, &cost);
         let startup = touch.opening && self.rules.startup && self.last_touch.is_empty() && !touch.declared;
         if startup {
             selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
-            return selection.decided(Kind::Startup);
+            return selection.decided(FetchKind::Startup);
         }
         let is_known = touch.missing.iter().all(|column| self.is_trained(*column));
         if touch.opening {
             selection.add(self.trained(touch.window), u64::MAX);
         }
         if touch.declared {
-            return selection.decided(Kind::Declared);
+            return selection.decided(FetchKind::Declared);
         }
         if touch.opening && is_known {
-            return selection.decided(Kind::Trained);
+            return selection.decided(FetchKind::Trained);
         }
         if !self.rules.trigger {
             let alone = selection.columns.len() == touch.missing.len();
-            return selection.decided(if alone { Kind::Touched } else { Kind::Trained });
+            return selection.decided(if alone { FetchKind::Touched } else { FetchKind::Trained });
         }
         let alone = selection.columns.len();
         selection.add(self.trained(touch.window), u64::MAX);
@@ -199,11 +202,11 @@ impl Policy {
         if touch.misses > usize::from(touch.reopened) || (nothing_remembered && first_ever()) {
             selection.add_smallest(0..self.columns, self.suspected_bytes(touch));
         }
-        selection.decided(Kind::Trigger)
+        selection.decided(FetchKind::Trigger)
     }
 
-    /// What to fetch for a window of which something was fetched ahead of need, now that more columns are trained: these,
-    /// and all that their touch would bring. Nothing if no trained column is missing.
+    /// What to fetch for a window that was partly prefetched, now that more columns are trained: these, and
+    /// all that a touch of them would fetch. Nothing if no trained column is missing.
     pub(super) fn more_ahead(&self, window: usize, cost: impl Fn(usize) -> Option<u64>) -> Vec<usize> {
         let mut selection = Selection::new(&[], &cost);
         selection.add(self.trained(window), u64::MAX);
@@ -213,8 +216,9 @@ impl Policy {
         selection.columns
     }
 
-    /// What may be fetched on suspicion: a wrong guess must not cost much more than the waits that a right one saves.
-    /// Where few entries are looked at, it serves few: it begins small, and doubles with each wait.
+    /// What may be fetched speculatively: a wrong guess must not cost much more than the waits that a right
+    /// one saves. Where few entries are looked at, a guess serves few of them: it starts small, and doubles
+    /// with each wait.
     fn suspected_bytes(&self, touch: &Touch<'_>) -> u64 {
         let worth = touch.in_flight_bytes.map(|bytes| bytes.saturating_mul(WORTH_OF_GUESS).max(LEAST_GUESS));
         let most = worth.unwrap_or(u64::MAX).min(self.rules.suspected_bytes);
@@ -223,19 +227,20 @@ impl Policy {
         if share < 1.0 { (most as f64 * share) as u64 } else { most }
     }
 
-    /// What is needed next: at most `most` of `windows`.
-    pub(super) fn next_windows(&self, windows: usize, most: usize) -> Next {
+    /// The windows needed next: at most `most` of `windows`.
+    pub(super) fn next_windows(&self, windows: usize, most: usize) -> NextWindows {
         self.travel.next(&self.recent, windows, most, self.seed.is_some())
     }
 
-    /// What the trained columns of all windows may take once a reader has jumped so often, if `in_flight_bytes` come in a
-    /// round trip: as much as its waits so far would have brought. So, at worst, half of what is spent is in vain.
+    /// What the trained columns of all windows may cost once a reader has jumped this often, if
+    /// `in_flight_bytes` arrive in a round trip: as many bytes as its waits so far would have transferred. In
+    /// the worst case, half of the total is unused.
     pub(super) fn worth_of_jumps(&self, jumps: u64, in_flight_bytes: Option<u64>) -> u64 {
         let worth = in_flight_bytes.unwrap_or_default().saturating_mul(jumps.saturating_sub(1));
         worth.max(LEAST_GUESS).min(self.rules.remembered_bytes)
     }
 
-    /// By column that was touched: windows in which it was. And the number of windows seen.
+    /// For each touched column, the windows in which it was touched; and the number of windows seen.
     pub(super) fn learned(&self) -> (HashMap<usize, u64>, u64) {
         let mut counts = HashMap::new();
         for column in self.touched.values().flatten() {
@@ -244,7 +249,7 @@ impl Policy {
         (counts, self.touched.values().filter(|columns| !columns.is_empty()).count() as u64)
     }
 
-    /// Decides anew which columns are trained, by the windows opened before.
+    /// Decides which columns are trained, from the windows opened so far.
     fn train(&mut self) {
         let mut shares: HashMap<usize, f64> = HashMap::new();
         let (mut weight, mut total) = (1.0 - FADING, 0.0);
@@ -272,7 +277,7 @@ impl Policy {
             .collect();
     }
 
-    /// All columns that were ever touched, the latest first.
+    /// All columns that were ever touched, the most recent first.
     fn by_last_touch(&self) -> Vec<usize> {
         let mut columns: Vec<(u64, usize)> =
             self.last_touch.iter().map(|(&column, &last)| (u64::MAX - last, column)).collect();
@@ -281,7 +286,7 @@ impl Policy {
     }
 }
 
-/// Columns that are to be fetched together.
+/// Columns to fetch together.
 struct Selection<'c, C> {
     columns: Vec<usize>,
     held: HashSet<usize>,
@@ -322,7 +327,7 @@ impl<'c, C: Fn(usize) -> Option<u64>> Selection<'c, C> {
         self.add(costs.into_iter().map(|(_, column)| column), budget);
     }
 
-    fn decided(self, kind: Kind) -> Decision {
+    fn decided(self, kind: FetchKind) -> Decision {
         Decision { kind, columns: self.columns }
     }
 }
@@ -364,7 +369,7 @@ mod tests {
         policy.open(0);
         // Column n costs 10 n bytes.
         let decision = policy.decide(&touch(0, &[9]), |column| Some(10 * column as u64));
-        assert_eq!(decision, Decision { kind: Kind::Startup, columns: vec![9, 0, 1, 2] });
+        assert_eq!(decision, Decision { kind: FetchKind::Startup, columns: vec![9, 0, 1, 2] });
     }
 
     #[test]
@@ -409,11 +414,11 @@ mod tests {
     fn what_an_earlier_reader_learned_counts_until_it_is_learned_anew() {
         let mut policy = policy(&[(3, 1.0), (4, 0.1), (99, 1.0), (5, 0.0)]);
         assert_eq!(policy.trained(0), [3]);
-        assert_eq!(policy.next_windows(5, 9), Next::These(vec![]));
+        assert_eq!(policy.next_windows(5, 9), NextWindows::These(vec![]));
         policy.open(2);
-        assert_eq!(policy.next_windows(5, 9), Next::These(vec![3, 4]));
+        assert_eq!(policy.next_windows(5, 9), NextWindows::These(vec![3, 4]));
         let decision = policy.decide(&touch(2, &[6]), |_| Some(1));
-        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![6, 3, 4] });
+        assert_eq!(decision, Decision { kind: FetchKind::Trigger, columns: vec![6, 3, 4] });
         go(&mut policy, 3..14, &[6]);
         assert_eq!(policy.trained(99), [6]);
     }
@@ -429,9 +434,9 @@ mod tests {
     fn waits_for_jumps_buy_what_they_would_have_brought() {
         let mut policy = Policy::new(10, Rules { remembered_bytes: 9 << 20, ..RULES }, &[]);
         go(&mut policy, 3..5, &[1]);
-        assert_eq!(policy.next_windows(9, 99), Next::These(vec![5, 6, 7, 8]));
+        assert_eq!(policy.next_windows(9, 99), NextWindows::These(vec![5, 6, 7, 8]));
         go(&mut policy, 7..8, &[1]);
-        assert_eq!(policy.next_windows(9, 99), Next::Any(1));
+        assert_eq!(policy.next_windows(9, 99), NextWindows::Any(1));
         let worth = |jumps, in_flight: Option<u64>| policy.worth_of_jumps(jumps, in_flight) >> 20;
         assert_eq!([worth(1, None), worth(9, None), worth(1, Some(4 << 20))], [1, 1, 1]);
         assert_eq!([worth(2, Some(4 << 20)), worth(3, Some(4 << 20)), worth(4, Some(4 << 20))], [4, 8, 9]);
@@ -447,8 +452,8 @@ mod tests {
         policy.open(9);
         let missing = Touch { opening: false, ..touch(9, &[4]) };
         let decision = policy.decide(&missing, |column| (column != 1).then_some(10));
-        assert_eq!(decision, Decision { kind: Kind::Trigger, columns: vec![4, 6, 5] });
-        // The second time, whatever is left.
+        assert_eq!(decision, Decision { kind: FetchKind::Trigger, columns: vec![4, 6, 5] });
+        // The second time, everything that is left.
         let decision = policy.decide(&Touch { misses: 1, ..missing }, |column| (column > 6).then_some(10));
         assert_eq!(decision.columns, [4, 7, 8, 9]);
     }

@@ -1,50 +1,50 @@
-//! What is held, window by window: bytes that are on their way or here, and the values that they became.
+//! What is held for each window: bytes in flight or here, and decoded values.
 
 use super::flight::Flight;
-use super::{Layout, Piece};
+use super::{ColumnMap, ColumnRange};
 use bytes::Bytes;
 use sapwood_core::ByteRange;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Where bytes lie: the object, and the range in it.
-pub(super) type Place = (usize, ByteRange);
+/// An object, and a range in it.
+pub(super) type ObjectRange = (usize, ByteRange);
 
-/// All that is held.
+/// Everything that is held.
 #[derive(Debug)]
-pub(super) struct Store<V> {
+pub(super) struct ColumnStore<V> {
     pub(super) windows: HashMap<usize, Window<V>>,
-    pieces: HashMap<Place, Held>,
+    pieces: HashMap<ObjectRange, RangeBytes>,
     clock: u64,
     held_bytes: u64,
 }
 
-/// Bytes that are here or on their way.
+/// Bytes that have arrived or are in flight.
 #[derive(Debug)]
-struct Held {
+struct RangeBytes {
     bytes: Option<Bytes>,
     flight: Arc<Flight>,
-    /// Number of slots that need them.
+    /// Number of columns in windows that need them.
     holders: usize,
 }
 
-/// What is held of a window.
+/// What is held for a window.
 #[derive(Debug)]
 pub(super) struct Window<V> {
-    pub(super) slots: HashMap<usize, Slot<V>>,
-    /// When it was used last.
+    pub(super) slots: HashMap<usize, WindowColumn<V>>,
+    /// When it was last used.
     used: u64,
-    /// Calls that work on it now: it stays.
+    /// Calls that work on it now, which keep it in memory.
     pub(super) pins: usize,
-    /// It was touched: what is fetched ahead is not.
+    /// It was touched, and not only prefetched.
     pub(super) opened: bool,
-    /// More was fetched ahead when more columns were trained.
+    /// More was prefetched when more columns became trained.
     pub(super) extended: bool,
-    /// It was touched, dropped, and is touched again.
+    /// It was touched, dropped, and touched again.
     pub(super) reopened: bool,
-    /// Nobody needs it any more.
+    /// It is no longer needed.
     pub(super) released: bool,
-    /// Fetches that were made for touches of what was not there.
+    /// Fetches for touches of missing columns.
     pub(super) misses: usize,
 }
 
@@ -65,43 +65,43 @@ impl<V> Default for Window<V> {
 
 /// One column in one window.
 #[derive(Debug)]
-pub(super) struct Slot<V> {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct WindowColumn<V> {
+    pub(super) pieces: Vec<ColumnRange>,
     pub(super) flights: Vec<Arc<Flight>>,
     pub(super) stage: Stage<V>,
-    /// Bytes that were fetched for it, and for no other before.
+    /// Bytes that were fetched for it, and not for another column before.
     pub(super) cost: u64,
     pub(super) touched: bool,
-    /// Its bytes could not be turned into a value along with those of others.
+    /// It could not be decoded together with other columns.
     pub(super) refused: bool,
 }
 
-/// How far a column is.
+/// The stage that a column has reached.
 #[derive(Debug)]
 pub(super) enum Stage<V> {
-    /// Bytes, here or on their way.
+    /// Bytes, here or in flight.
     Bytes,
-    /// Somebody makes a value of them.
+    /// A thread is decoding it.
     Working(Arc<Flight>),
-    /// The value, and how many bytes it takes.
+    /// The value, and its size in bytes.
     Value(V, u64),
 }
 
-impl<V> Slot<V> {
-    /// It was fetched ahead of need, and is needed before it is here.
+impl<V> WindowColumn<V> {
+    /// It was prefetched, and is needed before it has arrived.
     pub(super) fn is_late(&self) -> bool {
         !self.touched && self.flights.iter().any(|flight| !flight.is_done())
     }
 
-    /// Its bytes are here, and nobody works on them.
+    /// Its bytes have arrived, and no thread works on them.
     pub(super) fn is_ready(&self) -> bool {
         matches!(self.stage, Stage::Bytes) && self.flights.iter().all(|flight| flight.is_done())
     }
 }
 
-impl<V> Store<V> {
+impl<V> ColumnStore<V> {
     pub(super) fn new() -> Self {
-        Store { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
+        ColumnStore { windows: HashMap::new(), pieces: HashMap::new(), clock: 0, held_bytes: 0 }
     }
 
     /// Bytes and values that are held now.
@@ -109,7 +109,7 @@ impl<V> Store<V> {
         self.held_bytes
     }
 
-    /// The window, as used now.
+    /// The window, marked as used now.
     pub(super) fn window(&mut self, window: usize) -> &mut Window<V> {
         self.clock += 1;
         let held = self.windows.entry(window).or_default();
@@ -125,8 +125,8 @@ impl<V> Store<V> {
         self.windows.get(&window).is_some_and(|held| held.slots.contains_key(&column))
     }
 
-    /// Bytes to fetch for a column; `None` if it was asked for, or nothing can be fetched for it.
-    pub(super) fn cost(&self, layout: &dyn Layout, column: usize, window: usize) -> Option<u64> {
+    /// Bytes to fetch for a column; `None` if it was requested already, or cannot be fetched.
+    pub(super) fn cost(&self, layout: &dyn ColumnMap, column: usize, window: usize) -> Option<u64> {
         if self.has(column, window) {
             return None;
         }
@@ -135,14 +135,15 @@ impl<V> Store<V> {
         (!pieces.is_empty()).then(|| missing.map(|piece| piece.range.len).sum())
     }
 
-    /// Makes a slot for a column that `flight` is to bring; adds what is not held yet to `places`. Returns its cost.
+    /// Adds a column that `flight` fetches; adds the ranges that are not held yet to `places`. Returns its
+    /// cost.
     pub(super) fn ask(
         &mut self,
-        pieces: Vec<Piece>,
+        pieces: Vec<ColumnRange>,
         column: usize,
         window: usize,
         flight: &Arc<Flight>,
-        places: &mut Vec<Place>,
+        places: &mut Vec<ObjectRange>,
     ) -> u64 {
         let (mut cost, mut flights) = (0, Vec::new());
         for piece in &pieces {
@@ -150,20 +151,21 @@ impl<V> Store<V> {
             let held = self.pieces.entry(place).or_insert_with(|| {
                 cost += piece.range.len;
                 places.push(place);
-                Held { bytes: None, flight: Arc::clone(flight), holders: 0 }
+                RangeBytes { bytes: None, flight: Arc::clone(flight), holders: 0 }
             });
             held.holders += 1;
             if held.bytes.is_none() && !flights.iter().any(|other| Arc::ptr_eq(other, &held.flight)) {
                 flights.push(Arc::clone(&held.flight));
             }
         }
-        let slot = Slot { pieces, flights, stage: Stage::Bytes, cost, touched: false, refused: false };
+        let slot =
+            WindowColumn { pieces, flights, stage: Stage::Bytes, cost, touched: false, refused: false };
         self.window(window).slots.insert(column, slot);
         cost
     }
 
-    /// Bytes came. Those that nobody needs any more are dropped.
-    pub(super) fn arrived(&mut self, places: &[Place], answers: Vec<Bytes>) {
+    /// Stores bytes that arrived. Those that are no longer needed are dropped.
+    pub(super) fn arrived(&mut self, places: &[ObjectRange], answers: Vec<Bytes>) {
         for (place, bytes) in places.iter().zip(answers) {
             if let Some(held) = self.pieces.get_mut(place).filter(|held| held.bytes.is_none()) {
                 self.held_bytes += place.1.len;
@@ -172,9 +174,9 @@ impl<V> Store<V> {
         }
     }
 
-    /// What a flight was to bring does not come: it can be asked for again.
+    /// The flight failed: its bytes can be requested again.
     pub(super) fn failed(&mut self, flight: &Arc<Flight>) {
-        let waits = |slot: &Slot<V>| slot.flights.iter().any(|other| Arc::ptr_eq(other, flight));
+        let waits = |slot: &WindowColumn<V>| slot.flights.iter().any(|other| Arc::ptr_eq(other, flight));
         let mut lost = Vec::new();
         for window in self.windows.values_mut() {
             lost.extend(window.slots.extract_if(|_, slot| waits(slot)).map(|(_, slot)| slot));
@@ -182,16 +184,16 @@ impl<V> Store<V> {
         lost.into_iter().for_each(|slot| self.let_go(slot));
     }
 
-    /// The bytes of a column, in the order of its pieces; `None` if some are not here.
-    pub(super) fn bytes(&self, slot: &Slot<V>) -> Option<Vec<(Place, Bytes)>> {
-        let piece = |piece: &Piece| {
+    /// The bytes of a column, in the order of its ranges; `None` if some have not arrived.
+    pub(super) fn bytes(&self, slot: &WindowColumn<V>) -> Option<Vec<(ObjectRange, Bytes)>> {
+        let piece = |piece: &ColumnRange| {
             let place = (piece.object, piece.range);
             Some((place, self.pieces.get(&place)?.bytes.clone()?))
         };
         slot.pieces.iter().map(piece).collect()
     }
 
-    /// Keeps a value in the place of the bytes that it was made of, but for those that others may need, too.
+    /// Stores a value in place of its bytes, except for those that other columns may need.
     pub(super) fn put(&mut self, column: usize, window: usize, value: V, bytes: u64) {
         let Some(slot) = self.windows.get_mut(&window).and_then(|held| held.slots.get_mut(&column)) else {
             return;
@@ -205,8 +207,8 @@ impl<V> Store<V> {
         self.keep_apart(column, window);
     }
 
-    /// Drops windows until at most `most` bytes are held: first those that are released, then the others, and of
-    /// each what was not used for longest. What is worked on stays, and so does the window used last.
+    /// Drops windows until at most `most` bytes are held: first released windows, then others, the least
+    /// recently used first. Windows in use stay, and so does the most recently used one.
     pub(super) fn shrink(&mut self, most: u64) {
         while self.held_bytes > most {
             let droppable = self.windows.iter().filter(|(_, held)| held.pins == 0 && held.used < self.clock);
@@ -221,31 +223,33 @@ impl<V> Store<V> {
         }
     }
 
-    /// Bytes of a window that was asked for and not opened.
+    /// Bytes of a window that was requested and not opened.
     pub(super) fn ahead_bytes(&self, window: usize) -> u64 {
         let held = self.windows.get(&window).filter(|held| !held.opened);
         held.map_or(0, |held| held.slots.values().map(|slot| slot.cost).sum())
     }
 
-    /// Pieces that stay after their column is decoded get memory of their own: else they would keep that of the
-    /// whole answer.
+    /// Ranges that outlive the decoding of their column are copied, so that they do not keep the whole answer
+    /// in memory.
     fn keep_apart(&mut self, column: usize, window: usize) {
         let slot = self.windows.get(&window).and_then(|held| held.slots.get(&column));
         for piece in slot.into_iter().flat_map(|slot| &slot.pieces) {
-            if let Some(Held { bytes: Some(bytes), .. }) = self.pieces.get_mut(&(piece.object, piece.range)) {
+            if let Some(RangeBytes { bytes: Some(bytes), .. }) =
+                self.pieces.get_mut(&(piece.object, piece.range))
+            {
                 *bytes = Bytes::copy_from_slice(bytes);
             }
         }
     }
 
-    fn let_go(&mut self, slot: Slot<V>) {
+    fn let_go(&mut self, slot: WindowColumn<V>) {
         if let Stage::Value(_, bytes) = slot.stage {
             self.held_bytes = self.held_bytes.saturating_sub(bytes);
         }
         self.let_go_of(&slot.pieces);
     }
 
-    fn let_go_of(&mut self, pieces: &[Piece]) {
+    fn let_go_of(&mut self, pieces: &[ColumnRange]) {
         for piece in pieces {
             let place = (piece.object, piece.range);
             let Some(held) = self.pieces.get_mut(&place) else { continue };

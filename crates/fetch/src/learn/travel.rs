@@ -1,48 +1,49 @@
-//! Which windows are needed next: those that the reader named, those in the direction of travel, or any if it jumps.
+//! Which windows are needed next: the declared ones, those in the direction of travel, or any if the reader
+//! jumps.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many of the windows opened last tell the direction of travel.
+/// How many of the most recent windows determine the direction of travel.
 const NEAR: usize = 4;
 
 /// A window that will be opened, and the share of its entries that will be looked at.
-pub type Stop = (usize, f64);
+pub type ExpectedWindow = (usize, f64);
 
 /// The windows that are needed next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// These, in this order; none, if nothing is known.
+pub(super) enum NextWindows {
+    /// These, in this order; none if nothing is known.
     These(Vec<usize>),
-    /// Any: the reader has jumped so many times to windows that it had not opened.
+    /// Any: the reader has jumped this many times to windows that it had not opened.
     Any(u64),
 }
 
-/// Where a reader goes.
+/// Where a reader is going.
 #[derive(Debug, Default)]
 pub(super) struct Travel {
-    /// By the number of who named them.
-    paths: BTreeMap<u64, Vec<Stop>>,
+    /// Declarations by their number.
+    paths: BTreeMap<u64, Vec<ExpectedWindow>>,
     named: u64,
     jumps: u64,
-    /// The window opened last was jumped to.
+    /// The reader jumped to the most recent window.
     jumped: bool,
 }
 
 impl Travel {
-    /// Somebody names the windows that he will open, each once, in the order in which he will open them first; what
-    /// [`forget`](Travel::forget) calls him.
-    pub(super) fn expect(&mut self, path: Vec<Stop>) -> u64 {
+    /// Declares the windows that will be opened, each once, in the order in which they will first be opened;
+    /// returns the number for [`forget`](Travel::forget).
+    pub(super) fn expect(&mut self, path: Vec<ExpectedWindow>) -> u64 {
         self.named += 1;
         self.paths.insert(self.named, path);
         self.named
     }
 
-    /// He opens none of them any more.
+    /// Withdraws a declaration.
     pub(super) fn forget(&mut self, name: u64) {
         self.paths.remove(&name);
     }
 
-    /// The share of the entries of a window that are looked at; 1, if nobody said.
+    /// The share of a window's entries that are looked at; 1 if not declared.
     pub(super) fn share(&self, window: usize) -> f64 {
         let stops = self.paths.values().flatten().filter(|(stop, _)| *stop == window);
         stops.map(|(_, share)| *share).reduce(f64::max).unwrap_or(1.0)
@@ -55,25 +56,33 @@ impl Travel {
         self.jumps += u64::from(self.jumped);
     }
 
-    /// At most `most` of the windows that are needed after the one opened last, of `windows` in all. `is_known` says
-    /// that the reader does from its first window on what another did before.
-    pub(super) fn next(&self, recent: &VecDeque<usize>, windows: usize, most: usize, is_known: bool) -> Next {
-        let Some(&here) = recent.front() else { return Next::These(Vec::new()) };
+    /// At most `most` of `windows`: those that are needed after the most recent one. `is_known` means that
+    /// the reader repeats from its first window on what another reader did.
+    pub(super) fn next(
+        &self,
+        recent: &VecDeque<usize>,
+        windows: usize,
+        most: usize,
+        is_known: bool,
+    ) -> NextWindows {
+        let Some(&here) = recent.front() else { return NextWindows::These(Vec::new()) };
         for path in self.paths.values().rev() {
             if let Some(at) = path.iter().position(|(window, _)| *window == here) {
-                return Next::These(path.iter().skip(at + 1).take(most).map(|(window, _)| *window).collect());
+                return NextWindows::These(
+                    path.iter().skip(at + 1).take(most).map(|(window, _)| *window).collect(),
+                );
             }
         }
         let before: Vec<usize> = recent.iter().skip(1).take(NEAR).copied().collect();
         let forward = here.checked_sub(1).is_some_and(|window| before.contains(&window));
         if forward || (before.is_empty() && is_known) {
-            Next::These((here + 1..windows).take(most).collect())
+            NextWindows::These((here + 1..windows).take(most).collect())
         } else if before.contains(&(here + 1)) {
-            Next::These((0..here).rev().take(most).collect())
+            NextWindows::These((0..here).rev().take(most).collect())
         } else if self.jumped {
-            Next::Any(self.jumps)
+            NextWindows::Any(self.jumps)
         } else {
-            Next::These(Vec::new())
+            NextWindows::These(Vec::new())
         }
     }
 }
@@ -82,8 +91,8 @@ impl Travel {
 mod tests {
     use super::*;
 
-    /// What is next after some windows were opened, of ten.
-    fn after(travel: &mut Travel, opened: &[usize]) -> Next {
+    /// What is next after some of ten windows were opened.
+    fn after(travel: &mut Travel, opened: &[usize]) -> NextWindows {
         let mut recent = VecDeque::new();
         for &window in opened {
             travel.opens(window, &recent);
@@ -95,13 +104,13 @@ mod tests {
     #[test]
     fn neighbours_show_a_direction_and_others_are_jumps() {
         let next = |opened: &[usize]| after(&mut Travel::default(), opened);
-        assert_eq!(next(&[]), Next::These(vec![]));
-        assert_eq!(next(&[3]), Next::These(vec![]));
-        assert_eq!(next(&[3, 4]), Next::These(vec![5, 6, 7]));
-        assert_eq!(next(&[3, 4, 2]), Next::These(vec![1, 0]));
-        assert_eq!(next(&[3, 7]), Next::Any(1));
-        assert_eq!(next(&[3, 7, 1]), Next::Any(2));
-        assert_eq!(next(&[3, 7, 1, 8]), Next::These(vec![9]));
+        assert_eq!(next(&[]), NextWindows::These(vec![]));
+        assert_eq!(next(&[3]), NextWindows::These(vec![]));
+        assert_eq!(next(&[3, 4]), NextWindows::These(vec![5, 6, 7]));
+        assert_eq!(next(&[3, 4, 2]), NextWindows::These(vec![1, 0]));
+        assert_eq!(next(&[3, 7]), NextWindows::Any(1));
+        assert_eq!(next(&[3, 7, 1]), NextWindows::Any(2));
+        assert_eq!(next(&[3, 7, 1, 8]), NextWindows::These(vec![9]));
     }
 
     #[test]
@@ -111,11 +120,11 @@ mod tests {
         let one = travel.expect(path(&[5, 1, 9, 0, 3], 0.2));
         let other = travel.expect(path(&[7, 5], 0.1));
         assert_eq!([4, 5, 7].map(|window| travel.share(window)), [1.0, 0.2, 0.1]);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![]));
         travel.forget(other);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![1, 9, 0]));
-        assert_eq!(after(&mut travel, &[9]), Next::These(vec![0, 3]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![1, 9, 0]));
+        assert_eq!(after(&mut travel, &[9]), NextWindows::These(vec![0, 3]));
         travel.forget(one);
-        assert_eq!(after(&mut travel, &[4, 5]), Next::These(vec![6, 7, 8]));
+        assert_eq!(after(&mut travel, &[4, 5]), NextWindows::These(vec![6, 7, 8]));
     }
 }

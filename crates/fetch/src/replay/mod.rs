@@ -1,20 +1,23 @@
 //! Replaying a recorded job: the same accesses, over another link or by another policy.
 //!
-//! Against a model of the link nothing is transferred and no time passes: the clock is tokio's paused one, and jumps
-//! from one event to the next. What decides which requests are made is the code that reads files.
+//! Against a model of the link, nothing is transferred and no time passes: the clock is tokio's paused one,
+//! which jumps from one event to the next. The code that reads files decides which requests are made.
 //!
 //! ```text
-//! Recording ─▶ Job: steps of threads ─▶ replay ─▶ Fetcher, ReadAhead, Blocks ─▶ model of a link, or real sources
+//! Recording ─▶ RecordedJob: steps of threads ─▶ replay ─▶ Fetcher, ReadAhead, Blocks ─▶ model of a link, or real sources
 //! ```
 
-mod job;
 mod model;
-mod places;
 mod policy;
+mod recorded;
+mod replicas;
 mod run;
 mod summary;
 
-pub use job::{Action, EntryRange, File, Job, Process, Read, Request, Step};
-pub use policy::{Line, Policy};
-pub use run::{Cost, Place, replay};
+pub use policy::{LinkModel, Policy};
+pub use recorded::{
+    Action, EntryRange, RecordedFile, RecordedJob, RecordedProcess, RecordedRead, RecordedRequest,
+    RecordedStep,
+};
+pub use run::{Cost, ReplayTarget, replay};
 pub use summary::{cost_json, links, summary};

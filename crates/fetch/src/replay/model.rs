@@ -1,6 +1,6 @@
-//! A model of a distant file: its bytes are nought, but they take their time.
+//! A model of a file at high latency: all its bytes are zero, but they take their time to arrive.
 
-use super::policy::Line;
+use super::policy::LinkModel;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_source::{BoxFuture, Identity, Physics, Source};
@@ -9,33 +9,33 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that pass as one: requests in flight together take turns.
+/// Bytes that are transferred as one unit: requests in flight together take turns.
 const CHUNK: u64 = 256 << 10;
 
-/// What one request answers at most: answers share these bytes.
+/// Most bytes in the answer to one request: answers share this memory.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// The way to one server, which all that is asked of it shares.
+/// The modelled link to one server, which all requests to it share.
 #[derive(Debug)]
-pub(super) struct Way {
-    pub(super) line: Line,
-    /// When the last byte that is under way will have come.
+pub(super) struct ModelLink {
+    pub(super) model: LinkModel,
+    /// When the last byte in flight will have arrived.
     free: Mutex<Option<Instant>>,
     places: Semaphore,
 }
 
-impl Way {
-    pub(super) fn new(line: Line) -> Arc<Way> {
-        let places = Semaphore::new(line.concurrency.clamp(1, Semaphore::MAX_PERMITS));
-        Arc::new(Way { line, free: Mutex::default(), places })
+impl ModelLink {
+    pub(super) fn new(model: LinkModel) -> Arc<ModelLink> {
+        let places = Semaphore::new(model.concurrency.clamp(1, Semaphore::MAX_PERMITS));
+        Arc::new(ModelLink { model, free: Mutex::default(), places })
     }
 
-    /// Waits as long as a request for so many bytes takes, of which the first comes after so many round trips.
+    /// Waits as long as a request for this many bytes takes, the first of which arrive after `round_trips`.
     pub(super) async fn pass(&self, round_trips: f64, bytes: u64) {
-        // Nobody closes it.
+        // It is never closed.
         let _place = self.places.acquire().await;
         let begin = Instant::now();
-        let mut moment = begin + self.line.round_trip.mul_f64(round_trips) + self.line.request_cost;
+        let mut moment = begin + self.model.round_trip.mul_f64(round_trips) + self.model.request_cost;
         sleep_until(moment).await;
         let mut left = bytes;
         while left > 0 {
@@ -46,9 +46,9 @@ impl Way {
         }
     }
 
-    /// When so many bytes have come that could begin at `from`.
+    /// When this many bytes have arrived, if their transfer can begin at `from`.
     fn reserve(&self, from: Instant, bytes: u64) -> Instant {
-        let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.line.bandwidth.max(1));
+        let time = u128::from(bytes) * 1_000_000_000 / u128::from(self.model.bandwidth.max(1));
         let time = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let end = free.map_or(from, |free| free.max(from)) + time;
@@ -57,18 +57,18 @@ impl Way {
     }
 }
 
-/// A file at the end of a way.
+/// A file on a modelled server.
 #[derive(Debug)]
-pub(super) struct Modelled {
+pub(super) struct ModelFile {
     pub(super) identity: Identity,
     pub(super) physics: Physics,
-    pub(super) way: Arc<Way>,
+    pub(super) link: Arc<ModelLink>,
     pub(super) nought: Bytes,
-    /// Its name, if there are several places that are told apart by it.
+    /// The name of its server, if several replicas are told apart by it.
     pub(super) server: Option<String>,
 }
 
-impl Source for Modelled {
+impl Source for ModelFile {
     fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -77,13 +77,13 @@ impl Source for Modelled {
         self.physics
     }
 
-    /// None, of a single place: what is measured of a model belongs to no server that there is.
+    /// None for a single replica: measurements of a model belong to no real server.
     fn server(&self) -> Option<String> {
         self.server.clone()
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        Some(self.way.line.round_trip)
+        Some(self.link.model.round_trip)
     }
 
     fn read_ranges<'a>(
@@ -93,7 +93,7 @@ impl Source for Modelled {
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         Box::pin(async move {
             let bytes = ranges.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
-            self.way.pass(1.0, bytes).await;
+            self.link.pass(1.0, bytes).await;
             let answer = |range: &ByteRange| {
                 let len = usize::try_from(range.len).ok().filter(|len| *len <= self.nought.len());
                 let too_long = || Error::new(ErrorKind::Limit, "a request of the model is too large");
@@ -104,8 +104,7 @@ impl Source for Modelled {
     }
 }
 
-/// The physics of a distant file, where a job that read a local one is replayed: those of a web server that answers
-/// several ranges at once.
+/// The cost model that replaces that of a local file: a web server that answers several ranges at once.
 pub(super) const FAR: Physics = Physics {
     gap: 4 << 10,
     largest_request: 16 << 20,

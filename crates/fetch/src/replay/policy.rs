@@ -1,38 +1,38 @@
-//! How a job is replayed: over which link, and by which policy.
+//! How a job is replayed: over which links, and with which policy.
 
 use crate::plan::Merging;
 use sapwood_core::{Error, Result};
 use std::time::Duration;
 
-/// The way to a server, as it is modelled.
+/// A model of the link to a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct LinkModel {
     /// Time from a small request to its answer.
     pub round_trip: Duration,
     /// Bytes per second, of all requests together.
     pub bandwidth: u64,
-    /// Time that the server takes for each request, beside that.
+    /// Additional time that the server takes for each request.
     pub request_cost: Duration,
     /// Requests that the server answers at the same time.
     pub concurrency: usize,
 }
 
-impl Default for Line {
+impl Default for LinkModel {
     /// 100 ms, 1 Gbit/s, and a server that takes no time.
     fn default() -> Self {
         let (round_trip, request_cost) = (Duration::from_millis(100), Duration::ZERO);
-        Line { round_trip, bandwidth: 125_000_000, request_cost, concurrency: usize::MAX }
+        LinkModel { round_trip, bandwidth: 125_000_000, request_cost, concurrency: usize::MAX }
     }
 }
 
-/// How it is decided what is asked for when. What is `None` is as it is today.
+/// The policy of a replay. `None` keeps the current behaviour.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Gaps of at most so many bytes are read, whatever the link.
+    /// Gaps of at most this many bytes are read, whatever the link.
     pub gap: Option<u64>,
-    /// False: every basket is a request of its own.
+    /// True: every basket is a request of its own.
     pub unmerged: bool,
     /// Most ranges in one request.
     pub ranges: Option<usize>,
@@ -42,11 +42,11 @@ pub struct Policy {
     pub request: Option<u64>,
     /// Compressed bytes that are fetched together.
     pub window: Option<u64>,
-    /// Windows that are fetched ahead, whatever the link.
+    /// Windows to fetch ahead, whatever the link.
     pub ahead: Option<usize>,
-    /// Lazy download in blocks of so many bytes.
+    /// Lazy download in blocks of this many bytes.
     pub block: Option<u64>,
-    /// Places that a file is read from at once, if it has several.
+    /// Replicas to read a file from at once, if it has several.
     pub sources: Option<usize>,
 }
 
@@ -55,10 +55,10 @@ impl Policy {
     pub const PRESETS: [&'static str; 7] =
         ["default", "unmerged", "gap-64k", "gap-1M", "shallow", "blocks", "replicas"];
 
-    /// A policy by its name, or by settings such as `gap=64k,ahead=4`, or a name and settings.
+    /// A policy by its name, by settings such as `gap=64k,ahead=4`, or by a name and settings.
     ///
     /// # Errors
-    /// `Usage` for a name or setting that there is not.
+    /// `Usage` for an unknown name or setting.
     pub fn parse(text: &str) -> Result<Policy> {
         let mut policy = Policy { name: text.to_owned(), ..Policy::default() };
         for part in text.split(',').map(str::trim) {
@@ -80,7 +80,7 @@ impl Policy {
             "blocks" => self.block = Some(16 << 20),
             "replicas" => self.sources = Some(2),
             other => {
-                let message = format!("there is no policy '{other}'");
+                let message = format!("unknown policy '{other}'");
                 return Err(Error::usage(message).hint(format!(
                     "name one of {}, or settings: gap, ranges, concurrency, request, window, ahead, block, sources",
                     Self::PRESETS.join(", ")
@@ -91,7 +91,7 @@ impl Policy {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let wrong = || Error::usage(format!("the policy's {name}={value} makes no sense"));
+        let wrong = || Error::usage(format!("invalid setting of a policy: {name}={value}"));
         let bytes = bytes(value).ok_or_else(wrong)?;
         let count = || usize::try_from(bytes).ok().filter(|count| *count > 0).ok_or_else(wrong);
         let size = || Some(bytes).filter(|bytes| *bytes > 0).ok_or_else(wrong);
@@ -106,7 +106,7 @@ impl Policy {
             "block" => self.block = Some(bytes.max(64 << 10)),
             _ => {
                 let names = "gap, ranges, concurrency, request, window, ahead, block and sources";
-                let message = format!("a policy has no setting '{name}'");
+                let message = format!("unknown setting of a policy: '{name}'");
                 return Err(Error::usage(message).hint(format!("it has {names}")));
             }
         }

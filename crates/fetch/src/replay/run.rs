@@ -1,16 +1,16 @@
-//! Running the steps of a job against a model or real sources, by the code that reads files.
+//! Runs the steps of a job against a model or against real sources, with the code that reads files.
 
-use super::job::{Action, File, Job, Process, Read, Step};
-use super::model::{FAR, MOST_BYTES, Modelled, Way};
-use super::places::Places;
-use super::policy::{Line, Policy};
+use super::model::{FAR, MOST_BYTES, ModelFile, ModelLink};
+use super::policy::{LinkModel, Policy};
+use super::recorded::{Action, RecordedFile, RecordedJob, RecordedProcess, RecordedRead, RecordedStep};
+use super::replicas::ModelReplicas;
 use crate::blocks::{self, Reopen};
 use crate::link::Meter;
-use crate::replicas::{Replicas, Settings};
+use crate::replicas::{ReplicaOptions, Replicas};
 use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Snapshot};
+use sapwood_core::{ByteRange, CounterValues, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_source::record::Basket;
 use sapwood_source::{
     BlockOptions, BoxFuture, CountingSource, Identity, OpenOptions, Opened, Physics, Source, Trace, open,
@@ -24,70 +24,75 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Bytes that may be fetched ahead, as by default.
+/// The default budget for prefetching.
 const BUDGET: u64 = 256_000_000;
-/// The largest window of a recording that is believed.
+/// The largest window that is accepted from a recording.
 const MOST_WINDOW: u64 = 4 << 30;
 
-/// Where the files of a job are.
+/// Where the files of a job are during the replay.
 #[derive(Debug, Clone)]
-pub enum Place {
-    /// Nowhere: how long requests take is reckoned, at once.
+pub enum ReplayTarget {
+    /// In a model that computes how long requests take.
     Model {
-        /// The line of each server.
-        servers: HashMap<String, Line>,
-        /// That of the others.
-        others: Line,
-        /// Those of further places of each file, for policies that read from several. Without any, there is one more,
-        /// as far as the first.
-        replicas: Vec<Line>,
+        /// The link to each server.
+        servers: HashMap<String, LinkModel>,
+        /// The link to all other servers.
+        others: LinkModel,
+        /// Links to further replicas of each file, for policies that read from several. Without any, there is
+        /// one more, at the same distance as the first.
+        replicas: Vec<LinkModel>,
     },
-    /// Where these URLs say, in place of those recorded; the others where they were.
+    /// At these URLs, in place of those recorded; other files are where they were.
     Real(HashMap<String, String>),
 }
 
-/// What a replay cost.
+/// The cost of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// The policy.
     pub policy: String,
-    /// Seconds from the begin of the first process to the end of the last.
+    /// Seconds from the start of the first process to the end of the last.
     pub seconds: f64,
-    /// Seconds that threads waited for bytes, all threads together.
+    /// Seconds that threads waited for bytes, summed over all threads.
     pub waited: f64,
-    /// Requests, ranges, bytes and turnarounds.
-    pub counts: Snapshot,
+    /// Requests, ranges, bytes and round trips.
+    pub counts: CounterValues,
 }
 
-/// Replays a job by a policy. `cancelled` ends it early, with an error of kind `Cancelled`.
+/// Replays a job with a policy. `cancelled` ends it early, with an error of kind `Cancelled`.
 ///
 /// # Errors
-/// `Limit` if the recording makes no sense; those of real sources.
-pub fn replay(job: &Job, place: &Place, policy: &Policy, cancelled: &AtomicBool) -> Result<Cost> {
-    let modelled = matches!(place, Place::Model { .. });
+/// `Limit` if the recording is invalid; those of real sources.
+pub fn replay(
+    job: &RecordedJob,
+    place: &ReplayTarget,
+    policy: &Policy,
+    cancelled: &AtomicBool,
+) -> Result<Cost> {
+    let modelled = matches!(place, ReplayTarget::Model { .. });
     let runtime = Builder::new_current_thread().enable_all().start_paused(modelled).build();
     let runtime =
-        runtime.map_err(|error| Error::new(ErrorKind::Io, "no runtime can be started").caused_by(error))?;
+        runtime.map_err(|error| Error::new(ErrorKind::Io, "cannot start a runtime").caused_by(error))?;
     if !modelled && policy.sources.is_some() {
         return Err(Error::usage(format!(
             "the policy '{}' is about several places: only a model has them",
             policy.name
         ))
-        .hint("leave the source out, or open the file with its replicas and record that"));
+        .hint("omit the source, or open the file with its replicas and record that"));
     }
     runtime.block_on(async {
         let begin = Instant::now();
-        let world = Arc::new(World {
+        let world = Arc::new(ReplayContext {
             place: place.clone(),
             policy: policy.clone(),
             counters: Arc::default(),
             meters: Mutex::default(),
-            ways: Mutex::default(),
+            links: Mutex::default(),
             further: further(place),
             nought: Bytes::from(vec![0; usize::try_from(MOST_BYTES).unwrap_or_default()]),
             waited: Mutex::default(),
         });
-        let run = |process| Run::new(Arc::clone(&world), process, cancelled).all(begin);
+        let run = |process| ProcessReplay::new(Arc::clone(&world), process, cancelled).all(begin);
         try_join_all(job.processes.iter().map(run)).await?;
         let waited = *world.waited.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Cost {
@@ -99,33 +104,33 @@ pub fn replay(job: &Job, place: &Place, policy: &Policy, cancelled: &AtomicBool)
     })
 }
 
-/// What all processes share.
+/// State that all processes share.
 #[derive(Debug)]
-struct World {
-    place: Place,
+struct ReplayContext {
+    place: ReplayTarget,
     policy: Policy,
     counters: Arc<Counters>,
     meters: Mutex<HashMap<String, Arc<Meter>>>,
-    ways: Mutex<HashMap<String, Arc<Way>>>,
-    /// The ways to further places.
-    further: Vec<Arc<Way>>,
+    links: Mutex<HashMap<String, Arc<ModelLink>>>,
+    /// The links to further replicas.
+    further: Vec<Arc<ModelLink>>,
     nought: Bytes,
     waited: Mutex<Duration>,
 }
 
-impl World {
+impl ReplayContext {
     fn meter(&self, server: &str) -> Arc<Meter> {
         let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(meters.entry(server.to_owned()).or_default())
     }
 
-    fn way(&self, server: &str) -> Arc<Way> {
-        let Place::Model { servers: lines, others, .. } = &self.place else {
-            return Way::new(Line::default());
+    fn link(&self, server: &str) -> Arc<ModelLink> {
+        let ReplayTarget::Model { servers: models, others, .. } = &self.place else {
+            return ModelLink::new(LinkModel::default());
         };
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = lines.get(server).unwrap_or(others);
-        Arc::clone(ways.entry(server.to_owned()).or_insert_with(|| Way::new(*line)))
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let model = models.get(server).unwrap_or(others);
+        Arc::clone(links.entry(server.to_owned()).or_insert_with(|| ModelLink::new(*model)))
     }
 
     fn physics(&self, recorded: Physics) -> Physics {
@@ -139,17 +144,17 @@ impl World {
         }
     }
 
-    /// Opens a file, which takes as many round trips as it took when it was recorded.
-    async fn open(self: &Arc<Self>, file: &File) -> Result<Fetcher> {
+    /// Opens a file, which takes as many round trips as in the recording.
+    async fn open(self: &Arc<Self>, file: &RecordedFile) -> Result<Fetcher> {
         let opened = match &self.place {
-            Place::Real(urls) => {
+            ReplayTarget::Real(urls) => {
                 let url = urls.get(&file.url).unwrap_or(&file.url);
                 let counters = Arc::clone(&self.counters);
                 open(url, &OpenOptions { counters, ..OpenOptions::default() }).await?
             }
-            Place::Model { .. } => match self.policy.sources {
+            ReplayTarget::Model { .. } => match self.policy.sources {
                 Some(sources) => self.open_places(file, sources).await?,
-                None => self.open_model(file, self.way(&file.server), None).await,
+                None => self.open_model(file, self.link(&file.server), None).await,
             },
         };
         let opened = match self.policy.block {
@@ -164,49 +169,49 @@ impl World {
         Ok(fetcher)
     }
 
-    /// Opens a modelled file at the end of a way.
-    async fn open_model(&self, file: &File, way: Arc<Way>, server: Option<String>) -> Opened {
+    /// Opens a modelled file over a link.
+    async fn open_model(&self, file: &RecordedFile, link: Arc<ModelLink>, server: Option<String>) -> Opened {
         let (requests, turnarounds) = match file.physics.immediate {
             true => (1, 2),
             false => (file.opening_requests, file.opening_turnarounds + 1),
         };
-        // Connecting is a round trip, too.
-        way.pass(turnarounds as f64, file.opening_bytes).await;
+        // Connecting takes a round trip, too.
+        link.pass(turnarounds as f64, file.opening_bytes).await;
         self.counters.requests.add(requests);
         self.counters.turnarounds.add(turnarounds - 1);
         self.counters.fetched_bytes.add(file.opening_bytes);
         let identity = Identity { url: file.url.clone(), size: file.size, version: None };
         let physics = self.physics(file.physics);
-        let source = Modelled { identity, physics, way, nought: self.nought.clone(), server };
+        let source = ModelFile { identity, physics, link, nought: self.nought.clone(), server };
         let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
         Opened { source, known: self.known(&file.known) }
     }
 
-    /// Opens a modelled file that is at several places.
-    async fn open_places(self: &Arc<Self>, file: &File, sources: usize) -> Result<Opened> {
-        let first = self.way(&file.server);
+    /// Opens a modelled file that has several replicas.
+    async fn open_places(self: &Arc<Self>, file: &RecordedFile, sources: usize) -> Result<Opened> {
+        let first = self.link(&file.server);
         let further = match self.further.is_empty() {
             true => vec![self.way_beside(&file.server)],
             false => self.further.clone(),
         };
         let (world, file) = (Arc::clone(self), file.clone());
-        let open = Box::new(move |way, server| -> BoxFuture<'static, Opened> {
+        let open = Box::new(move |link, server| -> BoxFuture<'static, Opened> {
             let (world, file) = (Arc::clone(&world), file.clone());
-            Box::pin(async move { world.open_model(&file, way, Some(server)).await })
+            Box::pin(async move { world.open_model(&file, link, Some(server)).await })
         });
-        let places = Places::new([vec![first], further].concat(), open);
-        let settings = Settings { sources, logged: false, ..Settings::default() };
+        let places = ModelReplicas::new([vec![first], further].concat(), open);
+        let settings = ReplicaOptions { sources, logged: false, ..ReplicaOptions::default() };
         let (counters, trace) = (Arc::clone(&self.counters), Trace::new(Instant::now().into_std()));
         let deadline = Deadline::at((Instant::now() + Deadline::LONGEST).into_std());
         Replicas::open(places, settings, counters, trace, deadline).await
     }
 
-    /// A way as that to a server, to another one.
-    fn way_beside(&self, server: &str) -> Arc<Way> {
+    /// The link to a further server with the same figures.
+    fn way_beside(&self, server: &str) -> Arc<ModelLink> {
         let beside = format!("{server} beside");
-        let line = self.way(server).line;
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(ways.entry(beside).or_insert_with(|| Way::new(line)))
+        let model = self.link(server).model;
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(links.entry(beside).or_insert_with(|| ModelLink::new(model)))
     }
 
     fn known(&self, ranges: &[ByteRange]) -> Segments {
@@ -220,57 +225,57 @@ impl World {
 
     async fn in_blocks(&self, opened: Opened, block: u64, url: &str) -> Result<Opened> {
         let options = BlockOptions { block, ..BlockOptions::default() };
-        let reopen = Arc::new(Again(opened.source, opened.known));
+        let reopen = Arc::new(ReopenedSource(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
             .await
     }
 }
 
-fn further(place: &Place) -> Vec<Arc<Way>> {
+fn further(place: &ReplayTarget) -> Vec<Arc<ModelLink>> {
     match place {
-        Place::Model { replicas, .. } => replicas.iter().map(|&line| Way::new(line)).collect(),
-        Place::Real(_) => Vec::new(),
+        ReplayTarget::Model { replicas, .. } => replicas.iter().map(|&model| ModelLink::new(model)).collect(),
+        ReplayTarget::Real(_) => Vec::new(),
     }
 }
 
 /// A source that is open already.
 #[derive(Debug)]
-struct Again(Arc<dyn Source>, Segments);
+struct ReopenedSource(Arc<dyn Source>, Segments);
 
-impl Reopen for Again {
+impl Reopen for ReopenedSource {
     fn open(&self, _tail: bool, _deadline: Deadline) -> BoxFuture<'_, Result<Opened>> {
         Box::pin(async { Ok(Opened { source: Arc::clone(&self.0), known: self.1.clone() }) })
     }
 }
 
-/// One process while it is replayed.
-struct Run<'j> {
-    world: Arc<World>,
-    process: &'j Process,
+/// A process during its replay.
+struct ProcessReplay<'j> {
+    world: Arc<ReplayContext>,
+    process: &'j RecordedProcess,
     cancelled: &'j AtomicBool,
-    /// Steps that others follow from.
+    /// Steps on which others depend.
     done: HashMap<usize, watch::Sender<bool>>,
     fetchers: Mutex<HashMap<u64, Fetcher>>,
-    reads: Mutex<HashMap<u64, Reading>>,
+    reads: Mutex<HashMap<u64, ActiveRead>>,
     /// Fetches of lazy readers, by step.
     fetches: Mutex<HashMap<usize, Vec<InFlight>>>,
 }
 
-/// A fetch that is under way.
+/// A fetch in flight.
 type InFlight = JoinHandle<Result<Vec<Bytes>>>;
 
-/// A read that has begun.
-struct Reading {
+/// A read in progress.
+struct ActiveRead {
     /// Windows of each range.
     windows: std::vec::IntoIter<usize>,
     ahead: Vec<ReadAhead<()>>,
 }
 
-impl<'j> Run<'j> {
-    fn new(world: Arc<World>, process: &'j Process, cancelled: &'j AtomicBool) -> Self {
+impl<'j> ProcessReplay<'j> {
+    fn new(world: Arc<ReplayContext>, process: &'j RecordedProcess, cancelled: &'j AtomicBool) -> Self {
         let followed = process.steps.iter().filter_map(|step| step.after);
         let done = followed.map(|step| (step, watch::Sender::new(false))).collect();
-        Run {
+        ProcessReplay {
             world,
             process,
             cancelled,
@@ -284,18 +289,18 @@ impl<'j> Run<'j> {
     async fn all(self, begin: Instant) -> Result<()> {
         let begin = begin + Duration::from_micros(self.process.begin);
         sleep_until(begin).await;
-        let mut threads: BTreeMap<u64, Vec<(usize, &Step)>> = BTreeMap::new();
+        let mut threads: BTreeMap<u64, Vec<(usize, &RecordedStep)>> = BTreeMap::new();
         for (index, step) in self.process.steps.iter().enumerate() {
             threads.entry(step.thread).or_default().push((index, step));
         }
         let last = self.process.steps.iter().map(|step| step.end).max().unwrap_or_default();
         try_join_all(threads.into_values().map(|steps| self.thread(steps))).await?;
-        // What the program did after its last read.
+        // Time that the program spent after its last read.
         sleep(Duration::from_micros(self.process.end.saturating_sub(last))).await;
         Ok(())
     }
 
-    async fn thread(&self, mut steps: Vec<(usize, &Step)>) -> Result<()> {
+    async fn thread(&self, mut steps: Vec<(usize, &RecordedStep)>) -> Result<()> {
         steps.sort_by_key(|(index, step)| (step.end, *index));
         let mut before = 0;
         for (index, step) in steps {
@@ -320,7 +325,7 @@ impl<'j> Run<'j> {
         Ok(())
     }
 
-    async fn act(&self, index: usize, step: &Step) -> Result<()> {
+    async fn act(&self, index: usize, step: &RecordedStep) -> Result<()> {
         match &step.action {
             Action::Open(number) => {
                 let Some(file) = self.process.files.get(number) else { return Ok(()) };
@@ -361,7 +366,7 @@ impl<'j> Run<'j> {
                 for need in needs {
                     let fetches = lock(&self.fetches).remove(need).unwrap_or_default();
                     for fetch in fetches {
-                        let broken = || Error::new(ErrorKind::Io, "a task of the replay broke down");
+                        let broken = || Error::new(ErrorKind::Io, "a task of the replay failed");
                         fetch.await.map_err(|_| broken())??;
                     }
                 }
@@ -374,8 +379,8 @@ impl<'j> Run<'j> {
         lock(&self.fetchers).get(&file).cloned()
     }
 
-    /// Cuts the ranges of a read into windows, as it is done for a distant file, and starts with the first.
-    fn begin(&self, read: &Read) -> Reading {
+    /// Cuts the ranges of a read into windows, as for a file at high latency, and starts with the first.
+    fn begin(&self, read: &RecordedRead) -> ActiveRead {
         let link = self.fetcher(read.file).map(|fetcher| fetcher.link()).unwrap_or_default();
         let most = self.world.policy.window.unwrap_or_else(|| window_bytes(&link, BUDGET));
         let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
@@ -409,18 +414,19 @@ impl<'j> Run<'j> {
             let ahead = ReadAhead::new(jobs, fetcher, Handle::current(), depth);
             Some(if self.world.policy.ahead.is_some() { ahead.fixed() } else { ahead })
         });
-        Reading { ahead: ahead.collect(), windows: counts.into_iter() }
+        ActiveRead { ahead: ahead.collect(), windows: counts.into_iter() }
     }
 }
 
-/// Whether a basket is fetched with a window: it is with the one that it begins in, or with the first of its range.
-fn touches(basket: &Basket, window: &std::ops::Range<u64>, range: &super::job::EntryRange) -> bool {
+/// Whether a basket is fetched with a window: with the one in which it begins, or with the first of its
+/// range.
+fn touches(basket: &Basket, window: &std::ops::Range<u64>, range: &super::recorded::EntryRange) -> bool {
     let first = range.entries.start == window.start;
     (first && basket.first_entry < window.start) || window.contains(&basket.first_entry)
 }
 
-/// Microseconds that a step worked, and did not wait.
-fn worked(step: &Step) -> u64 {
+/// Microseconds that a step computed, without its waits.
+fn worked(step: &RecordedStep) -> u64 {
     match step.action {
         Action::Next(_) | Action::Touch(_) => {
             (step.end - step.begin.min(step.end)).saturating_sub(step.waited)

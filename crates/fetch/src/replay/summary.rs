@@ -1,24 +1,24 @@
-//! What a recording tells, as JSON: files, operations, requests, bytes, waits; and what it tells of the links.
+//! Summaries of a recording as JSON: files, operations, requests, bytes, waits, and the links.
 
-use super::job::{Action, Job, Process, Request};
-use super::policy::Line;
+use super::policy::LinkModel;
+use super::recorded::{Action, RecordedJob, RecordedProcess, RecordedRequest};
 use super::run::Cost;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Answers of at most this many bytes tell the round trip.
+/// Answers of at most this many bytes measure the round trip.
 const SMALL: u64 = 64 << 10;
 
 /// Files, operations, requests, bytes and waits of a job, process by process.
-pub fn summary(job: &Job) -> Value {
+pub fn summary(job: &RecordedJob) -> Value {
     let processes: Vec<Value> = job.processes.iter().map(process).collect();
     let ends = job.processes.iter().map(|process| process.begin + process.end);
     let links: BTreeMap<String, Value> = links(job)
         .into_iter()
-        .map(|(server, line)| {
-            let line = json!({"rtt": line.round_trip.as_secs_f64(), "bandwidth": line.bandwidth});
-            (server, line)
+        .map(|(server, model)| {
+            let model = json!({"rtt": model.round_trip.as_secs_f64(), "bandwidth": model.bandwidth});
+            (server, model)
         })
         .collect();
     json!({
@@ -29,7 +29,7 @@ pub fn summary(job: &Job) -> Value {
     })
 }
 
-fn process(process: &Process) -> Value {
+fn process(process: &RecordedProcess) -> Value {
     let waited = process.steps.iter().map(|step| step.waited).sum();
     let opening = process.files.values();
     let asked = requests(process.requests.iter());
@@ -63,7 +63,7 @@ fn process(process: &Process) -> Value {
     })
 }
 
-fn requests<'r>(requests: impl Iterator<Item = &'r Request>) -> Value {
+fn requests<'r>(requests: impl Iterator<Item = &'r RecordedRequest>) -> Value {
     let (mut count, mut ranges, mut bytes, mut failed, mut unanswered) = (0_u64, 0, 0_u64, 0_u64, 0_u64);
     let mut servers: BTreeMap<&str, u64> = BTreeMap::new();
     for request in requests {
@@ -84,7 +84,7 @@ fn requests<'r>(requests: impl Iterator<Item = &'r Request>) -> Value {
     })
 }
 
-fn operations(process: &Process) -> Vec<Value> {
+fn operations(process: &RecordedProcess) -> Vec<Value> {
     let mut cost: HashMap<u64, (u64, u64, u64)> = HashMap::new();
     for step in &process.steps {
         if let Action::Next(read) | Action::Begin(read) | Action::End(read) = step.action {
@@ -94,7 +94,7 @@ fn operations(process: &Process) -> Vec<Value> {
             *waited += step.waited;
         }
     }
-    let one = |(number, read): (&u64, &super::job::Read)| {
+    let one = |(number, read): (&u64, &super::recorded::RecordedRead)| {
         let (begin, took, waited) = cost.get(number).copied().unwrap_or_default();
         let baskets = read.ranges.iter().flat_map(|range| &range.baskets);
         let bytes = baskets.clone().fold(0_u64, |sum, basket| sum.saturating_add(basket.range.len));
@@ -115,9 +115,9 @@ fn operations(process: &Process) -> Vec<Value> {
     process.reads.iter().map(one).collect()
 }
 
-/// What the requests of a job tell of the way to each server: the shortest round trip, and the most bytes per second
-/// of all requests together. Where they do not tell, it is the default.
-pub fn links(job: &Job) -> BTreeMap<String, Line> {
+/// The link to each server, from the requests of a job: the shortest round trip, and the highest bandwidth of
+/// all requests together. Where the requests do not determine it, the default applies.
+pub fn links(job: &RecordedJob) -> BTreeMap<String, LinkModel> {
     let mut by_server: BTreeMap<String, Vec<(u64, u64, u64)>> = BTreeMap::new();
     for process in &job.processes {
         for request in &process.requests {
@@ -129,10 +129,10 @@ pub fn links(job: &Job) -> BTreeMap<String, Line> {
             }
         }
     }
-    by_server.into_iter().map(|(server, requests)| (server, line(requests))).collect()
+    by_server.into_iter().map(|(server, requests)| (server, model(requests))).collect()
 }
 
-fn line(mut requests: Vec<(u64, u64, u64)>) -> Line {
+fn model(mut requests: Vec<(u64, u64, u64)>) -> LinkModel {
     let took = |request: &&(u64, u64, u64)| request.1 - request.0.min(request.1);
     let shortest = requests.iter().filter(|request| request.2 <= SMALL).map(|request| took(&request)).min();
     let round_trip = shortest.or_else(|| requests.iter().map(|request| took(&request)).min());
@@ -149,11 +149,11 @@ fn line(mut requests: Vec<(u64, u64, u64)>) -> Line {
                 .max(u64::try_from(u128::from(sum) * 1_000_000 / u128::from(transfer)).unwrap_or(u64::MAX));
         }
     }
-    let bandwidth = Some(best).filter(|best| *best > 0).unwrap_or(Line::default().bandwidth);
-    Line { round_trip: Duration::from_micros(round_trip), bandwidth, ..Line::default() }
+    let bandwidth = Some(best).filter(|best| *best > 0).unwrap_or(LinkModel::default().bandwidth);
+    LinkModel { round_trip: Duration::from_micros(round_trip), bandwidth, ..LinkModel::default() }
 }
 
-/// What a replay cost.
+/// The cost of a replay, as JSON.
 pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "policy": cost.policy,

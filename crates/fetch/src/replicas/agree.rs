@@ -1,6 +1,6 @@
-//! Whether two sources have the same file: of the same size, and with the same bytes wherever both are known.
+//! Whether two sources have the same file: the same size, and the same bytes wherever both are known.
 //!
-//! The bytes that come with opening, the head and the tail, hold what tells one file from another.
+//! The bytes that come with opening, head and tail, distinguish files.
 
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
 use sapwood_source::Identity;
@@ -8,8 +8,8 @@ use sapwood_source::Identity;
 /// Bytes of the head that must have been compared.
 const LEAST: u64 = 4 << 10;
 
-/// Checks that two files are the same as far as is known of both. Returns the ranges that are to be compared before that
-/// is believed: those known of the `first` one, if the other one is not known there.
+/// Checks that two files are the same as far as both are known. Returns the ranges to compare before they
+/// count as the same: the known ranges of `first`, where `other` is not known there.
 ///
 /// # Errors
 /// `Changed` if they are not the same.
@@ -18,14 +18,14 @@ pub(crate) fn compare(
     (other, other_known): (&Identity, &Segments),
 ) -> Result<Vec<ByteRange>> {
     if first.size != other.size {
-        let message = format!("another file: it has {} bytes, not {}", other.size, first.size);
+        let message = format!("a different file: it has {} bytes, not {}", other.size, first.size);
         return Err(Error::new(ErrorKind::Changed, message).url(&*other.url));
     }
     let mut compared = 0;
     for range in common(known, other_known) {
         compared += range.len;
         if known.get(range) != other_known.get(range) {
-            let message = "another file: it has other bytes at the same place";
+            let message = "a different file: it has other bytes at the same offset";
             return Err(Error::new(ErrorKind::Changed, message).url(&*other.url).at(range.start));
         }
     }

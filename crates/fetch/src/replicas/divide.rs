@@ -1,33 +1,33 @@
-//! How work is divided among sources so that all finish at the same time.
+//! Divides work among sources so that all finish at the same time.
 
 /// Bytes below which a share is not worth a request of its own.
 const LEAST: f64 = 65_536.0;
 
-/// A source that work can be given to.
+/// A source that can be given work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Worker {
-    /// Seconds until it begins to deliver: its latency, and what it has to deliver before.
+    /// Seconds until it starts to deliver: its latency, and what it has to deliver before.
     pub(crate) begin: f64,
-    /// Seconds to an answer without its transfer.
+    /// Seconds to an answer, without its transfer.
     pub(crate) latency: f64,
     /// Bytes per second.
     pub(crate) bandwidth: f64,
 }
 
 impl Worker {
-    /// Seconds until it delivered so many bytes.
+    /// Seconds until it has delivered this many bytes.
     pub(crate) fn finish(&self, bytes: f64) -> f64 {
         self.begin + bytes / self.bandwidth
     }
 
-    /// The smallest share that is worth dividing for: its transfer takes as long as the way to the source.
+    /// The smallest share worth dividing for: its transfer takes as long as the round trip to the source.
     fn least(&self) -> f64 {
         (self.latency * self.bandwidth).max(LEAST)
     }
 }
 
-/// The shares of `total` bytes, one for each worker, so that all finish at the same time. Who would only get little gets
-/// nothing; what is small is not divided.
+/// The shares of `total` bytes, one per worker, so that all finish at the same time. A worker whose share
+/// would be small gets nothing, and small totals are not divided.
 pub(crate) fn divide(total: u64, workers: &[Worker]) -> Vec<u64> {
     let mut taking: Vec<usize> = (0..workers.len()).collect();
     loop {
@@ -45,15 +45,15 @@ pub(crate) fn divide(total: u64, workers: &[Worker]) -> Vec<u64> {
     }
 }
 
-/// Bytes that a worker without work should take of the `rest` that another one has still to be asked for, so that both
-/// finish at the same time; 0 if that is not worth a request.
+/// Bytes that an idle worker should take over from the `rest` that another one has not requested yet, so that
+/// both finish at the same time; 0 if that is not worth a request.
 pub(crate) fn steal(rest: u64, owner: &Worker, thief: &Worker) -> u64 {
     let rates = 1.0 / owner.bandwidth + 1.0 / thief.bandwidth;
     let bytes = ((owner.finish(rest as f64) - thief.begin) / rates).min(rest as f64);
     if bytes < LEAST.min(rest as f64) || bytes <= 0.0 { 0 } else { (bytes as u64).clamp(1, rest) }
 }
 
-/// The moment at which all those who take part are done.
+/// The moment at which all participants are done.
 fn common_end(total: f64, workers: &[Worker], taking: &[usize]) -> f64 {
     let taking = || taking.iter().filter_map(|&i| workers.get(i));
     let rates: f64 = taking().map(|worker| worker.bandwidth).sum();

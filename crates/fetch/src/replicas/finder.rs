@@ -1,47 +1,53 @@
-//! Where further sources of a file come from.
+//! The interface through which further replicas of a file are found.
 
 use sapwood_core::{Deadline, Result};
 use sapwood_source::{BoxFuture, Checksum, Opened};
 use std::fmt;
 
-/// What is made of a source that was found before.
+/// The standing of a replica that was found before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is read from.
     Active,
-    /// It is at hand, and not read from.
+    /// It is available, and not read from.
     Idle,
-    /// It failed, and is left alone for a while.
+    /// It failed, and is not used for a while.
     Resting,
-    /// It has another file: nothing is read from it.
+    /// It holds a different file: nothing is read from it.
     Refused,
 }
 
-/// A source that was found before.
+/// A replica that was found before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownReplica {
     /// Its URL, without secrets.
     pub url: String,
-    /// Its server, as `host:port`, if it has one that has a name.
+    /// Its server, as `host:port`, if it has a name.
     pub server: Option<String>,
-    /// What is made of it.
+    /// Its standing.
     pub standing: Standing,
 }
 
-/// Finds sources of one file, one after the other.
+/// Finds replicas of one file, one after the other.
 ///
 /// # Contract
-/// - `Some`: a source that was opened now, at another place than those that are `known`. It is kept: the finder need
-///   not find it again.
-/// - An error: a place where the file could not be opened. The next call tries another one.
-/// - `None`: every place was tried since the last `None`. The next call begins anew with those that failed.
-/// - It returns soon after the deadline. The future may be dropped at any time; the place counts as not tried then.
-/// - While one call waits for a place that is slow, another may be made: it tries another place.
+/// - `Some`: a source that was just opened, at another location than the `known` ones. The caller keeps it:
+///   the finder need not find it again.
+/// - An error: a location where the file could not be opened. The next call tries another one.
+/// - `None`: every candidate was tried since the last `None`. The next call starts over with those that
+///   failed.
+/// - It returns soon after the deadline. The future may be dropped at any time; the candidate then counts as
+///   not tried.
+/// - While one call waits for a slow candidate, another call may be made: it tries a different one.
 pub trait Finder: fmt::Debug + Send + Sync + 'static {
     /// Another source of the file.
-    fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>>;
+    fn next<'a>(
+        &'a self,
+        known: &'a [KnownReplica],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Opened>>>;
 
-    /// Checksums that are stated of the file by whoever named its places; by default none.
+    /// Stated checksums of the file; by default none.
     fn checksums(&self) -> Vec<Checksum> {
         Vec::new()
     }

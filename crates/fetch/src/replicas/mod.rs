@@ -1,64 +1,66 @@
-//! One file, read from several places at once: everything above sees one source.
+//! Reads one file from several replicas at once; the layers above see one source.
 //!
-//! [`Replicas::open`] gets its sources from a [`Finder`]. A source is *active*: read from; *idle*: at
-//! hand; or *resting*: left alone after an error, for a time that grows. Each request is divided among those that are
-//! active so that all finish together; what fails or is late is asked of another one. What happens is told in the story.
+//! [`Replicas::open`] gets its sources from a [`Finder`]. A source is *active*: read from; *idle*: available;
+//! or *resting*: not used after an error, for a time that grows. Each request is divided among the active
+//! sources so that all finish together; what fails or is late is requested from another one. Events go to the
+//! log.
 //!
 //! ```text
-//! request ─▶ job: shares ─▶ pieces ─▶ sources        roster: which sources, and what each can do
+//! request ─▶ planned: shares ─▶ pieces ─▶ sources        roster: which sources, and what each can do
 //! ```
 //!
-//! What decides (`divide`, `job`, `layout`, `member`, `quality`, `roster`, `search`) does no I/O and has no clock; `read`,
-//! `probe`, `verify` and `shared` carry it out.
+//! The modules that decide (`divide`, `planned`, `row`, `replica`, `quality`, `roster`, `search`) do no I/O
+//! and have no clock; `read`, `probe`, `verify` and `shared` carry out their decisions.
 
 mod agree;
 mod divide;
 mod finder;
-mod job;
-mod layout;
-mod member;
+mod options;
+mod planned;
 mod probe;
 mod quality;
 mod read;
+mod replica;
 mod roster;
+mod row;
 mod search;
-mod settings;
 mod shared;
 mod verify;
 
-pub use finder::{Finder, Known, Standing};
-pub use settings::Settings;
+pub use finder::{Finder, KnownReplica, Standing};
+pub use options::ReplicaOptions;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
 use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
-use shared::Shared;
+use shared::SharedReplicas;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Several sources of one file.
 #[derive(Debug)]
 pub struct Replicas {
-    shared: Arc<Shared>,
+    shared: Arc<SharedReplicas>,
 }
 
 impl Replicas {
-    /// Opens the first source that can be; others are opened when they are of use. What is read is added to `trace`,
-    /// each source for itself, and what happens to the story in `counters`; the requests are counted by the sources
-    /// themselves, where they were opened.
+    /// Opens the first source that works; others are opened when they help. Reads are added to `trace`, for
+    /// each source separately, and events to the log in `counters`; the sources themselves count their
+    /// requests.
     ///
-    /// Needs a tokio runtime, then and whenever it is read.
+    /// Needs a tokio runtime, both now and for every read.
     ///
     /// # Errors
-    /// That of the last place, if the file cannot be opened at any; `NotFound` if there is none.
+    /// That of the last candidate, if the file cannot be opened anywhere; `NotFound` if there is no
+    /// candidate.
     pub async fn open(
         finder: Arc<dyn Finder>,
-        settings: Settings,
+        options: ReplicaOptions,
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
     ) -> Result<Opened> {
-        let (shared, known) = Shared::open(finder, settings, counters, trace, deadline).await?;
+        let (shared, known) = SharedReplicas::open(finder, options, counters, trace, deadline).await?;
         Ok(Opened { source: Arc::new(Replicas { shared }), known })
     }
 }
@@ -70,12 +72,12 @@ impl Drop for Replicas {
 }
 
 impl Source for Replicas {
-    /// That of the first source.
+    /// The identity that the first source has.
     fn identity(&self) -> &Identity {
         &self.shared.identity
     }
 
-    /// Requests that suit all active sources, and so many as all of them together bear.
+    /// Requests that suit all active sources, and as many as all of them together can take.
     fn physics(&self) -> Physics {
         let together = |a: Physics, b: Physics| Physics {
             gap: a.gap.max(b.gap),
@@ -90,12 +92,12 @@ impl Source for Replicas {
         Physics { immediate: false, ..all.reduce(together).unwrap_or_else(usual) }
     }
 
-    /// The active ones; several as `a:1+b:2`, because what is measured of the way to all is not true of one.
+    /// The active ones; several as `a:1+b:2`, because what is measured for all of them is not true for each.
     fn server(&self) -> Option<String> {
         self.shared.server()
     }
 
-    /// That to the farthest active one.
+    /// The round trip to the most distant active one.
     fn round_trip(&self) -> Option<Duration> {
         self.shared.active().iter().filter_map(|source| source.round_trip()).max()
     }

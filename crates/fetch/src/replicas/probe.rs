@@ -1,16 +1,16 @@
-//! Keeps knowing what sources can do that are not read from: they are asked for a little of what is read anyway.
+//! Keeps measuring idle sources: each gets a small part of the reads.
 
-use super::member::State as Standing;
-use super::roster::Id;
-use super::shared::{Shared, State, now};
+use super::replica::ReplicaState as Standing;
+use super::roster::ReplicaId;
+use super::shared::{SharedReplicas, SourcesState, now};
 use sapwood_core::{ByteRange, Deadline};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of one probe at most.
+/// Most bytes of one probe.
 const PROBE: u64 = 256 << 10;
 
-/// The same of a source that was left because of an error.
+/// The same for a source that had failed.
 const CAREFUL: u64 = 64 << 10;
 
 /// How long a probe may take.
@@ -19,8 +19,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Most ranges in a probe.
 const RANGES: usize = 16;
 
-impl Shared {
-    /// Asks a source that is not read from for a part of these ranges, if it is time to.
+impl SharedReplicas {
+    /// Requests a part of these ranges from an idle source, if it is time to.
     pub(crate) fn probe_if_due(self: &Arc<Self>, ranges: &[ByteRange]) {
         let Some((id, part, number)) = self.choose_probe(ranges) else { return };
         let shared = Arc::clone(self);
@@ -37,16 +37,16 @@ impl Shared {
         });
     }
 
-    fn choose_probe(&self, ranges: &[ByteRange]) -> Option<(Id, Vec<ByteRange>, u64)> {
+    fn choose_probe(&self, ranges: &[ByteRange]) -> Option<(ReplicaId, Vec<ByteRange>, u64)> {
         let state = &mut *self.lock();
         if state.probing.is_some() {
             return None;
         }
         let (id, most) = candidate(state)?;
-        let budget = (state.wanted as f64 * self.settings.probes) as u64;
+        let budget = (state.wanted as f64 * self.options.probes) as u64;
         let part = part(ranges, most.min(budget.saturating_sub(state.probed)));
         let bytes: u64 = part.iter().map(|range| range.len).sum();
-        // Very little would say little.
+        // Too few bytes would measure too little.
         if bytes < 4096 {
             return None;
         }
@@ -58,18 +58,18 @@ impl Shared {
     }
 }
 
-/// The source to probe, and with how many bytes at most: first those that were left, then whose turn it is.
-fn candidate(state: &State) -> Option<(Id, u64)> {
-    let members = state.roster.members().iter().enumerate();
-    let idle = members.filter_map(|(id, member)| match member.state {
-        Standing::Idle { trusted: false } => Some((0, member.bytes, id, CAREFUL)),
-        Standing::Idle { trusted: true } => Some((1, member.bytes, id, PROBE)),
+/// The source to probe, and most bytes to request: first those that failed, then the least recently probed.
+fn candidate(state: &SourcesState) -> Option<(ReplicaId, u64)> {
+    let replicas = state.roster.replicas().iter().enumerate();
+    let idle = replicas.filter_map(|(id, replica)| match replica.state {
+        Standing::Idle { trusted: false } => Some((0, replica.bytes, id, CAREFUL)),
+        Standing::Idle { trusted: true } => Some((1, replica.bytes, id, PROBE)),
         _ => None,
     });
     idle.min().map(|(_, _, id, most)| (id, most))
 }
 
-/// The beginning of the ranges, of so many bytes at most.
+/// The front of the ranges, at most this many bytes.
 fn part(ranges: &[ByteRange], most: u64) -> Vec<ByteRange> {
     let mut left = most;
     let mut part = Vec::new();

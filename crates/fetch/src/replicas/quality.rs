@@ -1,70 +1,70 @@
-//! What a source can do: how soon it answers, and how many bytes come in a second, told apart.
+//! Measures a source: its latency and its bandwidth, separately.
 
 use crate::Link;
 use std::time::{Duration, Instant};
 
-/// Answers of at most this many bytes tell how soon a source answers.
+/// Answers of at most this many bytes measure the latency.
 const SMALL: u64 = 64 << 10;
 
-/// What is taken as the time to an answer until it is known.
+/// The assumed time to an answer until it is known.
 const USUAL_LATENCY: f64 = 0.05;
 
-/// What is taken as the bandwidth, in bytes per second, until it is known.
+/// The assumed bandwidth, in bytes per second, until it is known.
 const USUAL_BANDWIDTH: f64 = 10e6;
 
-/// Seconds of transfer after which an observation counts a third.
+/// Seconds of transfer after which the weight of an observation is a third.
 const AGE: f64 = 3.0;
 
-/// Seconds without any transfer after which an observation counts a third.
+/// Seconds without any transfer after which the weight of an observation is a third.
 const IDLE_AGE: f64 = 60.0;
 
-/// Seconds that what was known before counts for.
+/// Seconds that figures from before count for.
 const SEED: f64 = 0.25;
 
 /// Weight of the newest observation of the latency.
 const NEWEST: f64 = 0.3;
 
-/// What was observed of one source; older observations count for less and less.
+/// Measurements of one source; older ones have less weight.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Quality {
     /// Seconds to an answer.
     latency: Option<f64>,
-    /// Bytes that came, and the seconds that they took; both aged.
+    /// Bytes that arrived, and the seconds that they took; both aged.
     bytes: f64,
     seconds: f64,
-    /// When something was observed last.
+    /// When the last observation was made.
     last: Option<Instant>,
 }
 
 impl Quality {
-    /// The quality of a source of which this much is known.
+    /// The quality of a source with these known figures.
     pub(crate) fn seeded(link: Link, round_trip: Option<Duration>) -> Self {
         let latency = link.round_trip.or(round_trip).map(|time| time.as_secs_f64());
         let known = link.bandwidth.map_or((0.0, 0.0), |rate| (rate as f64 * SEED, SEED));
         Quality { latency, bytes: known.0, seconds: known.1, last: None }
     }
 
-    /// Seconds to an answer without its transfer.
+    /// Seconds to an answer, without its transfer.
     pub(crate) fn latency(&self) -> f64 {
         self.latency.unwrap_or(USUAL_LATENCY)
     }
 
-    /// Bytes per second; a usual value if it is not known.
+    /// Bytes per second; a typical value if unknown.
     pub(crate) fn bandwidth(&self) -> f64 {
         self.measured().unwrap_or(USUAL_BANDWIDTH)
     }
 
-    /// Bytes per second, if that is known.
+    /// Bytes per second, if known.
     pub(crate) fn measured(&self) -> Option<f64> {
         (self.seconds > 0.0).then(|| (self.bytes / self.seconds).max(1.0))
     }
 
-    /// Seconds until so many bytes came, of which the first are asked for now.
+    /// Seconds until this many bytes have arrived, the first of which are requested now.
     pub(crate) fn seconds_for(&self, bytes: u64) -> f64 {
         self.latency() + bytes as f64 / self.bandwidth()
     }
 
-    /// All bytes of a request came; `alone` if nothing else was asked of the source when it was sent.
+    /// All bytes of a request arrived; `alone` if nothing else was in flight at the source when it was sent.
     pub(crate) fn answered(&mut self, bytes: u64, sent: Instant, alone: bool, now: Instant) {
         let took = seconds(sent, now);
         match self.latency {
@@ -78,7 +78,7 @@ impl Quality {
         let idle_until = self.last.filter(|&last| last > sent);
         let transfer = match idle_until {
             Some(last) => seconds(last, now),
-            // A latency that is overestimated must not leave next to no time for the transfer.
+            // An overestimated latency must not leave almost no time for the transfer.
             None => (took - self.latency()).max(took / 4.0),
         };
         if bytes > SMALL || idle_until.is_some() {
@@ -87,7 +87,7 @@ impl Quality {
         self.last = Some(now);
     }
 
-    /// Nothing came of what was sent then, though it was waited for until now.
+    /// A request that was sent at that time has not been answered until now.
     pub(crate) fn late(&mut self, sent: Instant, now: Instant) {
         let since = self.last.map_or(sent, |last| last.max(sent));
         self.observe(0.0, seconds(since, now), now);

@@ -1,9 +1,9 @@
-//! Carries out what was decided: sends the requests of one job, and minds what becomes of them.
+//! Carries out decisions: sends the requests of one read, and handles their answers.
 
-use super::job::{Job, Order};
-use super::shared::{Shared, now};
+use super::planned::{Order, PlannedRequest};
+use super::shared::{SharedReplicas, now};
 use crate::link::Meter;
-use crate::replicas::roster::Id;
+use crate::replicas::roster::ReplicaId;
 use bytes::Bytes;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -13,18 +13,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long before the deadline a read ends, so that it can say why.
+/// How long before the deadline a read ends, so that it can report why.
 const MARGIN: Duration = Duration::from_millis(20);
 
-/// What became of a request.
-struct Outcome {
+/// The result of a request.
+struct RequestOutcome {
     piece: usize,
     number: u64,
     answers: Option<Vec<Bytes>>,
 }
 
-impl Shared {
-    /// The bytes of all ranges, of whichever sources.
+impl SharedReplicas {
+    /// The bytes of all ranges, from any of the sources.
     pub(crate) async fn read(
         self: &Arc<Self>,
         ranges: &[ByteRange],
@@ -32,10 +32,10 @@ impl Shared {
     ) -> Result<Vec<Bytes>> {
         self.check(ranges)?;
         let bytes = ranges.iter().map(|range| range.len).sum();
-        let mut job = {
+        let mut planned = {
             let mut state = self.lock();
             state.wanted = state.wanted.saturating_add(bytes);
-            Job::new(ranges, self.is_shared(&state))
+            PlannedRequest::new(ranges, self.is_shared(&state))
         };
         self.probe_if_due(ranges);
         let left = deadline.instant().saturating_duration_since(now());
@@ -47,19 +47,19 @@ impl Shared {
             let mut changed = std::pin::pin!(changed);
             changed.as_mut().enable();
             self.search_if_wanted();
-            let (orders, next) = self.decide(&mut job, end);
+            let (orders, next) = self.decide(&mut planned, end);
             for order in orders {
                 let (handle, registration) = AbortHandle::new_pair();
                 handles.insert(order.number, handle);
-                // Made here: what is never polled is taken back, too.
+                // Created here, so that a future that is never polled is withdrawn, too.
                 let flight = Flight { shared: self, id: order.id, number: order.number };
                 in_flight.push(Abortable::new(self.ask(order, flight, deadline), registration));
             }
             if let Some(error) = self.spoiled() {
                 return Err(self.explain(error));
             }
-            if job.is_done() {
-                return Ok(job.finish());
+            if planned.is_done() {
+                return Ok(planned.finish());
             }
             if in_flight.is_empty()
                 && let Some(error) = self.hopeless()
@@ -71,7 +71,7 @@ impl Shared {
                 Some(outcome) = in_flight.next() => {
                     if let Ok(outcome) = outcome {
                         handles.remove(&outcome.number);
-                        self.settle(&mut job, outcome, &mut handles);
+                        self.settle(&mut planned, outcome, &mut handles);
                     }
                 }
                 () = changed => {}
@@ -85,16 +85,16 @@ impl Shared {
     }
 
     /// The requests to send now, and when to decide again if nothing happens before.
-    fn decide(&self, job: &mut Job<'_>, end: Instant) -> (Vec<Order>, Instant) {
+    fn decide(&self, planned: &mut PlannedRequest<'_>, end: Instant) -> (Vec<Order>, Instant) {
         let now = now();
         let (orders, next, news) = {
             let state = &mut *self.lock();
             state.roster.refresh(now);
             state.roster.hurry(end, now);
-            let orders = job.decide(&mut state.roster, now);
+            let orders = planned.decide(&mut state.roster, now);
             let have_one = state.roster.at_hand().next().is_some();
             let searched = state.search.due(have_one).filter(|&due| due > now);
-            let next = [job.next_moment(now), state.roster.next_moment(now), searched];
+            let next = [planned.next_moment(now), state.roster.next_moment(now), searched];
             (orders, next.into_iter().flatten().min().unwrap_or(end), self.news(state))
         };
         let again: u64 = orders.iter().filter(|order| order.again).map(Order::bytes).sum();
@@ -103,9 +103,14 @@ impl Shared {
         (orders, next)
     }
 
-    fn settle(&self, job: &mut Job<'_>, outcome: Outcome, handles: &mut HashMap<u64, AbortHandle>) {
-        let Some(answers) = outcome.answers else { return job.failed(outcome.piece, outcome.number) };
-        let late = job.answered(outcome.piece, outcome.number, answers);
+    fn settle(
+        &self,
+        planned: &mut PlannedRequest<'_>,
+        outcome: RequestOutcome,
+        handles: &mut HashMap<u64, AbortHandle>,
+    ) {
+        let Some(answers) = outcome.answers else { return planned.failed(outcome.piece, outcome.number) };
+        let late = planned.answered(outcome.piece, outcome.number, answers);
         for &(_, number) in &late {
             if let Some(handle) = handles.remove(&number) {
                 handle.abort();
@@ -116,8 +121,8 @@ impl Shared {
         }
     }
 
-    /// Sends a request, and says in the roster what became of it.
-    async fn ask(&self, order: Order, flight: Flight<'_>, deadline: Deadline) -> Outcome {
+    /// Sends a request, and records its result in the roster.
+    async fn ask(&self, order: Order, flight: Flight<'_>, deadline: Deadline) -> RequestOutcome {
         let Order { piece, id, number, ranges, .. } = order;
         let answers = self.ask_source(id, &ranges, deadline).await;
         std::mem::forget(flight);
@@ -131,18 +136,18 @@ impl Shared {
                 None
             }
         };
-        Outcome { piece, number, answers }
+        RequestOutcome { piece, number, answers }
     }
 
-    /// The answers of a source, checked to be as many and as long as asked.
+    /// The answers of a source, checked to match the ranges in number and length.
     pub(crate) async fn ask_source(
         &self,
-        id: Id,
+        id: ReplicaId,
         ranges: &[ByteRange],
         deadline: Deadline,
     ) -> Result<Vec<Bytes>> {
         let source = self.source(id).ok_or_else(|| Error::new(ErrorKind::Closed, "the source is gone"))?;
-        // Of a single source, the fetcher measures the link itself.
+        // With a single source, the fetcher measures the link itself.
         let measured = { self.lock().roster.active().nth(1).is_some() }.then(|| source.server()).flatten();
         let asked = measured.map(|server| Meter::of(&server).asked(now()));
         let answers = read(source, ranges, deadline).await?;
@@ -153,7 +158,10 @@ impl Shared {
         if answers.len() == ranges.len() && ranges.iter().zip(&answers).all(right) {
             return Ok(answers);
         }
-        Err(Error::new(ErrorKind::Server, "broken data: the answer is not as long as what was asked for"))
+        Err(Error::new(
+            ErrorKind::Server,
+            "broken data: the length of the answer differs from that of the request",
+        ))
     }
 
     fn check(&self, ranges: &[ByteRange]) -> Result<()> {
@@ -177,10 +185,10 @@ impl Shared {
 
     fn too_late(&self) -> Error {
         let state = self.lock();
-        let reason = |member: &super::member::Member| {
-            member.error.as_ref().map(|error| format!("; {}: {}", member.name, error.message()))
+        let reason = |replica: &super::replica::Replica| {
+            replica.error.as_ref().map(|error| format!("; {}: {}", replica.name, error.message()))
         };
-        let reasons: String = state.roster.members().iter().filter_map(reason).collect();
+        let reasons: String = state.roster.replicas().iter().filter_map(reason).collect();
         Error::new(ErrorKind::Timeout, format!("no source answered before the deadline{reasons}"))
             .hint("ask for a later deadline if the connection is slow")
     }
@@ -190,21 +198,22 @@ impl Shared {
     }
 }
 
-/// Reads from a source, which repeats nothing: what failed is asked of another one. One that never waits for others would
-/// keep the thread, and gets one of its own.
+/// Reads from a source, which does not retry: what fails is requested from another source. An immediate
+/// source would block the thread, so it gets a thread of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
     if !source.physics().immediate {
         return once(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
     let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));
-    task.await.unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, "the read broke down").caused_by(error)))
+    task.await
+        .unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, "the task that reads failed").caused_by(error)))
 }
 
-/// A request that is in flight; dropped when nobody waits for it any more.
+/// A request in flight; dropped when it is no longer needed.
 struct Flight<'a> {
-    shared: &'a Shared,
-    id: Id,
+    shared: &'a SharedReplicas,
+    id: ReplicaId,
     number: u64,
 }
 

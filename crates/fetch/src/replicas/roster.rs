@@ -1,44 +1,44 @@
-//! The sources of a file, and which of them are read from.
+//! The sources of a file, and which of them are active.
 //!
-//! Pure: no I/O, and the time is an argument. What happens is returned as news, to be told by others.
+//! Pure: no I/O, and the time is an argument. Events are returned for others to log.
 
-use super::Settings;
+use super::ReplicaOptions;
 use super::divide::Worker;
-use super::member::{Member, State};
+use super::replica::{Replica, ReplicaState};
 use sapwood_core::{Error, ErrorKind, Event};
 use sapwood_source::Physics;
 use std::time::{Duration, Instant};
 
-/// The place of a source among the members.
-pub(crate) type Id = usize;
+/// The index of a source among the replicas.
+pub(crate) type ReplicaId = usize;
 
-/// How long a source is left alone at least that says that it does not have the file, or that we may not read it.
+/// How long a source rests at least that reports that the file is missing, or access is denied.
 const DENIED_REST: Duration = Duration::from_secs(30);
 
-/// A source that is not used must be so much better than one that is, to take its place: part of its time.
+/// An idle source must be better by this share of the time to replace an active one.
 const BETTER: f64 = 0.7;
 
-/// Bytes that sources are compared by.
+/// Bytes for which sources are compared.
 const TYPICAL: u64 = 1 << 20;
 
-/// A source that no other can stand in for is asked again sooner after an error: after that part of the time that it
-/// would rest else, and so many times the first rest at most.
+/// A source that no other can replace is asked again sooner after an error: after this share of its rest, and
+/// at most this many times the first rest.
 const ALONE: (f64, u32) = (0.25, 8);
 
-/// The time between two exchanges of sources.
+/// The time between two replacements of sources.
 const DWELL: Duration = Duration::from_secs(10);
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct News {
-    pub(crate) id: Id,
+pub(crate) struct ReplicaNews {
+    pub(crate) id: ReplicaId,
     pub(crate) event: Event,
     pub(crate) text: String,
 }
 
-/// A request that is sent: its number at the source, and after which time it is late.
+/// A request that was sent: its number at the source, and after which time it is late.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentRequest {
     pub(crate) number: u64,
     pub(crate) limit: Duration,
 }
@@ -46,81 +46,87 @@ pub(crate) struct Sent {
 /// The sources of a file.
 #[derive(Debug)]
 pub(crate) struct Roster {
-    pub(crate) settings: Settings,
-    members: Vec<Member>,
+    pub(crate) options: ReplicaOptions,
+    replicas: Vec<Replica>,
     physics: Vec<Physics>,
     numbers: u64,
     exchanged: Option<Instant>,
-    /// The sources that were said to be read from.
-    told: Vec<Id>,
-    news: Vec<News>,
+    /// The sources that were last reported as active.
+    told: Vec<ReplicaId>,
+    news: Vec<ReplicaNews>,
 }
 
 impl Roster {
-    pub(crate) fn new(settings: Settings) -> Self {
-        let (members, physics, told, news) = Default::default();
-        Roster { settings, members, physics, numbers: 0, exchanged: None, told, news }
+    pub(crate) fn new(options: ReplicaOptions) -> Self {
+        let (replicas, physics, told, news) = Default::default();
+        Roster { options, replicas, physics, numbers: 0, exchanged: None, told, news }
     }
 
-    /// A further source.
-    pub(crate) fn join(&mut self, member: Member, physics: Physics) -> Id {
-        let id = self.members.len();
-        self.members.push(member);
+    /// Adds a source.
+    pub(crate) fn join(&mut self, replica: Replica, physics: Physics) -> ReplicaId {
+        let id = self.replicas.len();
+        self.replicas.push(replica);
         self.physics.push(physics);
         self.tell(id, Event::Opened, "");
         id
     }
 
-    pub(crate) fn members(&self) -> &[Member] {
-        &self.members
+    pub(crate) fn replicas(&self) -> &[Replica] {
+        &self.replicas
     }
 
-    pub(crate) fn physics(&self, id: Id) -> Physics {
+    pub(crate) fn physics(&self, id: ReplicaId) -> Physics {
         self.physics.get(id).copied().unwrap_or(Physics::MEMORY)
     }
 
-    /// What happened since it was asked last.
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
+    /// The events since the last call.
+    pub(crate) fn take_news(&mut self) -> Vec<ReplicaNews> {
         std::mem::take(&mut self.news)
     }
 
-    pub(crate) fn tell(&mut self, id: Id, event: Event, text: impl Into<String>) {
-        self.news.push(News { id, event, text: text.into() });
+    pub(crate) fn tell(&mut self, id: ReplicaId, event: Event, text: impl Into<String>) {
+        self.news.push(ReplicaNews { id, event, text: text.into() });
     }
 
-    /// The sources that are read from.
-    pub(crate) fn active(&self) -> impl Iterator<Item = Id> {
-        self.of(|state| state == State::Active)
+    /// The active sources.
+    pub(crate) fn active(&self) -> impl Iterator<Item = ReplicaId> {
+        self.of(|state| state == ReplicaState::Active)
     }
 
-    /// Those that are, or could be at once.
-    pub(crate) fn at_hand(&self) -> impl Iterator<Item = Id> {
-        self.of(|state| matches!(state, State::Active | State::Idle { .. }))
+    /// The active sources and those that could be active at once.
+    pub(crate) fn at_hand(&self) -> impl Iterator<Item = ReplicaId> {
+        self.of(|state| matches!(state, ReplicaState::Active | ReplicaState::Idle { .. }))
     }
 
-    fn of(&self, is: impl Fn(State) -> bool) -> impl Iterator<Item = Id> {
-        self.members.iter().enumerate().filter(move |(_, member)| is(member.state)).map(|(id, _)| id)
+    fn of(&self, is: impl Fn(ReplicaState) -> bool) -> impl Iterator<Item = ReplicaId> {
+        self.replicas.iter().enumerate().filter(move |(_, replica)| is(replica.state)).map(|(id, _)| id)
     }
 
-    /// Those that work is given to: not those that are silent, unless all are.
-    pub(crate) fn workers(&self, now: Instant) -> Vec<(Id, Worker)> {
+    /// The sources that get work: not the silent ones, unless all are silent.
+    pub(crate) fn workers(&self, now: Instant) -> Vec<(ReplicaId, Worker)> {
         let all_silent = self.active().all(|id| self.is_silent(id, now));
         let usable = self.active().filter(|&id| all_silent || !self.is_silent(id, now));
-        usable.filter_map(|id| Some((id, self.members.get(id)?.worker()))).collect()
+        usable.filter_map(|id| Some((id, self.replicas.get(id)?.worker()))).collect()
     }
 
-    /// The source to ask when others failed, or are late: the one that is done first, if possible of those that are active.
-    pub(crate) fn elsewhere(&self, not: impl Fn(Id) -> bool, bytes: u64, now: Instant) -> Option<Id> {
+    /// The source to ask when others failed or are late: the one that will finish first, preferably an active
+    /// one.
+    pub(crate) fn elsewhere(
+        &self,
+        not: impl Fn(ReplicaId) -> bool,
+        bytes: u64,
+        now: Instant,
+    ) -> Option<ReplicaId> {
         let all_silent = self.at_hand().all(|id| self.is_silent(id, now));
         let usable = self.at_hand().filter(|&id| !not(id) && (all_silent || !self.is_silent(id, now)));
-        let cost = |id: &Id| {
-            let member = self.members.get(*id);
-            let rank = member.map_or(3, |member| match member.state {
-                State::Active => 0,
-                State::Idle { trusted: true } => 1,
+        let cost = |id: &ReplicaId| {
+            let replica = self.replicas.get(*id);
+            let rank = replica.map_or(3, |replica| match replica.state {
+                ReplicaState::Active => 0,
+                ReplicaState::Idle { trusted: true } => 1,
                 _ => 2,
             });
-            (rank, member.map_or(f64::MAX, |member| member.worker().finish(bytes as f64)))
+            (rank, replica.map_or(f64::MAX, |replica| replica.worker().finish(bytes as f64)))
         };
         usable.min_by(|a, b| {
             let (a, b) = (cost(a), cost(b));
@@ -128,30 +134,30 @@ impl Roster {
         })
     }
 
-    pub(crate) fn has_room(&self, id: Id) -> bool {
-        self.members.get(id).is_some_and(|member| member.has_room(&self.physics(id)))
+    pub(crate) fn has_room(&self, id: ReplicaId) -> bool {
+        self.replicas.get(id).is_some_and(|replica| replica.has_room(&self.physics(id)))
     }
 
     /// A request is sent.
-    pub(crate) fn sent(&mut self, id: Id, bytes: u64, now: Instant) -> Sent {
+    pub(crate) fn sent(&mut self, id: ReplicaId, bytes: u64, now: Instant) -> SentRequest {
         self.numbers += 1;
         let number = self.numbers;
-        let member = self.members.get_mut(id);
-        let limit = member.map_or(Duration::MAX, |member| member.sent(number, bytes, &self.settings, now));
-        Sent { number, limit }
+        let replica = self.replicas.get_mut(id);
+        let limit = replica.map_or(Duration::MAX, |replica| replica.sent(number, bytes, &self.options, now));
+        SentRequest { number, limit }
     }
 
     /// A request was answered.
-    pub(crate) fn answered(&mut self, id: Id, number: u64, now: Instant) {
-        let Some(member) = self.members.get_mut(id) else { return };
-        member.answered(number, now);
-        match member.state {
-            State::Resting { silent: true, .. } => {
-                member.state = State::Idle { trusted: true };
+    pub(crate) fn answered(&mut self, id: ReplicaId, number: u64, now: Instant) {
+        let Some(replica) = self.replicas.get_mut(id) else { return };
+        replica.answered(number, now);
+        match replica.state {
+            ReplicaState::Resting { silent: true, .. } => {
+                replica.state = ReplicaState::Idle { trusted: true };
                 self.tell(id, Event::Resumed, "it answers again");
             }
-            State::Idle { trusted: false } => {
-                member.state = State::Idle { trusted: true };
+            ReplicaState::Idle { trusted: false } => {
+                replica.state = ReplicaState::Idle { trusted: true };
                 self.tell(id, Event::Resumed, "it answers again");
             }
             _ => {}
@@ -159,26 +165,26 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A request failed. Those that were sent before the source was left tell nothing new.
-    pub(crate) fn failed(&mut self, id: Id, number: u64, error: Error, now: Instant) {
-        let Some(member) = self.members.get_mut(id) else { return };
-        let is_known = member.failed(number);
-        if matches!(member.state, State::Refused) {
+    /// A request failed. Failures of requests that were sent before the last failure are not news.
+    pub(crate) fn failed(&mut self, id: ReplicaId, number: u64, error: Error, now: Instant) {
+        let Some(replica) = self.replicas.get_mut(id) else { return };
+        let is_known = replica.failed(number);
+        if matches!(replica.state, ReplicaState::Refused) {
             return;
         }
         let text = format!("{}: {}", error.kind().code(), error.message());
         if error.kind() == ErrorKind::Changed {
-            member.state = State::Refused;
-            member.error = Some(error);
+            replica.state = ReplicaState::Refused;
+            replica.error = Some(error);
             self.tell(id, Event::Refused, text);
-        } else if !is_known && !matches!(member.state, State::Resting { silent: false, .. }) {
+        } else if !is_known && !matches!(replica.state, ReplicaState::Resting { silent: false, .. }) {
             self.rest(id, error, text, false, now);
         }
         self.refresh(now);
     }
 
-    /// A request was not answered in all the time that it had.
-    pub(crate) fn silent(&mut self, id: Id, number: u64, now: Instant) {
+    /// A request was not answered in its time.
+    pub(crate) fn silent(&mut self, id: ReplicaId, number: u64, now: Instant) {
         self.late(id, number, now);
         if self.at_hand().any(|at_hand| at_hand == id) {
             self.rest(id, Error::new(ErrorKind::Timeout, "it is silent"), "it is silent".into(), true, now);
@@ -186,47 +192,48 @@ impl Roster {
         self.refresh(now);
     }
 
-    /// A source has another file.
-    pub(crate) fn refuse(&mut self, id: Id, error: Error) {
+    /// A source has a different file.
+    pub(crate) fn refuse(&mut self, id: ReplicaId, error: Error) {
         let text = error.message().to_owned();
-        if let Some(member) = self.members.get_mut(id) {
-            member.state = State::Refused;
-            member.error = Some(error);
+        if let Some(replica) = self.replicas.get_mut(id) {
+            replica.state = ReplicaState::Refused;
+            replica.error = Some(error);
         }
         self.tell(id, Event::Refused, text);
     }
 
-    /// A request was abandoned because another source answered first.
-    pub(crate) fn late(&mut self, id: Id, number: u64, now: Instant) {
-        if let Some(member) = self.members.get_mut(id) {
-            member.late(number, now);
+    /// A request was cancelled because another source answered first.
+    pub(crate) fn late(&mut self, id: ReplicaId, number: u64, now: Instant) {
+        if let Some(replica) = self.replicas.get_mut(id) {
+            replica.late(number, now);
         }
     }
 
-    /// Nobody waits any more for a request.
-    pub(crate) fn dropped(&mut self, id: Id, number: u64) {
-        if let Some(member) = self.members.get_mut(id) {
-            member.dropped(number);
+    /// A request is no longer needed.
+    pub(crate) fn dropped(&mut self, id: ReplicaId, number: u64) {
+        if let Some(replica) = self.replicas.get_mut(id) {
+            replica.dropped(number);
         }
     }
 
-    /// Leaves a source alone for a while: longer with each failure, and for as long as it asks for.
-    fn rest(&mut self, id: Id, error: Error, text: String, silent: bool, now: Instant) {
+    /// Lets a source rest: longer with each failure, and as long as the server asks for.
+    fn rest(&mut self, id: ReplicaId, error: Error, text: String, silent: bool, now: Instant) {
         let alone = !is_final(error.kind()) && self.at_hand().all(|other| other == id);
-        let Some(member) = self.members.get_mut(id) else { return };
-        let doubled = 2_u32.saturating_pow(member.failures.min(30));
+        let Some(replica) = self.replicas.get_mut(id) else { return };
+        let doubled = 2_u32.saturating_pow(replica.failures.min(30));
         let least = if is_final(error.kind()) { DENIED_REST } else { Duration::ZERO };
-        let (usual, longest) = (self.settings.rest.saturating_mul(doubled), self.settings.longest_rest);
+        let (usual, longest) = (self.options.rest.saturating_mul(doubled), self.options.longest_rest);
         let usual = match alone {
-            true => usual.mul_f64(ALONE.0).min(self.settings.rest.saturating_mul(ALONE.1)),
+            true => usual.mul_f64(ALONE.0).min(self.options.rest.saturating_mul(ALONE.1)),
             false => usual,
         };
         let rest = usual.max(error.asked_pause().unwrap_or_default()).min(longest).max(least);
-        // An answer takes one failure back, so each counts for two: who fails every other time rests longer and longer.
-        member.failures = member.failures.saturating_add(2);
-        member.state = State::Resting { until: now + rest, silent };
-        member.left = Some(now);
-        member.error = Some(error);
+        // An answer takes one failure back, so each counts twice: a source that fails every other time rests
+        // longer and longer.
+        replica.failures = replica.failures.saturating_add(2);
+        replica.state = ReplicaState::Resting { until: now + rest, silent };
+        replica.left = Some(now);
+        replica.error = Some(error);
         if alone {
             return self.tell(id, Event::Retried, text);
         }
@@ -234,36 +241,36 @@ impl Roster {
         self.tell(id, Event::Left, text);
     }
 
-    /// Brings the states up to date.
+    /// Updates the states.
     pub(crate) fn refresh(&mut self, now: Instant) {
         self.leave_the_silent(now);
-        for id in 0..self.members.len() {
-            let Some(member) = self.members.get_mut(id) else { continue };
-            if matches!(member.state, State::Resting { until, .. } if until <= now) {
-                member.state = State::Idle { trusted: false };
+        for id in 0..self.replicas.len() {
+            let Some(replica) = self.replicas.get_mut(id) else { continue };
+            if matches!(replica.state, ReplicaState::Resting { until, .. } if until <= now) {
+                replica.state = ReplicaState::Idle { trusted: false };
             }
         }
-        while self.active().count() < self.settings.sources.max(1) && self.promote() {}
+        while self.active().count() < self.options.sources.max(1) && self.promote() {}
         self.exchange(now);
     }
 
-    /// When the states will have to be brought up to date, if nothing happens before.
+    /// When the states must be updated, if nothing happens before.
     pub(crate) fn next_moment(&self, now: Instant) -> Option<Instant> {
-        let moments = self.members.iter().filter_map(|member| match member.state {
-            State::Resting { until, .. } => Some(until),
-            State::Active | State::Idle { .. } => member.silent_at(&self.settings),
-            State::Refused => None,
+        let moments = self.replicas.iter().filter_map(|replica| match replica.state {
+            ReplicaState::Resting { until, .. } => Some(until),
+            ReplicaState::Active | ReplicaState::Idle { .. } => replica.silent_at(&self.options),
+            ReplicaState::Refused => None,
         });
         moments.filter(|&moment| moment > now).min()
     }
 
-    /// If all rest, and for longer than there is time: the one whose rest ends first is asked before.
+    /// If all sources rest for longer than there is time, the one whose rest ends first is asked before that.
     pub(crate) fn hurry(&mut self, end: Instant, now: Instant) {
         if self.at_hand().next().is_some() {
             return;
         }
-        let resting = self.members.iter_mut().filter_map(|member| match &mut member.state {
-            State::Resting { until, .. } => Some(until),
+        let resting = self.replicas.iter_mut().filter_map(|replica| match &mut replica.state {
+            ReplicaState::Resting { until, .. } => Some(until),
             _ => None,
         });
         if let Some(until) = resting.min_by_key(|until| **until)
@@ -275,26 +282,28 @@ impl Roster {
 
     /// The error to end with, if no source will ever answer.
     pub(crate) fn hopeless(&self) -> Option<Error> {
-        let lost = |member: &Member| match member.state {
-            State::Refused => true,
-            State::Resting { .. } => member.error.as_ref().is_some_and(|error| is_final(error.kind())),
+        let lost = |replica: &Replica| match replica.state {
+            ReplicaState::Refused => true,
+            ReplicaState::Resting { .. } => {
+                replica.error.as_ref().is_some_and(|error| is_final(error.kind()))
+            }
             _ => false,
         };
-        if !self.members.iter().all(lost) {
+        if !self.replicas.iter().all(lost) {
             return None;
         }
-        let errors = || self.members.iter().filter_map(|member| member.error.as_ref());
+        let errors = || self.replicas.iter().filter_map(|replica| replica.error.as_ref());
         errors().find(|error| !is_final(error.kind())).or_else(|| errors().next_back()).map(Error::copy)
     }
 
-    fn is_silent(&self, id: Id, now: Instant) -> bool {
-        let moment = self.members.get(id).and_then(|member| member.silent_at(&self.settings));
+    fn is_silent(&self, id: ReplicaId, now: Instant) -> bool {
+        let moment = self.replicas.get(id).and_then(|replica| replica.silent_at(&self.options));
         moment.is_some_and(|moment| moment <= now)
     }
 
-    /// Leaves those that were silent for too long, as long as there are others to ask.
+    /// Lets silent sources rest, as long as there are others to ask.
     fn leave_the_silent(&mut self, now: Instant) {
-        for id in 0..self.members.len() {
+        for id in 0..self.replicas.len() {
             let others = self.at_hand().any(|other| other != id && !self.is_silent(other, now));
             if others && self.at_hand().any(|at_hand| at_hand == id) && self.is_silent(id, now) {
                 let error = Error::new(ErrorKind::Timeout, "it is silent");
@@ -303,42 +312,42 @@ impl Roster {
         }
     }
 
-    /// Reads from one source more; false if there is none for it.
+    /// Activates one more source; false if none is available.
     fn promote(&mut self) -> bool {
         let alone = self.active().next().is_none();
-        let idle = self.of(|state| matches!(state, State::Idle { trusted } if trusted || alone));
+        let idle = self.of(|state| matches!(state, ReplicaState::Idle { trusted } if trusted || alone));
         let Some(best) = idle.min_by(|&a, &b| self.time(a).total_cmp(&self.time(b))) else { return false };
         self.activate(best);
         true
     }
 
-    fn activate(&mut self, id: Id) {
+    fn activate(&mut self, id: ReplicaId) {
         let before: Vec<_> = self.active().collect();
-        if let Some(member) = self.members.get_mut(id) {
-            member.state = State::Active;
+        if let Some(replica) = self.replicas.get_mut(id) {
+            replica.state = ReplicaState::Active;
         }
         let active: Vec<_> = before.into_iter().chain([id]).collect();
-        if self.members.len() > 1 && active != self.told {
-            let names: Vec<_> = active.iter().filter_map(|&id| self.members.get(id)).collect();
-            let names: Vec<_> = names.iter().map(|member| member.name.as_str()).collect();
+        if self.replicas.len() > 1 && active != self.told {
+            let names: Vec<_> = active.iter().filter_map(|&id| self.replicas.get(id)).collect();
+            let names: Vec<_> = names.iter().map(|replica| replica.name.as_str()).collect();
             self.tell(id, Event::Switched, format!("read from {}", names.join(" and ")));
         }
         self.told = active;
     }
 
-    /// Puts a source that is clearly better in the place of the worst one.
+    /// Replaces the worst source by one that is clearly better.
     fn exchange(&mut self, now: Instant) {
         if self.exchanged.is_some_and(|exchanged| now.saturating_duration_since(exchanged) < DWELL) {
             return;
         }
-        let idle = self.of(|state| state == State::Idle { trusted: true });
+        let idle = self.of(|state| state == ReplicaState::Idle { trusted: true });
         let Some(best) = idle.min_by(|&a, &b| self.time(a).total_cmp(&self.time(b))) else { return };
         let Some(worst) = self.active().max_by(|&a, &b| self.time(a).total_cmp(&self.time(b))) else {
             return;
         };
         if self.time(best) < BETTER * self.time(worst) {
-            if let Some(member) = self.members.get_mut(worst) {
-                member.state = State::Idle { trusted: true };
+            if let Some(replica) = self.replicas.get_mut(worst) {
+                replica.state = ReplicaState::Idle { trusted: true };
             }
             self.activate(best);
             self.exchanged = Some(now);
@@ -346,12 +355,12 @@ impl Roster {
     }
 
     /// Seconds that a source takes for a typical request.
-    fn time(&self, id: Id) -> f64 {
-        self.members.get(id).map_or(f64::MAX, |member| member.quality.seconds_for(TYPICAL))
+    fn time(&self, id: ReplicaId) -> f64 {
+        self.replicas.get(id).map_or(f64::MAX, |replica| replica.quality.seconds_for(TYPICAL))
     }
 }
 
-/// Whether asking again soon is of no use.
+/// Whether asking again soon is pointless.
 fn is_final(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::Permission | ErrorKind::Unsupported | ErrorKind::Usage)
 }

@@ -1,4 +1,4 @@
-//! When to look for a further source.
+//! When to search for a further source.
 
 use std::time::{Duration, Instant};
 

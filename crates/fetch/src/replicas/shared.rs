@@ -1,11 +1,11 @@
-//! What all reads of one file share: its sources, and what happens to them.
+//! What all reads of one file share: its sources, and their events.
 
 use super::agree::compare;
-use super::member::Member;
 use super::quality::Quality;
-use super::roster::{Id, Roster};
+use super::replica::Replica;
+use super::roster::{ReplicaId, Roster};
 use super::search::Search;
-use super::{Finder, Known, Settings};
+use super::{Finder, KnownReplica, ReplicaOptions};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
 use tokio::task::JoinHandle;
 
-/// Places that are tried at the same time, while those tried first are silent.
+/// Candidates to try at the same time, while those tried first are silent.
 const TOGETHER: usize = 3;
 
-/// From this part of what is wanted before further sources are looked for, requests are cut into pieces: the first of many
-/// large ones would else be left to a source of which nothing is known.
+/// From this share of the bytes after which further sources are searched for, requests are cut into parts:
+/// otherwise the first of many large ones would go entirely to a source that was not measured yet.
 const EARLY: u64 = 8;
 
 /// How long a search for a further source may take.
@@ -27,58 +27,58 @@ const SEARCH: Duration = Duration::from_secs(60);
 
 /// What all reads of one file share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedReplicas {
     pub(crate) finder: Arc<dyn Finder>,
-    pub(crate) settings: Settings,
+    pub(crate) options: ReplicaOptions,
     pub(crate) counters: Arc<Counters>,
     trace: Trace,
     pub(crate) identity: Identity,
-    /// What the first source brought: what others are compared with.
+    /// The bytes of the first source, with which others are compared.
     known: Segments,
-    /// Those of the first source, once they were asked for.
+    /// The checksums of the first source, once they were requested.
     pub(crate) checksums: OnceCell<Vec<Checksum>>,
-    state: Mutex<State>,
-    /// Told whenever a source may have become free, or better, or worse.
+    state: Mutex<SourcesState>,
+    /// Notified whenever a source may have become free, better, or worse.
     pub(crate) changed: Notify,
 }
 
 /// The state of the sources.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SourcesState {
     pub(crate) roster: Roster,
     pub(crate) search: Search,
     sources: Vec<Arc<dyn Source>>,
     /// Bytes that were wanted since the file was opened.
     pub(crate) wanted: u64,
-    /// Bytes that were read to keep knowing what sources can do.
+    /// Bytes that were read to measure sources.
     pub(crate) probed: u64,
     /// Why nothing that was read can be trusted.
     pub(crate) spoiled: Option<Error>,
-    /// The source that is probed now.
-    pub(crate) probing: Option<Id>,
-    /// What is under way, and abandoned with the file.
+    /// The source that is being probed.
+    pub(crate) probing: Option<ReplicaId>,
+    /// Tasks that are cancelled with the file.
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// The time now: the one that the runtime has, which a test may stop.
+/// The current time of the runtime, which a test may stop.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-impl Shared {
+impl SharedReplicas {
     pub(crate) async fn open(
         finder: Arc<dyn Finder>,
-        settings: Settings,
+        options: ReplicaOptions,
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
-    ) -> Result<(Arc<Shared>, Segments)> {
-        let found = find(&*finder, &[], settings.stall, &counters, deadline).await;
+    ) -> Result<(Arc<SharedReplicas>, Segments)> {
+        let found = find(&*finder, &[], options.read_timeout, &counters, deadline).await;
         let (began, opened) = found?
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no place to read the file from"))?;
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no replica to read the file from"))?;
         let Opened { source, known } = opened;
-        let state = State {
-            roster: Roster::new(settings),
+        let state = SourcesState {
+            roster: Roster::new(options),
             search: Search::default(),
             sources: Vec::new(),
             wanted: 0,
@@ -87,9 +87,9 @@ impl Shared {
             probing: None,
             tasks: Vec::new(),
         };
-        let shared = Shared {
+        let shared = SharedReplicas {
             finder,
-            settings,
+            options,
             counters,
             trace,
             identity: source.identity().clone(),
@@ -104,21 +104,21 @@ impl Shared {
         Ok((shared, known))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SourcesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn source(&self, id: Id) -> Option<Arc<dyn Source>> {
+    pub(crate) fn source(&self, id: ReplicaId) -> Option<Arc<dyn Source>> {
         self.lock().sources.get(id).cloned()
     }
 
-    /// The sources that are read from.
+    /// The active sources.
     pub(crate) fn active(&self) -> Vec<Arc<dyn Source>> {
         let state = self.lock();
         state.roster.active().filter_map(|id| state.sources.get(id).cloned()).collect()
     }
 
-    /// Changes the state, tells what happened, and wakes those who wait for it.
+    /// Changes the state, logs the events, and wakes those who wait for it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Roster, Instant) -> T) -> T {
         let (result, news) = {
             let state = &mut *self.lock();
@@ -130,13 +130,13 @@ impl Shared {
         result
     }
 
-    /// What happened, with the names of the sources.
-    pub(crate) fn news(&self, state: &mut State) -> Vec<(Option<String>, Event, String)> {
+    /// The events, with the names of the sources.
+    pub(crate) fn news(&self, state: &mut SourcesState) -> Vec<(Option<String>, Event, String)> {
         let news = state.roster.take_news();
         if news.iter().any(|one| one.event == Event::Switched) {
             self.seed_link(state);
         }
-        let name = |id: Id| state.roster.members().get(id).map(|member| member.name.clone());
+        let name = |id: ReplicaId| state.roster.replicas().get(id).map(|replica| replica.name.clone());
         news.into_iter().map(|one| (name(one.id), one.event, one.text)).collect()
     }
 
@@ -144,16 +144,16 @@ impl Shared {
         for (name, event, text) in news {
             self.counters.retries.add(u64::from(matches!(event, Event::Left | Event::Retried)));
             match event {
-                // As usual, and often: of no interest while it happens.
+                // Normal and frequent: not worth logging at once.
                 Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
-                _ if !self.settings.logged => self.counters.story.tell(name.as_deref(), event, text),
+                _ if !self.options.logged => self.counters.story.tell(name.as_deref(), event, text),
                 _ => tell(&self.counters, &self.identity.url, name.as_deref(), event, &text),
             }
         }
     }
 
     /// Adds a source that has the right file.
-    fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) -> Id {
+    fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) -> ReplicaId {
         let (physics, round_trip) = (source.physics(), source.round_trip());
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         let quality = Quality::seeded(Meter::of(&name).link(), round_trip);
@@ -161,34 +161,35 @@ impl Shared {
         let id = {
             let state = &mut *self.lock();
             state.sources.push(Arc::new(traced));
-            state.roster.join(Member::new(name, quality), physics)
+            state.roster.join(Replica::new(name, quality), physics)
         };
         self.change(|roster, now| roster.refresh(now));
         id
     }
 
-    /// Of several sources together, the planner knows at first what is known of each.
-    fn seed_link(&self, state: &State) {
-        let members: Vec<_> = state.roster.active().filter_map(|id| state.roster.members().get(id)).collect();
-        if members.len() < 2 {
+    /// For several sources together, the planner starts with what is known of each.
+    fn seed_link(&self, state: &SourcesState) {
+        let replicas: Vec<_> =
+            state.roster.active().filter_map(|id| state.roster.replicas().get(id)).collect();
+        if replicas.len() < 2 {
             return;
         }
         let link = crate::Link {
-            round_trip: members
+            round_trip: replicas
                 .iter()
-                .map(|member| member.quality.latency())
+                .map(|replica| replica.quality.latency())
                 .reduce(f64::max)
                 .map(Duration::from_secs_f64),
-            bandwidth: members
+            bandwidth: replicas
                 .iter()
-                .map(|member| member.quality.measured())
+                .map(|replica| replica.quality.measured())
                 .sum::<Option<f64>>()
                 .map(|sum| sum as u64),
         };
         Meter::of(&names(&state.roster)).seed(link, now());
     }
 
-    /// The servers that are read from, as one name.
+    /// The active servers, as one name.
     pub(crate) fn server(&self) -> Option<String> {
         let (names, only) = {
             let state = self.lock();
@@ -202,27 +203,27 @@ impl Shared {
         }
     }
 
-    /// Whether further sources are of use before one fails.
+    /// Whether further sources help before one fails.
     fn may_have_more(&self) -> bool {
-        self.settings.sources > 1 && self.identity.size >= self.settings.large
+        self.options.sources > 1 && self.identity.size >= self.options.large
     }
 
-    /// Whether more than one source is there, or may soon be.
-    pub(crate) fn is_shared(&self, state: &State) -> bool {
+    /// Whether there is more than one source, or may soon be.
+    pub(crate) fn is_shared(&self, state: &SourcesState) -> bool {
         let several = state.roster.at_hand().nth(1).is_some();
-        let soon = state.wanted >= self.settings.large / EARLY;
+        let soon = state.wanted >= self.options.large / EARLY;
         let more = self.may_have_more() && soon && !state.search.is_exhausted();
         several || more || state.roster.active().next().is_none()
     }
 
-    /// Looks for a further source, if one is wanted and it is time.
+    /// Searches for a further source, if one is wanted and it is time.
     pub(crate) fn search_if_wanted(self: &Arc<Self>) {
         let begin = {
             let state = &mut *self.lock();
             let at_hand = state.roster.at_hand().count();
-            let failed = state.roster.members().iter().any(|member| member.error.is_some());
-            let more = self.may_have_more() && (state.wanted >= self.settings.large);
-            let wanted = if more || failed { self.settings.sources.max(1) } else { 1 };
+            let failed = state.roster.replicas().iter().any(|replica| replica.error.is_some());
+            let more = self.may_have_more() && (state.wanted >= self.options.large);
+            let wanted = if more || failed { self.options.sources.max(1) } else { 1 };
             at_hand < wanted && state.search.begin(at_hand > 0, now())
         };
         if begin {
@@ -242,7 +243,7 @@ impl Shared {
     async fn find_one_more(self: &Arc<Self>) -> bool {
         let deadline = Deadline::at(now() + SEARCH);
         let known = self.all_known();
-        let found = find(&*self.finder, &known, self.settings.stall, &self.counters, deadline);
+        let found = find(&*self.finder, &known, self.options.read_timeout, &self.counters, deadline);
         let found = tokio::time::timeout_at(deadline.instant().into(), found).await;
         let Ok(Ok(Some((began, opened)))) = found else { return false };
         let agreed = match self.agreed(&opened, deadline).await {
@@ -260,7 +261,7 @@ impl Shared {
         true
     }
 
-    /// Compares what a further source has with what the first one brought.
+    /// Compares a further source with the bytes of the first one.
     async fn agreed(&self, opened: &Opened, deadline: Deadline) -> Result<()> {
         let Opened { source, known } = opened;
         let ask = compare((&self.identity, &self.known), (source.identity(), known))?;
@@ -280,24 +281,24 @@ impl Shared {
         {
             let state = &mut *self.lock();
             state.sources.push(Arc::clone(source));
-            let id = state.roster.join(Member::new(name, Quality::default()), source.physics());
+            let id = state.roster.join(Replica::new(name, Quality::default()), source.physics());
             state.roster.refuse(id, error);
         }
         self.change(|roster, now| roster.refresh(now));
     }
 
-    fn all_known(&self) -> Vec<Known> {
+    fn all_known(&self) -> Vec<KnownReplica> {
         let state = self.lock();
-        let members = state.roster.members().iter().zip(&state.sources);
-        let known = members.map(|(member, source)| Known {
+        let replicas = state.roster.replicas().iter().zip(&state.sources);
+        let known = replicas.map(|(replica, source)| KnownReplica {
             url: source.identity().url.clone(),
             server: source.server(),
-            standing: member.standing(),
+            standing: replica.standing(),
         });
         known.collect()
     }
 
-    /// Runs something that is abandoned with the file.
+    /// Runs a task that is cancelled with the file.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = tokio::spawn(task);
         let tasks = &mut self.lock().tasks;
@@ -305,25 +306,26 @@ impl Shared {
         tasks.push(task);
     }
 
-    /// Abandons what is under way.
+    /// Cancels the tasks.
     pub(crate) fn stop(&self) {
         self.lock().tasks.drain(..).for_each(|task| task.abort());
     }
 }
 
 fn names(roster: &Roster) -> String {
-    let names: Vec<_> = roster.active().filter_map(|id| roster.members().get(id)).collect();
-    names.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join("+")
+    let names: Vec<_> = roster.active().filter_map(|id| roster.replicas().get(id)).collect();
+    names.iter().map(|replica| replica.name.as_str()).collect::<Vec<_>>().join("+")
 }
 
-/// The next source that can be opened, and when that began. Where a place is silent, the next ones are tried, too.
+/// The next source that can be opened, and when that began. While a candidate is silent, the next ones are
+/// tried, too.
 ///
 /// # Errors
-/// That of the last place, if none could be opened.
+/// That of the last candidate, if none could be opened.
 async fn find(
     finder: &dyn Finder,
-    known: &[Known],
-    stall: Duration,
+    known: &[KnownReplica],
+    read_timeout: Duration,
     counters: &Counters,
     deadline: Deadline,
 ) -> Result<Option<(Instant, Opened)>> {
@@ -332,10 +334,10 @@ async fn find(
     let (mut last, mut exhausted) = (None, false);
     loop {
         let (silent, try_more) = (trying.len(), !exhausted && trying.len() < TOGETHER);
-        if try_more && (silent == 0 || last_is_silent(began, silent, stall)) {
+        if try_more && (silent == 0 || last_is_silent(began, silent, read_timeout)) {
             trying.push(finder.next(known, deadline));
         }
-        let next = began + stall.saturating_mul(u32::try_from(trying.len()).unwrap_or(u32::MAX));
+        let next = began + read_timeout.saturating_mul(u32::try_from(trying.len()).unwrap_or(u32::MAX));
         tokio::select! {
             biased;
             Some(tried) = trying.next() => match tried {
@@ -355,8 +357,8 @@ async fn find(
     }
 }
 
-/// Whether so many places had time enough to answer.
-fn last_is_silent(began: Instant, places: usize, stall: Duration) -> bool {
+/// Whether this many candidates had enough time to answer.
+fn last_is_silent(began: Instant, places: usize, read_timeout: Duration) -> bool {
     let places = u32::try_from(places).unwrap_or(u32::MAX);
-    now().saturating_duration_since(began) >= stall.saturating_mul(places)
+    now().saturating_duration_since(began) >= read_timeout.saturating_mul(places)
 }

@@ -1,23 +1,24 @@
-//! Compares the checksums that servers state, where they do: beside the reads, which wait for none of it.
+//! Compares the checksums that servers state, if they do, concurrently with reads that do not wait for it.
 //!
-//! Size and first and last bytes were compared before ([`super::agree`]). A checksum may need all of the file to be read
-//! by its server, so it may come when the source is read from already: if it then differs, all reads fail.
+//! Size, first and last bytes were compared before ([`super::agree`]). For a checksum, the server may have to
+//! read the whole file, so it may arrive when the source is already active: if it differs then, all reads
+//! fail.
 
-use super::roster::Id;
-use super::shared::{Shared, now};
+use super::roster::ReplicaId;
+use super::shared::{SharedReplicas, now};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_source::{Checksum, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a further source is kept out for checksums, which come behind what is being read.
+/// How long a further source is held back for checksums, which arrive behind the data.
 const SOON: Duration = Duration::from_millis(200);
 
 /// How long servers may take to state checksums.
 const LATEST: Duration = Duration::from_secs(120);
 
-impl Shared {
-    /// Compares the first source with what is stated of the file, if anything is.
+impl SharedReplicas {
+    /// Compares the first source with the stated checksums of the file, if there are any.
     pub(crate) fn verify_first(self: &Arc<Self>) {
         let stated = self.finder.checksums();
         let Some(first) = self.source(0).filter(|_| !stated.is_empty()) else { return };
@@ -30,14 +31,15 @@ impl Shared {
         });
     }
 
-    /// Takes a further source in, unless its checksum is soon known to differ; where it comes later, it is compared then.
+    /// Admits a further source, unless its checksum is soon known to differ; a later one is compared on
+    /// arrival.
     ///
     /// # Errors
-    /// `Changed` if it has another file.
+    /// `Changed` if it has a different file.
     pub(crate) async fn verified(
         self: &Arc<Self>,
         source: &Arc<dyn Source>,
-        join: impl FnOnce() -> Id,
+        join: impl FnOnce() -> ReplicaId,
     ) -> Result<()> {
         let (shared, source) = (Arc::clone(self), Arc::clone(source));
         let mut judged = Box::pin(async move {
@@ -66,14 +68,16 @@ impl Shared {
         Ok(())
     }
 
-    /// A source has another file. If it was read from, nothing more is answered: it may belong to what was.
-    fn spoil(&self, id: Id, difference: Error) {
-        let text = format!("{}; what was read of it cannot be trusted", difference.message());
+    /// A source has a different file. If it was active, nothing more is answered: earlier answers may come
+    /// from that file.
+    fn spoil(&self, id: ReplicaId, difference: Error) {
+        let text = format!("{}; what was read from it cannot be trusted", difference.message());
         let spoiled = Error::new(ErrorKind::Changed, text).url(difference.url_str().unwrap_or_default());
-        let spoiled = spoiled.hint("leave that place out, or correct what is stated of the file");
+        let spoiled = spoiled.hint("remove that replica, or correct the stated checksum");
         {
             let state = &mut *self.lock();
-            let was_read = id == 0 || state.roster.members().get(id).is_some_and(|member| member.bytes > 0);
+            let was_read =
+                id == 0 || state.roster.replicas().get(id).is_some_and(|replica| replica.bytes > 0);
             state.spoiled = Some(spoiled).filter(|_| was_read).or(state.spoiled.take());
         }
         self.change(|roster, now| {
@@ -90,5 +94,5 @@ async fn ask(source: &dyn Source) -> Vec<Checksum> {
 
 fn difference(known: &[Checksum], found: &[Checksum]) -> Option<Error> {
     let (known, found) = Checksum::contradiction(known, found)?;
-    Some(Error::new(ErrorKind::Changed, format!("another file: its {found} is not {known}")))
+    Some(Error::new(ErrorKind::Changed, format!("a different file: its {found} is not {known}")))
 }

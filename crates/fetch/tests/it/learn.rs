@@ -5,7 +5,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::learn::{Fetched, Kind, Layout, Limits, Piece, Reader, Rules};
+use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchKind, FetchedColumn, Limits, Reader, Rules};
 use sapwood_source::Physics;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Table {
     fetcher: Fetcher,
 }
 
-impl Layout for Table {
+impl ColumnMap for Table {
     fn columns(&self) -> usize {
         COLUMNS
     }
@@ -31,11 +31,11 @@ impl Layout for Table {
         WINDOWS
     }
 
-    fn pieces(&self, column: usize, window: usize) -> Vec<Piece> {
+    fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange> {
         let place = |row: usize| range((row * COLUMNS + column) as u64 * PIECE, PIECE);
-        let mut pieces = vec![Piece { object: 0, range: place(window), shared: false }];
+        let mut pieces = vec![ColumnRange { object: 0, range: place(window), shared: false }];
         if column.is_multiple_of(4) {
-            pieces.push(Piece { object: 0, range: place(WINDOWS + window / 2), shared: true });
+            pieces.push(ColumnRange { object: 0, range: place(WINDOWS + window / 2), shared: true });
         }
         pieces
     }
@@ -73,7 +73,7 @@ impl Case {
     ) -> Case {
         let (runtime, source) = (runtime(), TestSource::new(SIZE, physics, behaviour));
         let table = Arc::new(Table { fetcher: fetcher(&source) });
-        let layout: Arc<dyn Layout> = table.clone();
+        let layout: Arc<dyn ColumnMap> = table.clone();
         let reader = Reader::new(layout, runtime.handle().clone(), rules, limits, seed, Instant::now());
         Case { source, table, reader, _runtime: runtime }
     }
@@ -89,8 +89,8 @@ impl Case {
         declared: bool,
         patience: Duration,
     ) -> Result<Vec<Bytes>> {
-        let work = |fetched: &[Fetched], _: &mut dyn FnMut() -> bool| {
-            let joined = |fetched: &Fetched| -> (Bytes, u64) {
+        let work = |fetched: &[FetchedColumn], _: &mut dyn FnMut() -> bool| {
+            let joined = |fetched: &FetchedColumn| -> (Bytes, u64) {
                 let joined: Vec<u8> = fetched.pieces.iter().flat_map(|(_, bytes)| bytes.to_vec()).collect();
                 let len = joined.len() as u64;
                 (joined.into(), len)
@@ -116,7 +116,7 @@ impl Case {
     }
 
     /// The kinds of fetches that were made for a window.
-    fn kinds(&self, window: usize) -> Vec<Kind> {
+    fn kinds(&self, window: usize) -> Vec<FetchKind> {
         self.reader.fetches().iter().filter(|fetch| fetch.window == window).map(|fetch| fetch.kind).collect()
     }
 }
@@ -135,13 +135,13 @@ fn startup_then_trained_ahead_then_trigger() {
             }
         }
     }
-    assert_eq!(case.kinds(0), [Kind::Startup]);
-    assert_eq!(case.kinds(1), [Kind::Trained]);
+    assert_eq!(case.kinds(0), [FetchKind::Startup]);
+    assert_eq!(case.kinds(1), [FetchKind::Trained]);
     // The first columns that were never touched: all that is left comes along.
-    assert_eq!(case.kinds(2), [Kind::Trained, Kind::Trigger]);
-    assert_eq!(case.kinds(6), [Kind::Trained, Kind::Trigger]);
+    assert_eq!(case.kinds(2), [FetchKind::Trained, FetchKind::Trigger]);
+    assert_eq!(case.kinds(6), [FetchKind::Trained, FetchKind::Trigger]);
     let fetches = case.reader.fetches();
-    let triggers: Vec<_> = fetches.iter().filter(|fetch| fetch.kind == Kind::Trigger).collect();
+    let triggers: Vec<_> = fetches.iter().filter(|fetch| fetch.kind == FetchKind::Trigger).collect();
     assert_eq!(triggers[0].columns.len(), COLUMNS - 3);
     assert_eq!(triggers[1].columns.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&5, &6, &7]));
     let accounting = case.reader.accounting();
@@ -167,7 +167,7 @@ fn what_was_fetched_ahead_is_extended_when_more_columns_are_trained() {
             case.touch(&[2], window);
         }
     }
-    let waits = |window| case.kinds(window).iter().filter(|kind| **kind == Kind::Trigger).count();
+    let waits = |window| case.kinds(window).iter().filter(|kind| **kind == FetchKind::Trigger).count();
     // Once half of what counts of the past has them, columns are trained: from then on nobody waits for them.
     assert_eq!((4..WINDOWS).map(waits).sum::<usize>(), 4, "{:?}", case.reader.fetches());
     assert!((0..WINDOWS).all(|window| case.kinds(window).len() <= 2), "{:?}", case.reader.fetches());
@@ -180,7 +180,7 @@ fn nothing_is_guessed_when_all_rules_are_off() {
     for column in [3, 1, 3] {
         case.touch(&[column], 4);
     }
-    assert_eq!(case.kinds(4), [Kind::Touched, Kind::Touched]);
+    assert_eq!(case.kinds(4), [FetchKind::Touched, FetchKind::Touched]);
     assert_eq!(case.source.request_count(), 2);
 }
 
@@ -193,7 +193,7 @@ fn a_saved_set_is_fetched_ahead_from_the_beginning() {
         case.touch(&[2], window);
     }
     for window in 0..WINDOWS {
-        assert_eq!(case.kinds(window), [Kind::Trained], "window {window}");
+        assert_eq!(case.kinds(window), [FetchKind::Trained], "window {window}");
     }
     assert!(case.reader.accounting().columns.keys().eq(&[1, 2]));
 }
@@ -205,7 +205,7 @@ fn a_declared_set_takes_one_fetch_and_nothing_else() {
     case.touch(&[6], 2);
     let fetches = case.reader.fetches();
     assert_eq!(fetches.len(), 1);
-    assert_eq!((fetches[0].kind, &fetches[0].columns), (Kind::Declared, &vec![1, 6, 3]));
+    assert_eq!((fetches[0].kind, &fetches[0].columns), (FetchKind::Declared, &vec![1, 6, 3]));
     assert!(fetches[0].answered.is_some());
 }
 
@@ -227,7 +227,7 @@ fn going_back_is_read_ahead_too() {
         case.touch(&[1], window);
     }
     // Nobody touched them yet.
-    assert_eq!((case.kinds(1), case.kinds(0)), (vec![Kind::Trained], vec![Kind::Trained]));
+    assert_eq!((case.kinds(1), case.kinds(0)), (vec![FetchKind::Trained], vec![FetchKind::Trained]));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn only_windows_that_were_named_are_fetched_ahead() {
     assert_eq!(case.reader.accounting().columns[&1].misses, 1);
     // From now on, the direction tells.
     case.touch(&[1], 10);
-    assert_eq!(case.kinds(11), [Kind::Trained]);
+    assert_eq!(case.kinds(11), [FetchKind::Trained]);
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_local_source_is_asked_for_nothing_ahead() {
     // The bytes are read where they are worked on.
     assert_eq!(case.source.request_count(), 0);
     let accounting = case.reader.accounting();
-    assert!(accounting.kinds.keys().eq(&[Kind::Touched]));
+    assert!(accounting.kinds.keys().eq(&[FetchKind::Touched]));
     assert!(accounting.columns.keys().eq(&[1]));
 }
 
@@ -316,7 +316,7 @@ fn a_column_that_cannot_be_fetched_fails_alone() {
 #[test]
 fn a_trained_column_that_cannot_be_decoded_fails_alone() {
     let case = Case::prompt(RULES, &[(1, 1.0), (2, 1.0), (3, 1.0)]);
-    let work = |fetched: &[Fetched], _: &mut dyn FnMut() -> bool| {
+    let work = |fetched: &[FetchedColumn], _: &mut dyn FnMut() -> bool| {
         if fetched.iter().any(|fetched| fetched.column == 2) {
             return Err(Error::corrupt("column 2 is damaged"));
         }
@@ -329,7 +329,7 @@ fn a_trained_column_that_cannot_be_decoded_fails_alone() {
     touch(1).unwrap();
     assert_eq!(touch(2).unwrap_err().kind(), ErrorKind::Corrupt);
     touch(3).unwrap();
-    assert_eq!(case.kinds(0), [Kind::Trained]);
+    assert_eq!(case.kinds(0), [FetchKind::Trained]);
 }
 
 #[test]
@@ -393,7 +393,7 @@ proptest! {
         }
         for (window, most) in most {
             let kinds = case.kinds(window);
-            let extended = kinds.iter().filter(|kind| **kind == Kind::Trained).count() > 1;
+            let extended = kinds.iter().filter(|kind| **kind == FetchKind::Trained).count() > 1;
             prop_assert!(kinds.len() <= most + usize::from(extended), "window {}: {:?}", window, kinds);
         }
     }

@@ -1,7 +1,7 @@
 //! Recorded jobs, replayed over modelled links.
 
 use sapwood_core::ByteRange;
-use sapwood_fetch::replay::{Cost, Job, Line, Place, Policy, replay};
+use sapwood_fetch::replay::{Cost, LinkModel, Policy, RecordedJob, ReplayTarget, replay};
 use sapwood_source::record::{Basket, Event, ProcessId, Recording};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -50,24 +50,25 @@ fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Event)> 
     events
 }
 
-fn job(processes: impl IntoIterator<Item = Vec<(u64, Event)>>) -> Job {
+fn job(processes: impl IntoIterator<Item = Vec<(u64, Event)>>) -> RecordedJob {
     let id = |number| ProcessId { number, begin: 1 };
     let processes = (1..).map(id).zip(processes).collect();
-    Job::new(&Recording { processes, unreadable_bytes: 0 })
+    RecordedJob::new(&Recording { processes, unreadable_bytes: 0 })
 }
 
-fn cost(job: &Job, milliseconds: u64, bandwidth: u64, policy: &str) -> Cost {
-    let line = Line { round_trip: Duration::from_millis(milliseconds), bandwidth, ..Line::default() };
+fn cost(job: &RecordedJob, milliseconds: u64, bandwidth: u64, policy: &str) -> Cost {
+    let line =
+        LinkModel { round_trip: Duration::from_millis(milliseconds), bandwidth, ..LinkModel::default() };
     at(job, line, Vec::new(), policy)
 }
 
-fn at(job: &Job, others: Line, replicas: Vec<Line>, policy: &str) -> Cost {
-    let place = Place::Model { servers: HashMap::new(), others, replicas };
+fn at(job: &RecordedJob, others: LinkModel, replicas: Vec<LinkModel>, policy: &str) -> Cost {
+    let place = ReplayTarget::Model { servers: HashMap::new(), others, replicas };
     replay(job, &place, &Policy::parse(policy).unwrap(), &AtomicBool::new(false)).unwrap()
 }
 
-fn modelled() -> Place {
-    Place::Model { servers: HashMap::new(), others: Line::default(), replicas: Vec::new() }
+fn modelled() -> ReplayTarget {
+    ReplayTarget::Model { servers: HashMap::new(), others: LinkModel::default(), replicas: Vec::new() }
 }
 
 fn near(seconds: f64, expected: f64) -> bool {
@@ -129,7 +130,7 @@ fn nonsense_is_an_error_and_takes_no_memory() {
     // Events without those that they follow from.
     for _ in 0..events.len() {
         events.rotate_left(1);
-        let job = Job::new(&Recording {
+        let job = RecordedJob::new(&Recording {
             processes: [(ProcessId { number: 1, begin: 0 }, events.get(1..).unwrap_or_default().to_vec())]
                 .into(),
             unreadable_bytes: 1,
@@ -150,10 +151,10 @@ fn a_replay_can_be_interrupted() {
 #[test]
 fn a_file_at_several_places_comes_from_all_of_them() {
     let job = job([scan(40, 4, 5 * MB, Duration::ZERO)]);
-    let line = |milliseconds, bandwidth| Line {
+    let line = |milliseconds, bandwidth| LinkModel {
         round_trip: Duration::from_millis(milliseconds),
         bandwidth,
-        ..Line::default()
+        ..LinkModel::default()
     };
     let near_by = line(20, 25 * MB);
     let alone = at(&job, near_by, Vec::new(), "default").seconds;
@@ -174,7 +175,7 @@ fn a_file_at_several_places_comes_from_all_of_them() {
 
 #[test]
 fn several_places_need_a_model() {
-    let (job, place) = (job([scan(1, 1, 1, Duration::ZERO)]), Place::Real(HashMap::new()));
+    let (job, place) = (job([scan(1, 1, 1, Duration::ZERO)]), ReplayTarget::Real(HashMap::new()));
     let error = replay(&job, &place, &Policy::parse("replicas").unwrap(), &AtomicBool::new(false));
     assert_eq!(error.unwrap_err().kind(), sapwood_core::ErrorKind::Usage);
 }

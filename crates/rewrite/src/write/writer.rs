@@ -7,7 +7,7 @@ use sapwood_source::sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;
-use sapwood_tfile::write::{Buffer, FileWriter, NewKey, Origin};
+use sapwood_tfile::write::{FileWriter, NewKey, Origin, RecordBuffer};
 use sapwood_ttree::write::{BranchSpec, ClusterSize, ColumnView, TreeBuilder};
 
 /// How a file is written.
@@ -205,7 +205,7 @@ impl Writer {
         self.usable()?;
         let descriptions = descriptions_for([class_name])?;
         let key = NewKey::new(class_name, name, title, self.file.wide());
-        let mut payload = Buffer::new(key.len());
+        let mut payload = RecordBuffer::new(key.len());
         put_object(&mut payload, class_name, value)?;
         let payload = payload.finish()?;
         let result = self

@@ -5,7 +5,7 @@ use super::scripted::{Scripted, part};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline};
 use sapwood_source::open_store;
-use sapwood_testkit::{Link, Proxy};
+use sapwood_testkit::{EmulatedLink, Proxy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ async fn child() {
     let served = content.clone();
     let server = Scripted::start(move |request| part(&served, request)).await;
     // So far that even a loaded machine is not done with the first answer before the others are asked for.
-    let link = Link { round_trip: Duration::from_secs(1), ..Link::default() };
+    let link = EmulatedLink { round_trip: Duration::from_secs(1), ..EmulatedLink::default() };
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into(), link).await.unwrap();
     let mut options = Directory::new().options(&[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")]);
     options.storage.endpoint = Some(format!("http://{}", proxy.address()));

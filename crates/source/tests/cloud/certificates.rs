@@ -5,7 +5,7 @@ use super::{Directory, SIZE, check, error_of};
 use rcgen::{CertificateParams, KeyPair};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::{Request, sample};
+use sapwood_testkit::{HttpRequest, sample};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -64,7 +64,7 @@ impl Authority {
 /// A server over TLS.
 pub(crate) async fn server(
     authority: &Authority,
-    script: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static,
+    script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static,
 ) -> Scripted {
     Scripted::start_over(Some(authority.acceptor(None)), script).await
 }

@@ -4,7 +4,7 @@ use super::{Directory, SIZE, check, error_of};
 use bytes::Bytes;
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::{OpenOptions, open};
-use sapwood_testkit::{Behaviour, CutOff, Link, LinkFault, Objects, Proxy, Server, sample};
+use sapwood_testkit::{Behaviour, CutOff, EmulatedLink, LinkFault, Objects, Proxy, Server, sample};
 use std::time::{Duration, Instant};
 
 const URL: &str = "s3://bucket/f.root";
@@ -60,8 +60,11 @@ async fn wrong_lengths_are_errors() {
 #[tokio::test]
 async fn black_holes_end_with_the_deadline() {
     let store = Store::new().await;
-    let link =
-        Link { fault: Some(LinkFault::StallAfter(0)), faulty_connections: u64::MAX, ..Link::default() };
+    let link = EmulatedLink {
+        fault: Some(LinkFault::StallAfter(0)),
+        faulty_connections: u64::MAX,
+        ..EmulatedLink::default()
+    };
     let proxy = Proxy::start(store.server.address(), link).await.unwrap();
     let mut options = store.options.clone();
     options.storage.endpoint = Some(proxy.url(""));

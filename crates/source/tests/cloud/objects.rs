@@ -5,7 +5,7 @@ use super::scripted::{Scripted, answer, refusal};
 use super::{Directory, error_of};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
 use sapwood_source::{Created, OpenOptions, Store, open_store};
-use sapwood_testkit::{Link, LinkFault, Proxy, sample, store_conformance, store_race};
+use sapwood_testkit::{EmulatedLink, LinkFault, Proxy, sample, store_conformance, store_race};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ async fn any_store_keeps_the_contract() {
 /// The store through a proxy that cuts the first answer after so many bytes. It is another each time: connections are kept.
 async fn losing(gateway: &Gateway, cut: u64) -> (Proxy, Arc<dyn Store>) {
     let fault = Some(LinkFault::CloseAfter(cut));
-    let link = Link { fault, faulty_connections: 1, ..Link::default() };
+    let link = EmulatedLink { fault, faulty_connections: 1, ..EmulatedLink::default() };
     let proxy = Proxy::start(gateway.address, link).await.unwrap();
     let store = open_store("s3://data/p", &gateway.options(proxy.address())).unwrap();
     (proxy, store)
@@ -99,8 +99,11 @@ async fn all_else_is_done_again_when_its_answer_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stalls_is_not_waited_for_beyond_the_deadline() {
     let Some(gateway) = Gateway::start() else { return };
-    let link =
-        Link { fault: Some(LinkFault::StallAfter(0)), faulty_connections: u64::MAX, ..Link::default() };
+    let link = EmulatedLink {
+        fault: Some(LinkFault::StallAfter(0)),
+        faulty_connections: u64::MAX,
+        ..EmulatedLink::default()
+    };
     let proxy = Proxy::start(gateway.address, link).await.unwrap();
     let store = open_store("s3://data", &gateway.options(proxy.address())).unwrap();
     let deadline = || Deadline::after(Duration::from_millis(300));

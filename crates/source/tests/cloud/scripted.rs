@@ -1,35 +1,35 @@
 //! A server that answers what a test tells it to.
 
 use bytes::Bytes;
-use sapwood_testkit::Request;
+use sapwood_testkit::HttpRequest;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-type Script = dyn Fn(&Request) -> Vec<u8> + Send + Sync;
+type Script = dyn Fn(&HttpRequest) -> Vec<u8> + Send + Sync;
 
 /// A server on a free port; it stops with the test's runtime.
 pub(crate) struct Scripted {
     address: SocketAddr,
-    requests: Arc<Mutex<Vec<Request>>>,
+    requests: Arc<Mutex<Vec<HttpRequest>>>,
 }
 
 impl Scripted {
     /// Answers each request with what the script makes of it.
-    pub(crate) async fn start(script: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start_over(None, script).await
     }
 
     /// The same, over TLS.
     pub(crate) async fn start_over(
         tls: Option<TlsAcceptor>,
-        script: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static,
+        script: impl Fn(&HttpRequest) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let requests = Arc::<Mutex<Vec<Request>>>::default();
+        let requests = Arc::<Mutex<Vec<HttpRequest>>>::default();
         let (seen, script): (_, Arc<Script>) = (Arc::clone(&requests), Arc::new(script));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -54,13 +54,13 @@ impl Scripted {
     }
 
     /// The requests so far.
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<HttpRequest> {
         self.requests.lock().unwrap().clone()
     }
 
     /// The values of a header in the requests so far; empty where it was not sent.
     pub(crate) fn headers(&self, name: &str) -> Vec<String> {
-        let value = |request: &Request| request.header(name).unwrap_or_default().to_owned();
+        let value = |request: &HttpRequest| request.header(name).unwrap_or_default().to_owned();
         self.requests().iter().map(value).collect()
     }
 }
@@ -68,10 +68,10 @@ impl Scripted {
 async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     script: &Script,
-    seen: &Mutex<Vec<Request>>,
+    seen: &Mutex<Vec<HttpRequest>>,
 ) -> std::io::Result<()> {
     let mut buffer = Vec::new();
-    while let Some(request) = Request::read(&mut stream, &mut buffer).await? {
+    while let Some(request) = HttpRequest::read(&mut stream, &mut buffer).await? {
         let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
         while buffer.len() < length {
             stream.read_buf(&mut buffer).await?;
@@ -100,7 +100,7 @@ pub(crate) fn refusal(status: &str, code: &str) -> Vec<u8> {
 }
 
 /// The part of the content that a request asks for: one range, or the last bytes.
-pub(crate) fn part(content: &Bytes, request: &Request) -> Vec<u8> {
+pub(crate) fn part(content: &Bytes, request: &HttpRequest) -> Vec<u8> {
     let size = content.len();
     let range = request.header("range").unwrap_or_default().trim_start_matches("bytes=");
     let Some((first, last)) = range.split_once('-').filter(|_| !range.contains(',')) else {

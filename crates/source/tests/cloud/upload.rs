@@ -5,7 +5,7 @@ use super::scripted::{Scripted, answer, refusal};
 use sapwood_core::{ErrorKind, Piece};
 use sapwood_source::OpenOptions;
 use sapwood_source::sink::{Left, Sink, create};
-use sapwood_testkit::Request;
+use sapwood_testkit::HttpRequest;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const ENDED: &str = "<?xml version=\"1.0\"?><CompleteMultipartUploadResult><ETag
 
 /// A store that takes uploads, but for what `script` answers itself.
 async fn store(
-    script: impl Fn(&Request) -> Option<Vec<u8>> + Send + Sync + 'static,
+    script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> (Scripted, OpenOptions) {
     let server = Scripted::start(move |request| {
         script(request).unwrap_or_else(|| match request.method.as_str() {
@@ -56,7 +56,7 @@ fn write(sink: &mut dyn Sink) -> sapwood_core::Result<()> {
 }
 
 fn asked(server: &Scripted) -> Vec<String> {
-    let line = |request: &Request| format!("{} {}", request.method, request.path);
+    let line = |request: &HttpRequest| format!("{} {}", request.method, request.path);
     server.requests().iter().map(line).collect()
 }
 
@@ -174,7 +174,7 @@ async fn other_places_are_not_written_to() {
 
 /// A store, and options by which uploads are kept in a directory.
 async fn keeping(
-    script: impl Fn(&Request) -> Option<Vec<u8>> + Send + Sync + 'static,
+    script: impl Fn(&HttpRequest) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> (Scripted, OpenOptions, Directory) {
     let (server, mut options) = store(script).await;
     let directory = Directory::new();
@@ -255,7 +255,7 @@ async fn an_upload_of_another_job_is_taken_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
-    let forgotten = |request: &Request| {
+    let forgotten = |request: &HttpRequest| {
         let part = request.method == "PUT" && request.path.contains("partNumber=5");
         part.then(|| refusal("404 Not Found", "NoSuchUpload"))
     };

@@ -2,7 +2,7 @@
 
 use super::{SIZE, Zoo, error_of};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
-use sapwood_testkit::{Behaviour, CutOff, Link, LinkFault, Proxy};
+use sapwood_testkit::{Behaviour, CutOff, EmulatedLink, LinkFault, Proxy};
 use std::time::{Duration, Instant};
 
 const ALL: ByteRange = ByteRange { start: 0, len: SIZE as u64 };
@@ -114,7 +114,7 @@ async fn silent_and_broken_connections_are_replaced() {
     for (fault, times) in faults {
         let mut zoo = Zoo::new(Behaviour::default()).await;
         zoo.options.stall = Duration::from_millis(500);
-        let link = Link { fault: Some(fault), faulty_connections: times, ..Link::default() };
+        let link = EmulatedLink { fault: Some(fault), faulty_connections: times, ..EmulatedLink::default() };
         let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
         let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
         zoo.read(&opened, &[ALL]).await.unwrap();
@@ -126,7 +126,8 @@ async fn silent_and_broken_connections_are_replaced() {
 #[tokio::test]
 async fn refused_connections_are_repeated() {
     let zoo = Zoo::new(Behaviour::default()).await;
-    let link = Link { fault: Some(LinkFault::Refuse), faulty_connections: 1, ..Link::default() };
+    let link =
+        EmulatedLink { fault: Some(LinkFault::Refuse), faulty_connections: 1, ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
 }

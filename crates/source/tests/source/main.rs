@@ -13,7 +13,7 @@ mod tls;
 mod versions;
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, Result, Snapshot};
+use sapwood_core::{ByteRange, CounterValues, Deadline, Error, Result};
 use sapwood_source::{OpenOptions, Opened, open};
 use sapwood_testkit::{Behaviour, Objects, Server, sample};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Zoo {
     }
 
     /// What was counted since the options were made.
-    fn counts(&self) -> Snapshot {
+    fn counts(&self) -> CounterValues {
         self.options.counters.snapshot()
     }
 

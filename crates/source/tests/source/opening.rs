@@ -1,7 +1,7 @@
 //! What opening over HTTP costs, and what it answers where it cannot work.
 
 use super::{Zoo, error_of};
-use sapwood_core::{Deadline, ErrorKind, Snapshot};
+use sapwood_core::{CounterValues, Deadline, ErrorKind};
 use sapwood_source::{OpenOptions, open};
 use sapwood_testkit::{Behaviour, Objects, Ranges, Refusal, Server};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Requests and turnarounds of the first and of the second opening.
 async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let zoo = Zoo::new(behaviour).await;
-    let mut before = Snapshot::default();
+    let mut before = CounterValues::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
         // A fresh set of counters, as each file has.

@@ -1,7 +1,7 @@
 //! How ranges travel: packed, learned about, in parallel, over connections that are kept.
 
 use super::Zoo;
-use sapwood_testkit::{Behaviour, Link, Proxy, Refusal};
+use sapwood_testkit::{Behaviour, EmulatedLink, Proxy, Refusal};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ async fn large_reads_are_split() {
 async fn what_is_counted_is_what_travels() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
     // Near by, the first connection may be answered before the others are there.
-    let link = Link { round_trip: Duration::from_millis(200), ..Link::default() };
+    let link = EmulatedLink { round_trip: Duration::from_millis(200), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     for _ in 0..3 {
@@ -95,7 +95,7 @@ async fn what_is_counted_is_what_travels() {
 #[tokio::test]
 async fn a_distant_server_costs_one_round_trip_per_read() {
     let zoo = Zoo::new(Behaviour::default()).await;
-    let link = Link { round_trip: Duration::from_millis(100), ..Link::default() };
+    let link = EmulatedLink { round_trip: Duration::from_millis(100), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let begin = Instant::now();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
@@ -121,7 +121,7 @@ fn what_is_read_from_afar_finds_connections() {
 #[ignore = "run by what_is_read_from_afar_finds_connections"]
 async fn child() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
-    let link = Link { round_trip: Duration::from_millis(300), ..Link::default() };
+    let link = EmulatedLink { round_trip: Duration::from_millis(300), ..EmulatedLink::default() };
     let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
     let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
     // Three for what opening asks, and sixteen ahead of need.

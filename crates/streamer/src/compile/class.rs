@@ -1,55 +1,57 @@
-//! A class: the record that is built, and the steps by which each of its versions becomes it.
+//! Compiles a class: the record that is built, and the steps that turn each of its versions into it.
 
-use super::member::Member;
-use super::{Selection, Session, known};
-use crate::node::{Class, ClassField, Layout, Piece, Size, Step};
-use crate::{Node, Number};
+use super::descriptions::layout_of;
+use super::known;
+use super::member::ElementMeaning;
+use super::session::Session;
+use crate::node::{ClassField, ClassLayout, CompiledClass, LayoutStep, RunMember, Size};
+use crate::{Node, Number, Selection};
 use sapwood_core::{Error, ErrorKind, Form, Primitive, Result};
 use sapwood_tfile::{StreamerElement, StreamerInfo};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// More columns than this are not real: descriptions that multiply each other could ask for any number.
+/// More columns than this are not real: descriptions that multiply each other could request any number.
 const MOST_COLUMNS: usize = 1 << 16;
-/// Classes within classes and arrays within arrays, deeper than this, are not real, and do not fit the stack.
+/// Nested classes and arrays deeper than this are not real, and do not fit on the stack.
 const DEEPEST: usize = 100;
-/// Bytes of what is said about members that are not readable; more help nobody.
+/// Most bytes of reasons for unreadable members; longer ones help no one.
 const LONGEST_REPORT: usize = 1 << 18;
-/// A member of a newer version that takes more than this is not made up for older objects.
+/// A member of a newer version that takes more than this gets no default in older objects.
 const LARGEST_DEFAULT: usize = 1 << 16;
 
-/// A class while it is compiled.
+/// The state of a class while it is compiled.
 #[derive(Default)]
 struct Draft {
     name: String,
     fields: Vec<ClassField>,
     /// The first field of each name.
     places: HashMap<String, usize>,
-    /// Of all fields.
+    /// The size of all fields.
     size: Size,
     registers: Vec<String>,
     /// The last register of each name.
     counters: HashMap<String, usize>,
-    /// Where the fields and registers of each base begin.
-    bases: Vec<(Arc<Class>, usize, usize)>,
+    /// The first field and register of each base.
+    bases: Vec<(Arc<CompiledClass>, usize, usize)>,
     skipped: Vec<(String, String)>,
-    /// Bytes of all that is said in `skipped`.
+    /// Bytes of all reasons in `skipped`.
     reported: usize,
     /// The layout is the one that the fields are taken from.
     is_first: bool,
-    steps: Vec<Step>,
+    steps: Vec<LayoutStep>,
     /// Fields that the layout sets.
     set: Vec<bool>,
     unsupported: Option<String>,
 }
 
 impl Session<'_> {
-    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<Class> {
-        let mut infos = self.inner.infos.versions(name).to_vec();
+    pub(super) fn compile_class(&mut self, name: &str, wanted: &Selection) -> Result<CompiledClass> {
+        let mut infos = self.descriptions.infos.versions(name).to_vec();
         if infos.is_empty() {
             infos.extend(known::description(name));
         }
-        // The newest says what is built.
+        // The newest version determines the record.
         if let Some(newest) = (0..infos.len()).max_by_key(|index| infos[*index].version) {
             infos.swap(0, newest);
         }
@@ -59,18 +61,18 @@ impl Session<'_> {
             layouts.push(self.layout(info, wanted, &mut draft)?);
             draft.is_first = false;
         }
-        Ok(Class {
+        Ok(CompiledClass {
             name: name.to_owned(),
             fields: draft.fields,
             layouts,
-            has_checksum: self.inner.infos.has_checksum_after_version(name),
+            has_checksum: self.descriptions.infos.has_checksum_after_version(name),
             registers: draft.registers,
             skipped: draft.skipped,
             size: draft.size.within(1),
         })
     }
 
-    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<Layout> {
+    fn layout(&mut self, info: &StreamerInfo, wanted: &Selection, draft: &mut Draft) -> Result<ClassLayout> {
         draft.steps = Vec::new();
         draft.set = vec![false; draft.fields.len()];
         draft.unsupported = None;
@@ -81,11 +83,11 @@ impl Session<'_> {
         let mut steps = draft.defaults();
         self.charge(steps.len())?;
         steps.append(&mut draft.steps);
-        Ok(Layout {
+        Ok(ClassLayout {
             version: info.version,
             checksum: info.checksum,
-            needed: steps.iter().rposition(Step::is_wanted).map_or(0, |last| last + 1),
-            smallest: steps.iter().map(Step::smallest).fold(0, usize::saturating_add),
+            needed: steps.iter().rposition(LayoutStep::is_wanted).map_or(0, |last| last + 1),
+            smallest: steps.iter().map(LayoutStep::smallest).fold(0, usize::saturating_add),
             steps,
             unsupported: draft.unsupported.take(),
         })
@@ -100,9 +102,9 @@ impl Session<'_> {
     ) -> Result<()> {
         let of_member = if element.is_base() { None } else { wanted.member(&element.name) };
         match self.compile_element(info, element, of_member.as_ref(), wanted)? {
-            Member::Nothing => {}
-            Member::Base(name) => return self.base(element, &name, wanted, draft),
-            Member::Forwarding(name) => {
+            ElementMeaning::Nothing => {}
+            ElementMeaning::Base(name) => return self.base(element, &name, wanted, draft),
+            ElementMeaning::Forwarding(name) => {
                 let bases: Vec<StreamerElement> = self
                     .versions(&name, "")
                     .first()
@@ -113,20 +115,22 @@ impl Session<'_> {
                     bases.try_for_each(|base| session.element(info, base, wanted, draft))
                 })?;
             }
-            Member::Skip(Node::TObject) if self.inner.with_identities && info.name == "TObjString" => {
+            ElementMeaning::Skip(Node::TObject)
+                if self.descriptions.with_identities && info.name == "TObjString" =>
+            {
                 // Version, fUniqueID, fBits (root-io-spec Buffer §7).
                 draft.skip(Node::Number(Number::Plain(Primitive::U16)));
                 draft.member("fUniqueID", "", Node::Number(Number::Plain(Primitive::U32)));
                 draft.skip(Node::Bits);
             }
-            Member::Skip(node) => draft.skip(node),
-            Member::Opaque(node, why) => {
+            ElementMeaning::Skip(node) => draft.skip(node),
+            ElementMeaning::Opaque(node, why) => {
                 if of_member.is_some() || element.is_base() {
                     draft.report(element.name.clone(), why);
                 }
                 draft.skip(node);
             }
-            Member::Counter(number) => {
+            ElementMeaning::Counter(number) => {
                 let node = Node::Number(number);
                 let index = of_member.and_then(|_| draft.field(&element.name, &element.title, &node));
                 let field = index.and_then(|index| draft.fields.get(index));
@@ -134,9 +138,9 @@ impl Session<'_> {
                     draft.unsupported = Some(format!("the member {} has changed its type", element.name));
                 }
                 let register = draft.register(&element.name);
-                draft.steps.push(Step::Counter { index, number, register });
+                draft.steps.push(LayoutStep::Counter { index, number, register });
             }
-            Member::Field(name, node) => {
+            ElementMeaning::Field(name, node) => {
                 if draft.is_first {
                     let inner = node.skipped().into_iter();
                     inner.for_each(|(path, why)| draft.report(format!("{name}.{path}"), why));
@@ -173,7 +177,7 @@ impl Session<'_> {
                 draft.bases.push(place.clone());
                 place
             }
-            // The newest version has no such base: it is passed over.
+            // The newest version has no such base: it is skipped.
             None => {
                 let class = self.class(name, &Selection::nothing())?;
                 let place = (Arc::clone(&class), draft.fields.len(), draft.registers.len());
@@ -187,9 +191,9 @@ impl Session<'_> {
                 draft.unsupported = Some(format!("it has the base class {name} twice"));
             }
         }
-        let described = self.inner.infos.base_of(element);
-        let layout = described.map_or(0, |info| super::layout_of(&class, info));
-        draft.steps.push(Step::Base { class, layout, first, register });
+        let described = self.descriptions.infos.base_of(element);
+        let layout = described.map_or(0, |info| layout_of(&class, info));
+        draft.steps.push(LayoutStep::Base { class, layout, first, register });
         Ok(())
     }
 }
@@ -216,7 +220,7 @@ impl Draft {
     }
 
     /// The counts of a base class are kept next to those of the class.
-    fn add_registers(&mut self, class: &Class) {
+    fn add_registers(&mut self, class: &CompiledClass) {
         for name in &class.registers {
             self.add_register(name);
         }
@@ -229,7 +233,7 @@ impl Draft {
         register
     }
 
-    /// A new field; a name that is taken gets that of the class in front.
+    /// Adds a field; if its name is taken, the name of the class is put in front.
     fn add(&mut self, name: &str, title: &str, node: Node) -> usize {
         let taken = self.places.contains_key(name);
         let name = if taken { format!("{}::{name}", self.name) } else { name.to_owned() };
@@ -259,7 +263,7 @@ impl Draft {
         known.unwrap_or_else(|| self.add_register(name))
     }
 
-    /// Where the count of a member is kept: the counter nearest to it.
+    /// The register with the count of a member: the nearest counter.
     pub(super) fn register_of(&self, name: &str) -> Option<usize> {
         self.counters.get(name).copied()
     }
@@ -282,7 +286,7 @@ impl Draft {
         };
         match forms {
             (Form::Primitive(one), Form::Primitive(to)) if one != to => match node {
-                Node::Number(from) => self.steps.push(Step::Convert { index, from, to }),
+                Node::Number(from) => self.steps.push(LayoutStep::Convert { index, from, to }),
                 _ => self.unsupported = Some(format!("the member {name} has changed its type")),
             },
             (one, other) if one != other => {
@@ -293,7 +297,7 @@ impl Draft {
                     let bytes = values.saturating_mul(number.size_on_file());
                     self.run(bytes, Some((number, index)));
                 }
-                None => self.steps.push(Step::Field { index, node }),
+                None => self.steps.push(LayoutStep::Field { index, node }),
             },
         }
     }
@@ -301,24 +305,24 @@ impl Draft {
     fn skip(&mut self, node: Node) {
         match node.numbers() {
             Some((number, values)) => self.run(values.saturating_mul(number.size_on_file()), None),
-            None => self.steps.push(Step::Skip(node)),
+            None => self.steps.push(LayoutStep::Skip(node)),
         }
     }
 
-    /// Numbers: they join the run that they follow.
+    /// Adds numbers: they join the preceding run.
     fn run(&mut self, size: usize, wanted: Option<(Number, usize)>) {
-        if !matches!(self.steps.last(), Some(Step::Run { .. })) {
-            self.steps.push(Step::Run { bytes: 0, pieces: Vec::new() });
+        if !matches!(self.steps.last(), Some(LayoutStep::Run { .. })) {
+            self.steps.push(LayoutStep::Run { bytes: 0, pieces: Vec::new() });
         }
-        if let Some(Step::Run { bytes, pieces }) = self.steps.last_mut() {
+        if let Some(LayoutStep::Run { bytes, pieces }) = self.steps.last_mut() {
             let offset = *bytes;
             *bytes = bytes.saturating_add(size);
-            pieces.extend(wanted.map(|(number, index)| Piece { offset, bytes: size, number, index }));
+            pieces.extend(wanted.map(|(number, index)| RunMember { offset, bytes: size, number, index }));
         }
     }
 
-    /// What sets the fields that this layout has not.
-    fn defaults(&mut self) -> Vec<Step> {
+    /// Adds defaults for the fields that this layout does not have.
+    fn defaults(&mut self) -> Vec<LayoutStep> {
         let missing = self.set.iter().enumerate().filter(|(_, set)| !**set).map(|(index, _)| index);
         let mut steps = Vec::new();
         for index in missing {
@@ -326,13 +330,13 @@ impl Draft {
             if field.node.size().default > LARGEST_DEFAULT {
                 self.unsupported = Some(format!("it has no member {}", field.name));
             }
-            steps.push(Step::Default { index });
+            steps.push(LayoutStep::Default { index });
         }
         steps
     }
 }
 
-/// True if it is plain, without comparing forms, that both build the same.
+/// True if it is obvious, without comparing forms, that both build the same.
 fn builds_the_same(one: &Node, other: &Node) -> bool {
     match (one, other) {
         (Node::Number(one), Node::Number(other)) => one.primitive() == other.primitive(),

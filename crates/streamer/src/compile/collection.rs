@@ -1,9 +1,9 @@
-//! STL collections, whose layout their names tell (root-io-spec Collections §7 to §11).
+//! Compiles STL collections, whose layout follows from their names (root-io-spec Collections §7 to §11).
 
-use super::{Place, Selection, Session};
+use super::session::{ClassUse, Session};
 use crate::cpp_type::{ContainerKind, Template};
-use crate::node::{Class, Collection};
-use crate::{CppType, Node, Number, basic};
+use crate::node::{Collection, CompiledClass};
+use crate::{CppType, Node, Number, Selection, basic};
 use sapwood_core::{Primitive, Result};
 use sapwood_tfile::StreamerElement;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const CLASSES: [i32; 2] = [61, 63];
 const DEEPEST: usize = 32;
 
 impl Session<'_> {
-    /// The collection that a type name names, if it is one, as an object.
+    /// The collection as an object, if the type name is that of a collection.
     pub(super) fn collection_of_name(
         &mut self,
         name: &str,
@@ -52,21 +52,21 @@ impl Session<'_> {
         let class = match (kind, &item) {
             (ContainerKind::Pairs, Node::Tuple(both)) => self.pair(&template, holder, wanted, both)?,
             (_, Node::Object(class)) => Some(Arc::clone(class)),
-            // The class is being compiled: member-wise it is not known how deep it goes.
+            // The class is still being compiled: its depth in member-wise storage is unknown.
             _ => None,
         };
         Ok(Node::Collection(Arc::new(Collection { item, class, is_pointer })))
     }
 
-    /// The class `pair` whose members a map's columns are; its bytes become a tuple.
+    /// The class `pair`, whose members are the columns of a map; its bytes become a tuple.
     fn pair(
         &mut self,
         template: &Template<'_>,
         holder: &str,
         wanted: &Selection,
         both: &[Node],
-    ) -> Result<Option<Arc<Class>>> {
-        // Of a class that is being compiled, it is not known yet what a column of it is.
+    ) -> Result<Option<Arc<CompiledClass>>> {
+        // The columns of a class that is still being compiled are unknown.
         if both.iter().any(|node| matches!(node, Node::Later(..))) {
             return Ok(None);
         }
@@ -75,13 +75,13 @@ impl Session<'_> {
         let space = if value.ends_with('>') { " " } else { "" };
         let name = format!("pair<{key},{value}{space}>");
         let whole = with_both(wanted);
-        match self.class_node(&name, holder, &whole, Place::Item)? {
+        match self.class_node(&name, holder, &whole, ClassUse::Item)? {
             Node::Object(class) if fits(&class, both) => Ok(Some(class)),
             _ => Ok(None),
         }
     }
 
-    /// What the items of a collection look like, one after the other; `None` if that cannot be known.
+    /// The items of a collection, one after the other; `None` if that cannot be known.
     fn item_of(
         &mut self,
         template: &Template<'_>,
@@ -105,7 +105,7 @@ impl Session<'_> {
         }
     }
 
-    /// One item inside a collection: collections in collections have no frame of their own.
+    /// An item inside a collection: nested collections have no frame of their own.
     fn item(
         &mut self,
         name: &str,
@@ -139,10 +139,10 @@ impl Session<'_> {
             })?;
             return Ok(item.map(|item| Node::List(Box::new(item))));
         }
-        match self.class_node(name, holder, wanted, Place::Item)? {
+        match self.class_node(name, holder, wanted, ClassUse::Item)? {
             // A name that describes an integer elsewhere in the file is an enum.
-            Node::Opaque(name) if self.inner.enums.contains_key(&name) => Ok(self
-                .inner
+            Node::Opaque(name) if self.descriptions.enums.contains_key(&name) => Ok(self
+                .descriptions
                 .enums
                 .get(&name)
                 .copied()
@@ -159,7 +159,7 @@ impl Session<'_> {
         }
     }
 
-    /// True if ROOT 3 or older described a class.
+    /// True if a class was described by ROOT 3 or older.
     fn is_of_root_3(&self, class: &str) -> bool {
         self.versions(class, "").first().is_some_and(|info| info.format <= 3)
     }
@@ -190,13 +190,13 @@ impl Session<'_> {
     }
 }
 
-/// True if what the class `pair` builds is what the items of the map are.
-fn fits(class: &Class, both: &[Node]) -> bool {
+/// True if the class `pair` builds the same as the items of the map.
+fn fits(class: &CompiledClass, both: &[Node]) -> bool {
     let forms = class.fields.iter().map(|field| field.node.form());
     class.fields.len() == both.len() && forms.eq(both.iter().map(Node::form))
 }
 
-/// Of a pair, both members are always read.
+/// Both members of a pair are always read.
 fn with_both(wanted: &Selection) -> Selection {
     match (wanted.member("first"), wanted.member("second")) {
         (Some(_), Some(_)) => wanted.clone(),

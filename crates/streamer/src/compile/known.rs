@@ -1,12 +1,12 @@
-//! Classes of ROOT whose bytes no description tells (root-io-spec HandWrittenStreamers §2, ForwardingStreamers).
+//! Classes of ROOT whose bytes no description determines (root-io-spec HandWrittenStreamers §2,
+//! ForwardingStreamers).
 
-use super::Selection;
 use crate::node::Pointers;
-use crate::{Node, Number};
+use crate::{Node, Number, Selection};
 use sapwood_core::Primitive;
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
-/// What an object of a class that ROOT streams by hand looks like.
+/// An object of a class that ROOT streams by hand.
 pub(super) fn node(class: &str, wanted: &Selection) -> Option<Node> {
     let number = |primitive| Node::List(Box::new(Node::Number(Number::Plain(primitive))));
     let pointer = || Box::new(Node::Pointer(wanted.clone()));
@@ -35,18 +35,18 @@ pub(super) fn node(class: &str, wanted: &Selection) -> Option<Node> {
     })
 }
 
-/// The name of the field that a base class becomes which is no record.
+/// The field for a base class that is not a record.
 pub(super) fn field_of_base(class: &str) -> &str {
     if class.starts_with("TArray") { "fArray" } else { class }
 }
 
-/// True for classes that write their bases and nothing else: neither version nor byte count. Of the many
-/// that ROOT has, those that files hold.
+/// True for classes that write only their bases, without version and byte count. ROOT has many; these occur
+/// in files.
 pub(super) fn only_forwards(class: &str) -> bool {
     matches!(class, "TVirtualPerfStats" | "TSeqCollection" | "TPair")
 }
 
-/// Classes whose own streamers write what no description tells; their byte counts are sound.
+/// Classes whose own streamers write undescribed bytes; their byte counts are correct.
 pub(super) fn is_opaque(class: &str) -> bool {
     const CLASSES: [&str; 22] = [
         "TASImage",
@@ -75,7 +75,7 @@ pub(super) fn is_opaque(class: &str) -> bool {
     CLASSES.contains(&class)
 }
 
-/// Descriptions of classes that files may leave out: their layout never changed.
+/// Descriptions of classes that files may omit: their layout never changed.
 pub(super) fn description(class: &str) -> Option<StreamerInfo> {
     let element = |name: &str, kind, type_code, type_name: &str| StreamerElement {
         name: name.to_owned(),
@@ -116,7 +116,7 @@ pub(super) fn description(class: &str) -> Option<StreamerInfo> {
     })
 }
 
-/// Which element describes a member of a type that stands in a `pair` (Collections §8.1).
+/// The element that describes a member of a `pair` (Collections §8.1).
 fn kind_of(type_name: &str) -> (ElementKind, i32) {
     use crate::CppType;
     if let Some(pointee) = type_name.strip_suffix('*') {

@@ -1,31 +1,14 @@
-//! A member of a class: what its element says its bytes are (root-io-spec ElementTypes).
+//! Compiles a member of a class, from its element (root-io-spec ElementTypes).
 
-use super::{Place, Selection, Session, known};
-use crate::{CppType, Node, Number, basic, node};
-use sapwood_core::{Error, Primitive, Result};
+use super::code::{self, number};
+use super::known;
+use super::session::{ClassUse, Session};
+use crate::{Node, Number, Selection, node};
+use sapwood_core::{Error, Result};
 use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo};
 
-/// Type codes of elements (ElementTypes §1).
-mod code {
-    pub(super) const NOTHING: i32 = -1;
-    pub(super) const ARRAY: i32 = 20;
-    pub(super) const COUNTED: i32 = 40;
-    pub(super) const COUNTER: i32 = 6;
-    pub(super) const CHAR_STAR: i32 = 7;
-    pub(super) const DOUBLE32: i32 = 9;
-    pub(super) const BITS: i32 = 15;
-    pub(super) const FLOAT16: i32 = 19;
-    pub(super) const OBJECT_INLINE: i32 = 63;
-    pub(super) const TSTRING: i32 = 65;
-    pub(super) const TOBJECT: i32 = 66;
-    pub(super) const ANY_INLINE: i32 = 68;
-    pub(super) const ARRAY_OF_TOBJECTS: i32 = 86;
-    pub(super) const ARRAY_OF_TNAMEDS: i32 = 87;
-    pub(super) const STL_STRING: i32 = 365;
-}
-
 /// What an element stands for.
-pub(super) enum Member {
+pub(super) enum ElementMeaning {
     /// No bytes.
     Nothing,
     /// A base class of this name, with a header of its own.
@@ -36,24 +19,24 @@ pub(super) enum Member {
     Field(String, Node),
     /// A field that counts others.
     Counter(Number),
-    /// Bytes of which nothing is built.
+    /// Bytes that are not built.
     Skip(Node),
-    /// Bytes that cannot be understood, and why.
+    /// Bytes that cannot be read, and why.
     Opaque(Node, String),
 }
 
 impl Session<'_> {
-    /// What a member of `info` is; `wanted` says what of it, `None` that it is only passed over. `of_class` is
-    /// what is wanted of the class: bases share it.
+    /// Compiles a member of `info`; `wanted` selects its parts, `None` means that it is only skipped.
+    /// `of_class` is the selection for the class, which bases share.
     pub(super) fn compile_element(
         &mut self,
         info: &StreamerInfo,
         element: &StreamerElement,
         wanted: Option<&Selection>,
         of_class: &Selection,
-    ) -> Result<Member> {
+    ) -> Result<ElementMeaning> {
         if element.type_code == code::NOTHING {
-            return Ok(Member::Nothing);
+            return Ok(ElementMeaning::Nothing);
         }
         if let ElementKind::Base { .. } = element.kind {
             return self.compile_base(element, of_class);
@@ -62,16 +45,16 @@ impl Session<'_> {
         if self.is_counter(info, element)
             && let Some((number, _)) = number(element)
         {
-            return Ok(Member::Counter(number));
+            return Ok(ElementMeaning::Counter(number));
         }
         let node = self.node_of_element(info, element, wanted)?;
         Ok(match (unreadable(&node), wanted) {
             (Some(class), _) => {
                 let why = node::undescribed(class);
-                Member::Opaque(node, why)
+                ElementMeaning::Opaque(node, why)
             }
-            (None, Some(_)) => Member::Field(element.name.clone(), node),
-            (None, None) => Member::Skip(node),
+            (None, Some(_)) => ElementMeaning::Field(element.name.clone(), node),
+            (None, None) => ElementMeaning::Skip(node),
         })
     }
 
@@ -79,38 +62,42 @@ impl Session<'_> {
         element.kind == ElementKind::BasicType
             && (element.type_code == code::COUNTER
                 || matches!(element.type_code, 3 | 13)
-                    && self.inner.counters.get(&info.name).is_some_and(|names| names.contains(&element.name)))
+                    && self
+                        .descriptions
+                        .counters
+                        .get(&info.name)
+                        .is_some_and(|names| names.contains(&element.name)))
     }
 
-    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<Member> {
+    fn compile_base(&mut self, element: &StreamerElement, wanted: &Selection) -> Result<ElementMeaning> {
         let name = element.name.as_str();
         if element.type_code == code::TOBJECT || name == "TObject" {
-            return Ok(Member::Skip(Node::TObject));
+            return Ok(ElementMeaning::Skip(Node::TObject));
         }
         if known::only_forwards(name) && !self.versions(name, "").is_empty() {
-            return Ok(Member::Forwarding(name.to_owned()));
+            return Ok(ElementMeaning::Forwarding(name.to_owned()));
         }
         if let Some(node) = known::node(name, wanted) {
             return Ok(match node {
-                Node::Nothing => Member::Nothing,
+                Node::Nothing => ElementMeaning::Nothing,
                 node => match wanted.member(known::field_of_base(name)) {
-                    Some(_) => Member::Field(known::field_of_base(name).to_owned(), node),
-                    None => Member::Skip(node),
+                    Some(_) => ElementMeaning::Field(known::field_of_base(name).to_owned(), node),
+                    None => ElementMeaning::Skip(node),
                 },
             });
         }
         let described = self.versions(name, "").first().map(|info| info.name.clone());
         match described {
-            Some(described) => Ok(Member::Base(described)),
-            None if known::description(name).is_some() => Ok(Member::Base(name.to_owned())),
+            Some(described) => Ok(ElementMeaning::Base(described)),
+            None if known::description(name).is_some() => Ok(ElementMeaning::Base(name.to_owned())),
             None => {
                 let why = format!("the file does not describe the base class {name}");
-                Ok(Member::Opaque(Node::Opaque(name.to_owned()), why))
+                Ok(ElementMeaning::Opaque(Node::Opaque(name.to_owned()), why))
             }
         }
     }
 
-    /// The bytes of a member that is no base.
+    /// The bytes of a member that is not a base.
     pub(super) fn node_of_element(
         &mut self,
         info: &StreamerInfo,
@@ -143,7 +130,7 @@ impl Session<'_> {
                 None => Node::framed(Node::Nothing),
             },
             (ElementKind::Object | ElementKind::ObjectAny, code) => {
-                // ROOT 3 described arrays of pointers so, and stored the objects.
+                // ROOT 3 described arrays of pointers like this, and stored the objects.
                 let class = element.type_name.trim_end_matches('*');
                 let item = array(self.object(class, &info.name, wanted)?);
                 match code {
@@ -173,10 +160,10 @@ impl Session<'_> {
         })
     }
 
-    /// An object by value, or what passes over it.
+    /// An object by value, or the node that skips it.
     fn object(&mut self, class: &str, holder: &str, wanted: Option<&Selection>) -> Result<Node> {
         match wanted {
-            Some(wanted) => self.class_node(class, holder, wanted, Place::Inside),
+            Some(wanted) => self.class_node(class, holder, wanted, ClassUse::Inside),
             None => Ok(match known::node(class, &Selection::nothing()) {
                 Some(node) => node,
                 None => Node::Later(class.to_owned(), Selection::nothing()),
@@ -185,7 +172,7 @@ impl Session<'_> {
     }
 
     /// The member of a split object or collection.
-    pub(super) fn split_member<'i>(
+    pub(crate) fn split_member<'i>(
         &mut self,
         info: &'i StreamerInfo,
         index: usize,
@@ -195,19 +182,21 @@ impl Session<'_> {
         let element =
             element.ok_or_else(|| Error::corrupt(format!("{} has no member {index}", info.name)))?;
         let member = match self.compile_element(info, element, Some(wanted), wanted)? {
-            Member::Field(_, node) | Member::Skip(node) | Member::Opaque(node, _) => node,
-            Member::Counter(number) => Node::Number(number),
-            Member::Nothing => Node::Nothing,
-            Member::Base(name) | Member::Forwarding(name) => {
-                self.class_node(&name, "", wanted, Place::Inside)?
+            ElementMeaning::Field(_, node) | ElementMeaning::Skip(node) | ElementMeaning::Opaque(node, _) => {
+                node
+            }
+            ElementMeaning::Counter(number) => Node::Number(number),
+            ElementMeaning::Nothing => Node::Nothing,
+            ElementMeaning::Base(name) | ElementMeaning::Forwarding(name) => {
+                self.class_node(&name, "", wanted, ClassUse::Inside)?
             }
         };
         Ok((element, member))
     }
 }
 
-/// What is counted in another branch reaches to the end of the entry, if the entry is one object.
-pub(super) fn to_end(node: Node) -> Node {
+/// A member that is counted in another branch extends to the end of the entry, if the entry is one object.
+pub(crate) fn to_end(node: Node) -> Node {
     match node {
         Node::Counted { flag: true, content, .. } => Node::FlaggedToEnd(content),
         Node::Counted { flag: false, content, .. } => Node::ToEnd(content),
@@ -216,8 +205,8 @@ pub(super) fn to_end(node: Node) -> Node {
     }
 }
 
-/// The name of the member that says how many items another has.
-pub(super) fn counter(node: &Node) -> Option<&str> {
+/// The member that counts the items of another.
+pub(crate) fn counter(node: &Node) -> Option<&str> {
     match node {
         Node::Counted { counter: name, .. } => Some(name),
         Node::Framed(content) | Node::Fixed { content, .. } => counter(content),
@@ -240,24 +229,5 @@ fn unreadable(node: &Node) -> Option<&str> {
         Node::Tuple(nodes) => nodes.iter().find_map(unreadable),
         Node::Collection(collection) => unreadable(&collection.item),
         _ => None,
-    }
-}
-
-/// The number that a member of a basic type is, with the name to show.
-pub(super) fn number(element: &StreamerElement) -> Option<(Number, &'static str)> {
-    let code = match &element.kind {
-        ElementKind::BasicPointer(_) => element.type_code - code::COUNTED,
-        _ if element.array_dims.is_empty() => element.type_code,
-        _ => element.type_code - code::ARRAY,
-    };
-    match code {
-        code::DOUBLE32 => Some((Number::packed(element.range, true), "Double32_t")),
-        code::FLOAT16 => Some((Number::packed(element.range, false), "Float16_t")),
-        // A counter keeps the code 6 whether or not it has a sign (ElementTypes §2.1).
-        code::COUNTER => match CppType::parse(&element.type_name) {
-            CppType::Number(number @ Number::Plain(Primitive::U32), name) => Some((number, name)),
-            _ => Some((Number::Plain(Primitive::I32), "int32_t")),
-        },
-        _ => basic(code).map(|(primitive, name)| (Number::Plain(primitive), name)),
     }
 }

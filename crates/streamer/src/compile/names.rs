@@ -1,15 +1,15 @@
-//! Names of classes: the file does not spell one class always in the same way (root-io-spec StreamerInfo §7.3).
+//! Names of classes, which a file does not always spell in the same way (root-io-spec StreamerInfo §7.3).
 
 use crate::CppType;
 use crate::cpp_type::Template;
 use sapwood_tfile::StreamerInfos;
 use std::collections::BTreeMap;
 
-/// Template arguments nested deeper than this are not looked into.
+/// Template arguments nested deeper than this are ignored.
 const DEEPEST: usize = 32;
-/// Classes and namespaces around a name: in no more of them it is looked for.
+/// Most enclosing classes and namespaces in which a name is looked up.
 const MOST_SCOPES: usize = 16;
-/// Arguments that the STL adds where nothing is said.
+/// Default template arguments of the STL.
 const DEFAULTS: [&str; 6] = ["allocator<", "less<", "char_traits<", "hash<", "equal_to<", "default_delete<"];
 
 /// Finds descriptions by names in any spelling.
@@ -25,7 +25,7 @@ impl Names {
         Names(names)
     }
 
-    /// The name under which a class is described that `holder` calls `name`.
+    /// The name of the described class that `holder` calls `name`.
     pub(super) fn find(&self, name: &str, holder: &str) -> Option<&str> {
         let name = normal(name, DEEPEST);
         let mut scope = holder.split('<').next().unwrap_or_default();
@@ -50,8 +50,7 @@ impl Names {
     }
 }
 
-/// One spelling for all: no `std::`, no spaces, one name for each number type, no arguments that are
-/// understood.
+/// Normalizes a spelling: no `std::`, no spaces, one name for each number type, no default arguments.
 fn normal(name: &str, depth: usize) -> String {
     let name = name.trim();
     let name = name.strip_prefix("const ").unwrap_or(name).trim();

@@ -1,6 +1,6 @@
 //! A structure of leaves: numbers, texts, and arrays that other leaves of the same structure count.
 
-use super::{Class, ClassField, Layout, Node, Size, Step};
+use super::{ClassField, ClassLayout, CompiledClass, LayoutStep, Node, Size};
 use sapwood_core::Primitive;
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use std::sync::Arc;
 pub struct StructureMember {
     /// Its name.
     pub name: String,
-    /// What it is, or each item of it.
+    /// The member, or each item of it.
     pub node: Node,
-    /// Which member says how many items it has, if one does.
+    /// The index of the member that counts its items, if there is one.
     pub count: Option<usize>,
 }
 
 impl Node {
-    /// Members one after the other; `None` if one is counted by what is no integer in front of it.
+    /// Members one after the other; `None` if a member is not counted by an integer in front of it.
     pub fn structure(members: Vec<StructureMember>) -> Option<Node> {
         if members.iter().all(|member| member.count.is_none()) {
             return Some(Node::Record(
@@ -39,24 +39,24 @@ impl Node {
                 if matches!(number.primitive(), Primitive::Bool | Primitive::F32 | Primitive::F64) {
                     return None;
                 }
-                Step::Counter { index: Some(index), number, register: index }
+                LayoutStep::Counter { index: Some(index), number, register: index }
             } else {
-                Step::Field { index, node: node.clone() }
+                LayoutStep::Field { index, node: node.clone() }
             });
             fields.push(ClassField { name, title: String::new(), node });
         }
-        Some(Node::Members(Arc::new(Class::of_steps(fields, steps, registers)), 0))
+        Some(Node::Members(Arc::new(CompiledClass::of_steps(fields, steps, registers)), 0))
     }
 }
 
-impl Class {
-    /// A class without a name or versions, whose members lie as these steps say.
-    fn of_steps(fields: Vec<ClassField>, steps: Vec<Step>, registers: Vec<String>) -> Class {
+impl CompiledClass {
+    /// A class without name and versions, whose members are stored as these steps say.
+    fn of_steps(fields: Vec<ClassField>, steps: Vec<LayoutStep>, registers: Vec<String>) -> CompiledClass {
         let size = fields.iter().map(ClassField::size).fold(Size::NONE, Size::and).within(1);
-        let smallest = steps.iter().map(Step::smallest).fold(0, usize::saturating_add);
+        let smallest = steps.iter().map(LayoutStep::smallest).fold(0, usize::saturating_add);
         let needed = steps.len();
-        let layout = Layout { version: 0, checksum: 0, steps, needed, smallest, unsupported: None };
+        let layout = ClassLayout { version: 0, checksum: 0, steps, needed, smallest, unsupported: None };
         let (name, layouts, skipped) = (String::new(), vec![layout], Vec::new());
-        Class { name, fields, layouts, has_checksum: false, registers, skipped, size }
+        CompiledClass { name, fields, layouts, has_checksum: false, registers, skipped, size }
     }
 }

@@ -1,11 +1,11 @@
 //! STL collections and `TClonesArray`: item by item, or their items' members in columns.
 
 use super::Runner;
+use super::object_base::object_base;
 use super::record::{read_version, undescribed};
-use super::skip::object_base;
 use crate::builder::{Any, Builder, misfit, position};
-use crate::node::{self, Class, Collection, Layout};
-use crate::{Input, Node};
+use crate::node::{self, ClassLayout, Collection, CompiledClass};
+use crate::{Node, StreamInput};
 use sapwood_core::{Error, Result};
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ const MEMBER_WISE: u16 = 0x4000;
 const BYPASS: u32 = 1 << 12;
 const BYPASS_OF_VERSION_3: u32 = 1 << 14;
 
-/// What the frame around collections says.
+/// The information in the frame around collections.
 struct Frame<'l> {
     /// The layout of the items, if they are stored member by member.
-    members: Option<(&'l Arc<Class>, &'l Layout)>,
+    members: Option<(&'l Arc<CompiledClass>, &'l ClassLayout)>,
     version: u16,
 }
 
 impl<'l> Frame<'l> {
-    /// Reads what stands once before all collections of a frame.
-    fn read(collection: &'l Collection, body: &mut Input<'_>) -> Result<Self> {
+    /// Reads the bytes that stand once before all collections of a frame.
+    fn read(collection: &'l Collection, body: &mut StreamInput<'_>) -> Result<Self> {
         let word = body.u16()?;
         let version = word & !MEMBER_WISE;
         if word & MEMBER_WISE == 0 {
@@ -40,9 +40,9 @@ impl<'l> Frame<'l> {
         Ok(Frame { members: Some((class, layout)), version })
     }
 
-    /// A collection of what the file does not describe can be read if it is empty: then there is nothing but
-    /// a version, a checksum if that is 0, and the count.
-    fn without_class(collection: &Collection, version: u16, body: &mut Input<'_>) -> Result<Self> {
+    /// A collection of an undescribed class can be read if it is empty: it then consists of a version, a
+    /// checksum if that is 0, and the count.
+    fn without_class(collection: &Collection, version: u16, body: &mut StreamInput<'_>) -> Result<Self> {
         let len = body.remaining();
         if matches!((len, body.peek_u16(0)), (10, Some(0)) | (6, Some(1..))) {
             body.take(len - 4)?;
@@ -69,7 +69,7 @@ impl Runner<'_> {
         collection: &Collection,
         count: usize,
         each: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -79,11 +79,11 @@ impl Runner<'_> {
         body.finish("a collection")
     }
 
-    /// Reads a collection as an object. A count never looks like the byte count of a frame.
+    /// Reads a collection as an object. A count cannot be mistaken for the byte count of a frame.
     pub(super) fn unframed(
         &mut self,
         collection: &Collection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if input.clone().frame()?.is_some() {
@@ -99,7 +99,7 @@ impl Runner<'_> {
         collection: &Collection,
         frame: &Frame<'_>,
         count: usize,
-        body: &mut Input<'_>,
+        body: &mut StreamInput<'_>,
         (offsets, content): (&mut Vec<i64>, &mut Builder),
     ) -> Result<()> {
         for _ in 0..count {
@@ -114,7 +114,7 @@ impl Runner<'_> {
         &mut self,
         collection: &Collection,
         each: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if input.is_at_end() {
@@ -133,7 +133,7 @@ impl Runner<'_> {
         &mut self,
         collection: &Collection,
         frame: &Frame<'_>,
-        body: &mut Input<'_>,
+        body: &mut StreamInput<'_>,
         content: &mut Builder,
     ) -> Result<()> {
         let Some((class, layout)) = frame.members else {
@@ -154,7 +154,7 @@ impl Runner<'_> {
     pub(super) fn clones(
         &mut self,
         wanted: &crate::Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -191,9 +191,9 @@ impl Runner<'_> {
         body.finish("a TClonesArray")
     }
 
-    /// Checks the number of objects whose members follow in columns against the bytes that are left. Objects of
-    /// classes without any bytes are paid for otherwise.
-    fn check_count(&mut self, layout: &Layout, count: usize, body: &Input<'_>) -> Result<()> {
+    /// Checks the number of objects whose members follow in columns against the remaining bytes. Objects of
+    /// classes without any bytes are charged to the budget instead.
+    fn check_count(&mut self, layout: &ClassLayout, count: usize, body: &StreamInput<'_>) -> Result<()> {
         if layout.smallest == 0 {
             return self.spend(count.saturating_mul(size_of::<i64>()));
         }
@@ -204,7 +204,7 @@ impl Runner<'_> {
     }
 }
 
-/// What stands before the items of a `TClonesArray` (Collections §12).
+/// The header before the items of a `TClonesArray` (Collections §12).
 struct ClonesHead<'a> {
     class: &'a str,
     version: i16,
@@ -213,7 +213,7 @@ struct ClonesHead<'a> {
 }
 
 impl<'a> ClonesHead<'a> {
-    fn read(body: &mut Input<'a>) -> Result<Self> {
+    fn read(body: &mut StreamInput<'a>) -> Result<Self> {
         let version = body.i16()?;
         let bits = if version > 2 { object_base(body)? } else { 0 };
         if version > 1 {

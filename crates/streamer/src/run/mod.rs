@@ -1,26 +1,26 @@
-//! Running a program: bytes to columns, item by item or, in columns, many at once.
+//! Runs a program: bytes to columns, item by item or, in columns, many at once.
 
 mod collection;
+mod object_base;
 mod pointer;
 mod record;
 mod skip;
 
 use crate::builder::{Builder, misfit, position};
-use crate::input::Slot;
-use crate::{Compiler, Input, Node, Number, node};
+use crate::input::PointerValue;
+use crate::{Compiler, Node, Number, StreamInput, node};
+use object_base::{IS_REFERENCED, reference};
 use sapwood_core::{Error, ErrorKind, Result};
 
-/// `TObject::kIsReferenced`: two more bytes follow the bits (root-io-spec Buffer §7).
-const IS_REFERENCED: u32 = 1 << 4;
-/// Levels of objects behind objects, and what these hold: no more can be shown as nested arrays, nor does the
-/// stack hold more.
+/// Most levels of objects behind objects, and their contents: more cannot be shown as nested arrays, and do
+/// not fit on the stack.
 const DEEPEST: usize = 400;
-/// Bytes that a run may build without bytes on file, and more for each entry and each byte of it.
+/// Bytes that a run may build without bytes on file, plus more for each entry and each byte of it.
 const BUDGET: usize = 1 << 20;
 const BUDGET_OF_ENTRY: usize = 1 << 10;
 const BUDGET_OF_BYTE: usize = 64;
 
-/// What is to be remembered while a program runs.
+/// The state of a running program.
 #[derive(Debug)]
 pub(crate) struct Runner<'c> {
     /// Compiles the classes that only the data name.
@@ -28,15 +28,15 @@ pub(crate) struct Runner<'c> {
     /// Counts, by register and item, of the objects that are being read, the innermost last.
     registers: Vec<i64>,
     scope: Scope,
-    /// Where the objects behind pointers begin that are being read.
+    /// The positions of the objects behind pointers that are being read.
     open: Vec<usize>,
     depth: usize,
-    /// Objects of classes that nothing describes are passed over; otherwise they are an error.
+    /// Objects of undescribed classes are skipped; otherwise they are an error.
     tolerant: bool,
-    /// Bytes that may still be built without bytes on file: by reading an object again where a reference
-    /// stands, for members that a version of a class has not, for items that have no bytes.
+    /// Bytes that may still be built without bytes on file: by reading an object again for a reference, for
+    /// members that a version of a class does not have, for items without bytes.
     budget: usize,
-    /// Where tags stand that name positions. While they are collected, nothing is passed over.
+    /// The positions of tags that name positions. While they are collected, nothing is skipped.
     tags: Option<Vec<usize>>,
 }
 
@@ -67,13 +67,13 @@ impl<'c> Runner<'c> {
         }
     }
 
-    /// The same, but what [`Node::gaps`] reports is no error.
+    /// The same, but the gaps that [`Node::gaps`] reports are not errors.
     pub(crate) fn tolerant(self) -> Self {
         Runner { tolerant: true, ..self }
     }
 
-    /// Where the tags stand in an entry that name positions in its buffer, by rising position.
-    pub(crate) fn position_tags(&mut self, node: &Node, input: Input<'_>) -> Result<Vec<usize>> {
+    /// The positions of tags in an entry that name positions in its buffer, in ascending order.
+    pub(crate) fn position_tags(&mut self, node: &Node, input: StreamInput<'_>) -> Result<Vec<usize>> {
         self.tags = Some(Vec::new());
         let walked = self.entry(node, input, &[], &mut Builder::new(node));
         let mut tags = self.tags.take().unwrap_or_default();
@@ -84,7 +84,7 @@ impl<'c> Runner<'c> {
     }
 
     /// A pointer.
-    fn slot<'a>(&mut self, input: &mut Input<'a>) -> Result<Slot<'a>> {
+    fn slot<'a>(&mut self, input: &mut StreamInput<'a>) -> Result<PointerValue<'a>> {
         let (slot, tag_at) = input.slot()?;
         if let Some(tags) = &mut self.tags
             && input.names_position(tag_at)
@@ -94,11 +94,12 @@ impl<'c> Runner<'c> {
         Ok(slot)
     }
 
-    /// Reads one entry, all of it, to the end of `out`; `counts` is what another column says of its objects.
+    /// Reads one whole entry and appends it to `out`; `counts` are the values of another column for its
+    /// objects.
     pub(crate) fn entry(
         &mut self,
         node: &Node,
-        mut input: Input<'_>,
+        mut input: StreamInput<'_>,
         counts: &[i64],
         out: &mut Builder,
     ) -> Result<()> {
@@ -108,8 +109,8 @@ impl<'c> Runner<'c> {
         input.finish("an entry")
     }
 
-    /// Forgets what belongs to the entry before.
-    pub(crate) fn begin(&mut self, input: &Input<'_>) {
+    /// Resets the state of the previous entry.
+    pub(crate) fn begin(&mut self, input: &StreamInput<'_>) {
         self.registers.clear();
         self.open.clear();
         self.scope = Scope::ONE;
@@ -131,12 +132,12 @@ impl<'c> Runner<'c> {
         }
     }
 
-    /// Does the same for each of `count` items; those that have no bytes are paid for otherwise.
+    /// Repeats `work` for each of `count` items; items without bytes are charged to the budget.
     fn each(
         &mut self,
         count: usize,
-        input: &mut Input<'_>,
-        mut work: impl FnMut(&mut Self, usize, &mut Input<'_>) -> Result<()>,
+        input: &mut StreamInput<'_>,
+        mut work: impl FnMut(&mut Self, usize, &mut StreamInput<'_>) -> Result<()>,
     ) -> Result<()> {
         for item in 0..count {
             let before = input.remaining();
@@ -148,8 +149,8 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    /// Reads one item to the end of `out`.
-    pub(crate) fn read(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    /// Reads one item and appends it to `out`.
+    pub(crate) fn read(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         match (node, out) {
             (Node::Number(number), Builder::Numbers { bytes, .. }) => {
                 number.append(input.take(number.size_on_file())?, bytes);
@@ -204,7 +205,7 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    fn read_rare(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    fn read_rare(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         match (node, out) {
             (Node::Bits, Builder::Numbers { bytes, .. }) => {
                 let bits = input.u32()?;
@@ -265,7 +266,7 @@ impl<'c> Runner<'c> {
                 offsets.push(position(content.length()));
             }
             (Node::Ref, Builder::Record { length, fields }) => {
-                let number = skip::reference(input)?;
+                let number = reference(input)?;
                 let [field] = fields.as_mut_slice() else { return Err(misfit()) };
                 field.numbers_mut(1)?.extend_from_slice(&number.to_ne_bytes());
                 *length += 1;
@@ -296,9 +297,9 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    /// A count of items, checked against the bytes that are left. Items without bytes are believed if they
-    /// take no memory either.
-    fn count(&self, item: &Node, input: &mut Input<'_>) -> Result<usize> {
+    /// A count of items, checked against the remaining bytes. Items without bytes are accepted if they take
+    /// no memory either.
+    fn count(&self, item: &Node, input: &mut StreamInput<'_>) -> Result<usize> {
         input.count(item.smallest())
     }
 
@@ -307,7 +308,7 @@ impl<'c> Runner<'c> {
         &mut self,
         node: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         if let Some(()) = read_numbers(node, count, input, out)? {
@@ -316,12 +317,13 @@ impl<'c> Runner<'c> {
         self.each(count, input, |runner, _, input| runner.read(node, input, out))
     }
 
-    /// Reads the values of a member of as many objects: frames stand once for all of them (ReadingEntries §5.3).
+    /// Reads the values of a member of this many objects: frames stand once for all of them (ReadingEntries
+    /// §5.3).
     fn read_column(
         &mut self,
         node: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         match (node, &mut *out) {
@@ -344,7 +346,7 @@ impl<'c> Runner<'c> {
         }
     }
 
-    fn read_to_end(&mut self, node: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    fn read_to_end(&mut self, node: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).max(1);
             if !input.remaining().is_multiple_of(size) {
@@ -372,7 +374,7 @@ impl<'c> Runner<'c> {
         &mut self,
         content: &Node,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -381,8 +383,8 @@ impl<'c> Runner<'c> {
         body.finish("a member")
     }
 
-    /// Reads a counted member of as many objects as there are counts. No objects may have no frame either.
-    fn counted_each(&mut self, content: &Node, input: &mut Input<'_>, out: &mut Builder) -> Result<()> {
+    /// Reads a counted member, with one count per object. Without objects, there may be no frame.
+    fn counted_each(&mut self, content: &Node, input: &mut StreamInput<'_>, out: &mut Builder) -> Result<()> {
         let items = self.registers.len();
         if items == 0 && input.is_at_end() {
             return Ok(());
@@ -393,8 +395,14 @@ impl<'c> Runner<'c> {
         Ok(())
     }
 
-    /// How many items a counted member has: what its counter says, unless its flag says that there is none.
-    fn counted(&self, register: usize, flag: bool, content: &Node, input: &mut Input<'_>) -> Result<usize> {
+    /// The number of items of a counted member: its counter, unless its flag says that there are none.
+    fn counted(
+        &self,
+        register: usize,
+        flag: bool,
+        content: &Node,
+        input: &mut StreamInput<'_>,
+    ) -> Result<usize> {
         let place = self.scope.window + register * self.scope.items + self.scope.item;
         let count = self.registers.get(place).copied().unwrap_or_default();
         if flag && input.u8()? == 0 {
@@ -408,9 +416,14 @@ impl<'c> Runner<'c> {
     }
 }
 
-/// Reads numbers, or fixed arrays of them, in one step; nothing if these are none.
+/// Reads numbers, or fixed arrays of them, in one step; does nothing for other nodes.
 #[inline]
-fn read_numbers(node: &Node, count: usize, input: &mut Input<'_>, out: &mut Builder) -> Result<Option<()>> {
+fn read_numbers(
+    node: &Node,
+    count: usize,
+    input: &mut StreamInput<'_>,
+    out: &mut Builder,
+) -> Result<Option<()>> {
     let (number, values): (Number, usize) = match node {
         Node::Number(number) => (*number, 1),
         Node::Fixed { .. } => match node.numbers() {

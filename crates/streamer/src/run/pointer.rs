@@ -1,37 +1,41 @@
-//! Objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
+//! Reads objects of classes that only the data name: behind pointers, and in ROOT's containers of pointers.
 
 use super::Runner;
-use super::skip::object_base;
+use super::object_base::object_base;
 use crate::builder::{Alternative, Any, Builder, misfit, position};
-use crate::compile::Selection;
-use crate::input::Slot;
+use crate::input::PointerValue;
 use crate::node::Pointers;
-use crate::{Input, Node};
+use crate::{Node, Selection, StreamInput};
 use sapwood_core::{Error, Result};
 
-/// Classes that one pointer may meet: as many as tags can tell apart.
+/// Most classes behind one pointer: as many as tags can distinguish.
 const MOST_CLASSES: usize = 128;
 
-/// What held before an object was entered.
+/// The state before an object was entered.
 pub(super) struct Outer {
     scope: super::Scope,
     depth: usize,
 }
 
 impl Runner<'_> {
-    /// Reads a pointer. A reference to an object that is being read, which would never end, is nothing.
-    pub(super) fn pointer(&mut self, wanted: &Selection, input: &mut Input<'_>, out: &mut Any) -> Result<()> {
+    /// Reads a pointer. A reference to an object that is being read, which would never end, becomes null.
+    pub(super) fn pointer(
+        &mut self,
+        wanted: &Selection,
+        input: &mut StreamInput<'_>,
+        out: &mut Any,
+    ) -> Result<()> {
         match self.slot(input)? {
-            Slot::Null => out.tags.push(-1),
-            Slot::Object { class, at, body: Some(mut body) } => {
+            PointerValue::Null => out.tags.push(-1),
+            PointerValue::Object { class, at, body: Some(mut body) } => {
                 self.pointee(class, at, wanted, &mut body, out)?;
                 body.finish(class)?;
             }
-            Slot::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
-            Slot::Reference(1) => out.tags.push(-1),
-            // The tags of the object were collected where it stands.
-            Slot::Reference(_) if self.tags.is_some() => out.tags.push(-1),
-            Slot::Reference(tag) => {
+            PointerValue::Object { class, at, body: None } => self.pointee(class, at, wanted, input, out)?,
+            PointerValue::Reference(1) => out.tags.push(-1),
+            // The tags of the object were collected at its position.
+            PointerValue::Reference(_) if self.tags.is_some() => out.tags.push(-1),
+            PointerValue::Reference(tag) => {
                 if input.referred(tag).is_some_and(|at| self.open.contains(&at)) {
                     out.tags.push(-1);
                     return Ok(());
@@ -42,12 +46,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the object that a reference names once more, as if it stood here.
-    fn again(&mut self, tag: u32, wanted: &Selection, input: &Input<'_>, out: &mut Any) -> Result<()> {
+    /// Reads the object that a reference names once more, as if it were stored here.
+    fn again(&mut self, tag: u32, wanted: &Selection, input: &StreamInput<'_>, out: &mut Any) -> Result<()> {
         let mut earlier = input.earlier(tag)?;
         let before = earlier.remaining();
-        let Ok((Slot::Object { class, at, body }, _)) = earlier.slot() else {
-            return Err(input.error(format!("a pointer refers to position {tag}, where no object stands")));
+        let Ok((PointerValue::Object { class, at, body }, _)) = earlier.slot() else {
+            return Err(input.error(format!("a pointer refers to position {tag}, where there is no object")));
         };
         let mut body = match body {
             Some(body) => {
@@ -67,14 +71,14 @@ impl Runner<'_> {
         class: &str,
         at: usize,
         wanted: &Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
         let outer = self.enter(one.depth)?;
         self.open.push(at);
         match &one.node {
-            // The byte count of the slot says where it ends.
+            // The byte count of the pointer says where it ends.
             Node::Opaque(_) if self.tolerant => {
                 input.take_rest();
                 one.builder.push_default(1);
@@ -87,12 +91,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads an object of a class that holds objects of its own class.
+    /// Reads an object of a class that contains objects of its own class.
     pub(super) fn later(
         &mut self,
         class: &str,
         wanted: &Selection,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Any,
     ) -> Result<()> {
         let (tag, one) = self.alternative(class, wanted, &mut out.alternatives)?;
@@ -103,8 +107,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Where objects of a class are built, and their tag. A class that is met for the first time is paid for:
-    /// its columns are as many as its description says, and there can be one of it behind every pointer.
+    /// The builder for objects of a class, and their tag. A class that is met for the first time is charged
+    /// to the budget: it has as many columns as its description says, and every pointer can meet it.
     pub(super) fn alternative<'a>(
         &mut self,
         class: &str,
@@ -131,8 +135,8 @@ impl Runner<'_> {
         alternatives.get_mut(place).map(|one| (tag, one)).ok_or_else(misfit)
     }
 
-    /// Fails if objects of a class that only the data name would lack members without a word: a column says what it
-    /// lacks before anything is read.
+    /// Fails if objects of a class that only the data name would lack members silently: the gaps of a column
+    /// are reported before anything is read.
     fn check_whole(&self, class: &str, node: &Node) -> Result<()> {
         if self.tolerant || self.tags.is_some() {
             return Ok(());
@@ -146,7 +150,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What an object of a class looks like.
+    /// An object of a class.
     pub(super) fn node_of(&self, class: &str, wanted: &Selection) -> Result<Node> {
         match self.compiler {
             Some(compiler) => compiler.class_node(class, wanted),
@@ -154,7 +158,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Into an object of so many levels; answers what is to be given back to [`leave`](Runner::leave).
+    /// Enters an object with this many levels; returns the state for [`leave`](Runner::leave).
     pub(super) fn enter(&mut self, levels: usize) -> Result<Outer> {
         if self.depth + levels >= super::DEEPEST {
             let message = format!("objects lie within each other more than {} deep", super::DEEPEST);
@@ -176,7 +180,7 @@ impl Runner<'_> {
         &mut self,
         kind: Pointers,
         content: &Node,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let mut body = input.must_frame()?;
@@ -206,7 +210,7 @@ impl Runner<'_> {
     }
 
     /// Reads a `TRefArray` (References §4).
-    pub(super) fn ref_array(&mut self, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
+    pub(super) fn ref_array(&mut self, input: &mut StreamInput<'_>, fields: &mut [Builder]) -> Result<()> {
         let mut body = input.must_frame()?;
         body.i16()?;
         object_base(&mut body)?;

@@ -1,17 +1,17 @@
-//! Objects: their headers, and their members one after the other or in columns.
+//! Reads objects: their headers, and their members one after the other or in columns.
 
 use super::{Runner, Scope};
 use crate::builder::{Builder, misfit, position};
-use crate::node::{Class, Layout, Step};
-use crate::{Input, Number};
+use crate::node::{ClassLayout, CompiledClass, LayoutStep};
+use crate::{Number, StreamInput};
 use sapwood_core::{Error, Primitive, Result};
 
 impl Runner<'_> {
     /// Reads an object with its header into the fields of its record.
     pub(super) fn object(
         &mut self,
-        class: &Class,
-        input: &mut Input<'_>,
+        class: &CompiledClass,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
@@ -21,13 +21,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads a symmetric matrix: what the description of its base tells, then the elements (Matrix §2).
+    /// Reads a symmetric matrix: the members that its base describes, then the elements (Matrix §2).
     pub(super) fn symmetric(
         &mut self,
-        class: &Class,
+        class: &CompiledClass,
         number: Number,
         rows: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let Some((elements, members)) = fields.split_last_mut() else { return Err(misfit()) };
@@ -44,7 +44,7 @@ impl Runner<'_> {
     }
 
     /// Registers for `items` objects.
-    fn open_window(&mut self, class: &Class, items: usize) -> Result<()> {
+    fn open_window(&mut self, class: &CompiledClass, items: usize) -> Result<()> {
         let window = self.registers.len();
         self.scope = Scope { window, items, item: 0 };
         let registers = class.registers.len();
@@ -61,24 +61,34 @@ impl Runner<'_> {
         self.scope = outer;
     }
 
-    fn framed_object(&mut self, class: &Class, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
+    fn framed_object(
+        &mut self,
+        class: &CompiledClass,
+        input: &mut StreamInput<'_>,
+        fields: &mut [Builder],
+    ) -> Result<()> {
         let Some(mut body) = input.frame()? else { return self.bare_object(class, input, fields) };
         let layout = read_version(class, &mut body)?;
         let all = self.steps(class, layout, true, &mut body, fields)?;
         if all { body.finish(&class.name) } else { Ok(()) }
     }
 
-    /// An object without a byte count: the version stands first, or, if the class's streamer wrote none, the
-    /// members do (StreamerDriven §7.1). The version of a `TObject` base, always 1, tells them apart.
-    fn bare_object(&mut self, class: &Class, input: &mut Input<'_>, fields: &mut [Builder]) -> Result<()> {
-        // A base without members that its class's author never meant to be stored has no bytes at all.
+    /// An object without a byte count: it begins with the version or, if the class's streamer wrote none,
+    /// with its members (StreamerDriven §7.1). The version of a `TObject` base, always 1, distinguishes the
+    /// two.
+    fn bare_object(
+        &mut self,
+        class: &CompiledClass,
+        input: &mut StreamInput<'_>,
+        fields: &mut [Builder],
+    ) -> Result<()> {
+        // A base without members whose class was never meant to be stored has no bytes at all.
         if class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
         }
-        let derives = class
-            .layouts
-            .first()
-            .is_some_and(|layout| matches!(layout.steps.first(), Some(Step::Skip(crate::Node::TObject))));
+        let derives = class.layouts.first().is_some_and(|layout| {
+            matches!(layout.steps.first(), Some(LayoutStep::Skip(crate::Node::TObject)))
+        });
         let without_version = derives && input.peek_u16(2) != Some(1) && input.peek_u16(0) == Some(1);
         let layout = if without_version {
             class.layouts.first().ok_or_else(|| undescribed(class))?
@@ -89,12 +99,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the members of an object that has no header of its own and ends with the entry.
+    /// Reads the members of an object that has no header and ends with the entry.
     pub(super) fn members(
         &mut self,
-        class: &Class,
+        class: &CompiledClass,
         layout: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::ONE);
@@ -107,14 +117,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads the members of one object; with `jump`, only as far as they are wanted. Answers whether all
-    /// were read.
+    /// Reads the members of one object; with `jump`, only as far as they are wanted. Returns whether all were
+    /// read.
     fn steps(
         &mut self,
-        class: &Class,
-        layout: &Layout,
+        class: &CompiledClass,
+        layout: &ClassLayout,
         jump: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<bool> {
         check(class, layout)?;
@@ -125,7 +135,7 @@ impl Runner<'_> {
         self.spend(steps.len())?;
         for step in steps {
             match step {
-                Step::Run { bytes, pieces } => {
+                LayoutStep::Run { bytes, pieces } => {
                     let data = input.take(*bytes)?;
                     for piece in pieces {
                         let field = fields.get_mut(piece.index).ok_or_else(misfit)?;
@@ -134,10 +144,10 @@ impl Runner<'_> {
                         piece.number.append(on_file, field.numbers_mut(1)?);
                     }
                 }
-                Step::Field { index, node } => {
+                LayoutStep::Field { index, node } => {
                     self.read(node, input, fields.get_mut(*index).ok_or_else(misfit)?)?;
                 }
-                Step::Base { class, first, register, .. } => {
+                LayoutStep::Base { class, first, register, .. } => {
                     let fields = fields.get_mut(*first..*first + class.fields.len()).ok_or_else(misfit)?;
                     self.scope.window += register;
                     self.framed_object(class, input, fields)?;
@@ -152,10 +162,10 @@ impl Runner<'_> {
     /// Reads the members of as many objects of `size` bytes as the entry holds.
     pub(super) fn columns_to_end(
         &mut self,
-        class: &Class,
+        class: &CompiledClass,
         layout: usize,
         size: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         out: &mut Builder,
     ) -> Result<()> {
         let layout = class.layouts.get(layout).ok_or_else(|| undescribed(class))?;
@@ -169,10 +179,10 @@ impl Runner<'_> {
     /// Reads the members of `count` objects, each a column.
     pub(super) fn columns(
         &mut self,
-        class: &Class,
-        layout: &Layout,
+        class: &CompiledClass,
+        layout: &ClassLayout,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         let outer = self.scope;
@@ -184,19 +194,19 @@ impl Runner<'_> {
 
     fn steps_of_columns(
         &mut self,
-        class: &Class,
-        layout: &Layout,
+        class: &CompiledClass,
+        layout: &ClassLayout,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         check(class, layout)?;
         self.spend(layout.steps.len())?;
         for step in &layout.steps {
             match step {
-                // Without objects, there is nothing of members whose sizes are absurd.
-                Step::Run { .. } if count == 0 => {}
-                Step::Run { bytes, pieces } => {
+                // Without objects, members with absurd sizes take no bytes.
+                LayoutStep::Run { .. } if count == 0 => {}
+                LayoutStep::Run { bytes, pieces } => {
                     let data = input.take(bytes.saturating_mul(count))?;
                     for piece in pieces {
                         let field = fields.get_mut(piece.index).ok_or_else(misfit)?;
@@ -205,11 +215,11 @@ impl Runner<'_> {
                         piece.number.append(on_file, field.numbers_mut(count)?);
                     }
                 }
-                Step::Field { index, node } => {
+                LayoutStep::Field { index, node } => {
                     self.read_column(node, count, input, fields.get_mut(*index).ok_or_else(misfit)?)?;
                 }
                 // In columns a base has no header: its version is that of the description (Collections §4.2).
-                Step::Base { class, layout, first, register } => {
+                LayoutStep::Base { class, layout, first, register } => {
                     let fields = fields.get_mut(*first..*first + class.fields.len()).ok_or_else(misfit)?;
                     let layout = class.layouts.get(*layout).ok_or_else(|| undescribed(class))?;
                     self.scope.window += register * count;
@@ -222,16 +232,16 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What is the same for one object and for columns.
+    /// Steps that are the same for one object and for columns.
     fn step(
         &mut self,
-        step: &Step,
+        step: &LayoutStep,
         count: usize,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
         fields: &mut [Builder],
     ) -> Result<()> {
         match step {
-            Step::Counter { index, number, register } => {
+            LayoutStep::Counter { index, number, register } => {
                 let on_file = input.take(count.saturating_mul(number.size_on_file()))?;
                 let first = self.scope.window + register * count;
                 let places = self.registers.get_mut(first..first + count).ok_or_else(misfit)?;
@@ -252,31 +262,31 @@ impl Runner<'_> {
                 }
                 Ok(())
             }
-            Step::Skip(node) => self.skip(node, count, input),
-            Step::Convert { index, from, to } => {
+            LayoutStep::Skip(node) => self.skip(node, count, input),
+            LayoutStep::Convert { index, from, to } => {
                 let field = fields.get_mut(*index).ok_or_else(misfit)?;
                 let on_file = input.take(count.saturating_mul(from.size_on_file()))?;
                 convert(*from, *to, on_file, field.numbers_mut(count)?);
                 Ok(())
             }
-            Step::Default { index } => {
+            LayoutStep::Default { index } => {
                 let field = fields.get_mut(*index).ok_or_else(misfit)?;
                 self.spend(field.default_size().saturating_mul(count))?;
                 field.push_default(count);
                 Ok(())
             }
-            Step::Run { .. } | Step::Field { .. } | Step::Base { .. } => Err(misfit()),
+            LayoutStep::Run { .. } | LayoutStep::Field { .. } | LayoutStep::Base { .. } => Err(misfit()),
         }
     }
 
-    /// Passes over the members of `count` objects of a layout, in columns if `framed` is false.
+    /// Skips the members of `count` objects of a layout, in columns if `framed` is false.
     pub(super) fn skip_steps(
         &mut self,
-        class: &Class,
-        layout: &Layout,
+        class: &CompiledClass,
+        layout: &ClassLayout,
         count: usize,
         in_columns: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
     ) -> Result<()> {
         let outer = self.scope;
         self.open_window(class, count)?;
@@ -287,44 +297,44 @@ impl Runner<'_> {
 
     fn skip_each(
         &mut self,
-        layout: &Layout,
+        layout: &ClassLayout,
         count: usize,
         in_columns: bool,
-        input: &mut Input<'_>,
+        input: &mut StreamInput<'_>,
     ) -> Result<()> {
         self.spend(layout.steps.len())?;
         for step in &layout.steps {
             match step {
-                Step::Run { bytes, .. } => {
+                LayoutStep::Run { bytes, .. } => {
                     input.take(bytes.saturating_mul(count))?;
                 }
-                Step::Field { node, .. } | Step::Skip(node) => self.skip(node, count, input)?,
-                Step::Base { class, layout, register, .. } if in_columns => {
+                LayoutStep::Field { node, .. } | LayoutStep::Skip(node) => self.skip(node, count, input)?,
+                LayoutStep::Base { class, layout, register, .. } if in_columns => {
                     let layout = class.layouts.get(*layout).ok_or_else(|| undescribed(class))?;
                     self.scope.window += register * count;
                     self.skip_each(layout, count, in_columns, input)?;
                     self.scope.window -= register * count;
                 }
-                Step::Base { class, register, .. } => {
+                LayoutStep::Base { class, register, .. } => {
                     self.scope.window += register;
                     self.skip_object(class, input)?;
                     self.scope.window -= register;
                 }
-                Step::Convert { from, .. } => {
+                LayoutStep::Convert { from, .. } => {
                     input.take(count.saturating_mul(from.size_on_file()))?;
                 }
-                Step::Counter { number, register, .. } => {
-                    let counter = Step::Counter { index: None, number: *number, register: *register };
+                LayoutStep::Counter { number, register, .. } => {
+                    let counter = LayoutStep::Counter { index: None, number: *number, register: *register };
                     self.step(&counter, count, input, &mut [])?;
                 }
-                Step::Default { .. } => {}
+                LayoutStep::Default { .. } => {}
             }
         }
         Ok(())
     }
 
-    /// Passes over an object with its header.
-    pub(super) fn skip_object(&mut self, class: &Class, input: &mut Input<'_>) -> Result<()> {
+    /// Skips an object with its header.
+    pub(super) fn skip_object(&mut self, class: &CompiledClass, input: &mut StreamInput<'_>) -> Result<()> {
         if input.frame()?.is_some() || class.layouts.iter().all(|layout| layout.steps.is_empty()) {
             return Ok(());
         }
@@ -333,9 +343,12 @@ impl Runner<'_> {
     }
 }
 
-/// Reads a version, and the checksum that stands behind it if it is 0 or less; finds what they select.
+/// Reads a version, and the checksum behind it if it is 0 or less; returns the layout that they select.
 #[inline]
-pub(super) fn read_version<'l>(class: &'l Class, input: &mut Input<'_>) -> Result<&'l Layout> {
+pub(super) fn read_version<'l>(
+    class: &'l CompiledClass,
+    input: &mut StreamInput<'_>,
+) -> Result<&'l ClassLayout> {
     let version = input.i16()?;
     let checksum = if version <= 0 && class.has_checksum { Some(input.u32()?) } else { None };
     class.layout(version, checksum).ok_or_else(|| {
@@ -344,7 +357,7 @@ pub(super) fn read_version<'l>(class: &'l Class, input: &mut Input<'_>) -> Resul
     })
 }
 
-fn check(class: &Class, layout: &Layout) -> Result<()> {
+fn check(class: &CompiledClass, layout: &ClassLayout) -> Result<()> {
     match &layout.unsupported {
         None => Ok(()),
         Some(why) => Err(Error::unsupported(format!("version {} of {}: {why}", layout.version, class.name))),
@@ -352,11 +365,11 @@ fn check(class: &Class, layout: &Layout) -> Result<()> {
 }
 
 #[cold]
-pub(super) fn undescribed(class: &Class) -> Error {
+pub(super) fn undescribed(class: &CompiledClass) -> Error {
     Error::unsupported(format!("the file does not describe the class {}", class.name))
 }
 
-/// Turns numbers into another type, as C++ does.
+/// Converts numbers to another type, as C++ does.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,18 +1,16 @@
-//! Passing over what is not wanted: by byte count where there is one, and in one step where the size is fixed.
+//! Skips what is not wanted: by byte count where there is one, and in one step where the size is fixed.
 
-use super::{IS_REFERENCED, Runner};
+use super::Runner;
+use super::object_base::{IS_REFERENCED, object_base, reference};
 use crate::builder::Builder;
-use crate::input::Slot;
+use crate::input::PointerValue;
 use crate::node::{self, Collection};
-use crate::{Input, Node};
+use crate::{Node, StreamInput};
 use sapwood_core::{Error, Result};
 
-/// `TRef::kHasUUID`: a string stands where otherwise the process is (root-io-spec References §3.1).
-const HAS_UUID: u32 = 1 << 5;
-
 impl Runner<'_> {
-    /// Passes over the values of a member of `count` objects.
-    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    /// Skips the values of a member of `count` objects.
+    pub(super) fn skip(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if let Some((number, values)) = node.numbers() {
             let size = number.size_on_file().saturating_mul(values).saturating_mul(count);
             return input.take(size).map(drop);
@@ -38,8 +36,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Reads a member of `count` objects for the tags that stand in it.
-    fn walk(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    /// Reads a member of `count` objects for the tags in it.
+    fn walk(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         match node {
             Node::Opaque(class) | Node::Missing(class) => Err(Error::unsupported(node::undescribed(class))),
             Node::Nothing => Ok(()),
@@ -48,14 +46,14 @@ impl Runner<'_> {
         }
     }
 
-    fn skip_many(&mut self, node: &Node, count: usize, input: &mut Input<'_>) -> Result<()> {
+    fn skip_many(&mut self, node: &Node, count: usize, input: &mut StreamInput<'_>) -> Result<()> {
         if node.numbers().is_some() {
             return self.skip(node, count, input);
         }
         self.each(count, input, |runner, _, input| runner.skip_one(node, input))
     }
 
-    fn skip_one(&mut self, node: &Node, input: &mut Input<'_>) -> Result<()> {
+    fn skip_one(&mut self, node: &Node, input: &mut StreamInput<'_>) -> Result<()> {
         match node {
             Node::Text => input.text().map(drop),
             Node::TextOrNothing if input.is_at_end() => Ok(()),
@@ -81,7 +79,7 @@ impl Runner<'_> {
             }
             Node::PointerOrObject(..) if input.holds_object() => input.must_frame().map(drop),
             Node::Pointer(_) | Node::PointerOrObject(..) => match self.slot(input)? {
-                Slot::Object { class, body: None, .. } => Err(no_end(class)),
+                PointerValue::Object { class, body: None, .. } => Err(no_end(class)),
                 _ => Ok(()),
             },
             Node::Pointers(..) | Node::Clones(_) | Node::RefArray => input.must_frame().map(drop),
@@ -141,7 +139,7 @@ impl Runner<'_> {
 }
 
 impl Node {
-    /// The collection, and how many share its frame, if this is nothing but a fixed array of collections.
+    /// The collection, and how many share its frame, if this is a fixed array of collections.
     pub(super) fn collection(&self) -> Option<(&Collection, usize)> {
         match self {
             Node::Collection(collection) => Some((collection, 1)),
@@ -156,30 +154,5 @@ impl Node {
 
 #[cold]
 fn no_end(class: &str) -> Error {
-    Error::unsupported(format!("an object of {class} cannot be read, nor passed over: it has no byte count"))
-}
-
-/// Reads the base `TObject`: its bits (Buffer §7).
-pub(super) fn object_base(input: &mut Input<'_>) -> Result<u32> {
-    // Some writers put a byte count in front.
-    let mut framed = input.frame()?;
-    let input = framed.as_mut().unwrap_or(input);
-    input.take(2 + 4)?;
-    let bits = input.u32()?;
-    if bits & IS_REFERENCED != 0 {
-        input.take(2)?;
-    }
-    Ok(bits)
-}
-
-/// Reads a `TRef`: the number of the object (References §3).
-pub(super) fn reference(input: &mut Input<'_>) -> Result<u32> {
-    input.take(2)?;
-    let number = input.u32()?;
-    if input.u32()? & HAS_UUID != 0 {
-        input.text()?;
-    } else {
-        input.take(2)?;
-    }
-    Ok(number)
+    Error::unsupported(format!("an object of {class} can be neither read nor skipped: it has no byte count"))
 }

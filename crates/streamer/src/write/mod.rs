@@ -1,4 +1,4 @@
-//! Objects to bytes: the descriptions of ROOT's classes, and values written as they say.
+//! Writes objects: the descriptions of ROOT's classes, and values in the layout that they describe.
 
 mod classes;
 mod object;

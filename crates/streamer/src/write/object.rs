@@ -1,8 +1,8 @@
-//! Values to the bytes of an object, as the description of its class says.
+//! Writes values as the bytes of an object, following the description of its class.
 
 use super::known_classes;
 use sapwood_core::{Error, Primitive, Result};
-use sapwood_tfile::write::Buffer;
+use sapwood_tfile::write::RecordBuffer;
 use sapwood_tfile::{ElementKind, StreamerElement};
 
 /// The value of an object or of a member.
@@ -37,7 +37,7 @@ impl Value {
     fn int(&self) -> Option<i64> {
         match self {
             Value::Int(value) => Some(*value),
-            // ROOT keeps some counts as floating point numbers, and some writers the other way round.
+            // Some writers store counts as floating-point numbers, and others the other way round.
             Value::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(*value as i64),
             _ => None,
         }
@@ -59,7 +59,7 @@ const LIST_VERSION: i16 = 5;
 ///
 /// # Errors
 /// `Unsupported` if the class is not known, `Usage` if a member is missing or has a value of another type.
-pub fn put_object(buffer: &mut Buffer, class_name: &str, value: &Value) -> Result<()> {
+pub fn put_object(buffer: &mut RecordBuffer, class_name: &str, value: &Value) -> Result<()> {
     if let Some(primitive) = array_type(class_name) {
         return put_array(buffer, primitive, value);
     }
@@ -87,10 +87,10 @@ pub fn put_object(buffer: &mut Buffer, class_name: &str, value: &Value) -> Resul
     }
 }
 
-/// `TObject`'s bits that mean something on file: not where in memory it is, nor that it is referenced.
+/// `TObject` bits that have a meaning on file: not where it is in memory, nor that it is referenced.
 const PERSISTENT_BITS: u32 = 0x00ff_ffef;
 
-fn put_element(buffer: &mut Buffer, element: &StreamerElement, object: &Value) -> Result<()> {
+fn put_element(buffer: &mut RecordBuffer, element: &StreamerElement, object: &Value) -> Result<()> {
     if let ElementKind::Base { .. } = element.kind {
         return match array_type(&element.name) {
             Some(primitive) => put_array(buffer, primitive, given(element, object.member("fArray"))?),
@@ -128,7 +128,7 @@ fn put_element(buffer: &mut Buffer, element: &StreamerElement, object: &Value) -
     }
 }
 
-/// The type code of a pointer that is never null: the object stands in its place.
+/// The type code of a pointer that is never null: the object is stored in its place.
 const IN_PLACE: i32 = 63;
 /// Added to the type code of numbers for a pointer to as many as another member says.
 const POINTER: i32 = 40;
@@ -144,17 +144,17 @@ fn unfit(element: &StreamerElement, value: &Value) -> Error {
     ))
 }
 
-fn put_slot(buffer: &mut Buffer, class_name: &str, value: &Value) -> Result<()> {
+fn put_slot(buffer: &mut RecordBuffer, class_name: &str, value: &Value) -> Result<()> {
     let mut result = Ok(());
     buffer.slot(class_name, |buffer| result = put_object(buffer, class_name, value));
     result
 }
 
-fn put_list(buffer: &mut Buffer, value: &Value) -> Result<()> {
+fn put_list(buffer: &mut RecordBuffer, value: &Value) -> Result<()> {
     let items = match value {
         Value::List(items) => items.as_slice(),
         Value::Null => &[],
-        _ => return Err(Error::usage(format!("{value:?} is no list"))),
+        _ => return Err(Error::usage(format!("{value:?} is not a list"))),
     };
     let mut result = Ok(());
     buffer.object(LIST_VERSION, |buffer| {
@@ -183,9 +183,9 @@ fn array_type(class_name: &str) -> Option<Primitive> {
 }
 
 /// A `TArray`: the number of its items, and the items; no byte count (root-io-spec TArray §2).
-fn put_array(buffer: &mut Buffer, primitive: Primitive, value: &Value) -> Result<()> {
+fn put_array(buffer: &mut RecordBuffer, primitive: Primitive, value: &Value) -> Result<()> {
     let Value::Numbers(found, bytes) = value else {
-        return Err(Error::usage(format!("{value:?} is no array of numbers")));
+        return Err(Error::usage(format!("{value:?} is not an array of numbers")));
     };
     check_type(primitive, *found)?;
     buffer.count(bytes.len() / primitive.size());
@@ -206,7 +206,7 @@ fn check_type(wanted: Primitive, found: Primitive) -> Result<()> {
 
 /// A flag, and as many numbers as another member says.
 fn put_counted(
-    buffer: &mut Buffer,
+    buffer: &mut RecordBuffer,
     element: &StreamerElement,
     count: Option<i64>,
     value: &Value,
@@ -231,7 +231,7 @@ fn put_counted(
     Ok(())
 }
 
-fn put_numbers(buffer: &mut Buffer, primitive: Primitive, bytes: &[u8]) {
+fn put_numbers(buffer: &mut RecordBuffer, primitive: Primitive, bytes: &[u8]) {
     for number in bytes.chunks_exact(primitive.size()) {
         match *number {
             [a, b] => buffer.u16(u16::from_ne_bytes([a, b])),
@@ -243,7 +243,7 @@ fn put_numbers(buffer: &mut Buffer, primitive: Primitive, bytes: &[u8]) {
 }
 
 /// A number of a type code (root-io-spec ElementTypes §2); `None` if the value is none of that type.
-fn put_number(buffer: &mut Buffer, type_code: i32, value: &Value) -> Option<()> {
+fn put_number(buffer: &mut RecordBuffer, type_code: i32, value: &Value) -> Option<()> {
     match type_code {
         1 => buffer.i8(value.int()?.try_into().ok()?),
         2 => buffer.i16(value.int()?.try_into().ok()?),
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn bytes_of(class_name: &str, value: &Value) -> Result<Vec<u8>> {
-        let mut buffer = Buffer::new(0);
+        let mut buffer = RecordBuffer::new(0);
         put_object(&mut buffer, class_name, value)?;
         buffer.finish()
     }

@@ -4,7 +4,7 @@ use crate::invent::{check, is_about_the_file};
 use crate::inventions::Dice;
 use crate::meter::{Taken, measure};
 use sapwood_core::{Result, Segments, Step};
-use sapwood_streamer::{Compiler, Input, Part};
+use sapwood_streamer::{ColumnPart, Compiler, StreamInput};
 use sapwood_tfile::{Record, StreamerInfos, TFile};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -60,8 +60,8 @@ fn damage(payload: &mut [u8], dice: &mut Dice) {
 fn read(compiler: &Compiler, class: &str, paths: &[String], payload: &[u8], key_len: usize) -> Result<()> {
     let program = compiler.object(class, paths)?;
     let mut run = program.run();
-    run.entry(Input::new(payload, 0..payload.len(), key_len)?)?;
-    check(&Part::join(vec![run.finish()])?);
+    run.entry(StreamInput::new(payload, 0..payload.len(), key_len)?)?;
+    check(&ColumnPart::join(vec![run.finish()])?);
     Ok(())
 }
 

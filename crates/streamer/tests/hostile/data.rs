@@ -1,13 +1,13 @@
 //! Data that lie about counts, places and depth.
 
-use crate::describe::{Class, Member, framed, infos, object_base, slot, text, word};
+use crate::describe::{CompiledClass, Member, framed, infos, object_base, slot, text, word};
 use crate::meter::{Taken, measure};
 use sapwood_core::{Column, ErrorKind, Result};
-use sapwood_streamer::{Compiler, Input, Part};
+use sapwood_streamer::{ColumnPart, Compiler, StreamInput};
 use std::time::Duration;
 
 /// Reads objects of a class, or of them what is wanted, one after the other; states what that may cost.
-fn read_all(classes: &[Class], class: &str, paths: &[&str], objects: &[Vec<u8>]) -> Result<Column> {
+fn read_all(classes: &[CompiledClass], class: &str, paths: &[&str], objects: &[Vec<u8>]) -> Result<Column> {
     let paths: Vec<String> = paths.iter().map(|&path| path.to_owned()).collect();
     let program = Compiler::new(infos(classes).unwrap()).object(class, &paths).unwrap();
     let bytes: usize = objects.iter().map(Vec::len).sum();
@@ -15,20 +15,20 @@ fn read_all(classes: &[Class], class: &str, paths: &[&str], objects: &[Vec<u8>])
     let Taken { memory, time, answer } = measure(move || {
         let mut run = program.run();
         for object in &objects {
-            run.entry(Input::new(object, 0..object.len(), 0)?)?;
+            run.entry(StreamInput::new(object, 0..object.len(), 0)?)?;
         }
-        Part::join(vec![run.finish()])
+        ColumnPart::join(vec![run.finish()])
     });
     assert!(memory <= (32 << 20) + 1024 * bytes, "{memory} bytes for {bytes}: {answer:?}");
     assert!(time < Duration::from_secs(10), "{time:?} for {bytes} bytes");
     answer
 }
 
-fn read(classes: &[Class], class: &str, object: &[u8]) -> Result<Column> {
+fn read(classes: &[CompiledClass], class: &str, object: &[u8]) -> Result<Column> {
     read_all(classes, class, &[], &[object.to_vec()])
 }
 
-fn fails(classes: &[Class], class: &str, object: &[u8]) -> ErrorKind {
+fn fails(classes: &[CompiledClass], class: &str, object: &[u8]) -> ErrorKind {
     read(classes, class, object).map(|column| column.byte_count()).unwrap_err().kind()
 }
 
@@ -51,13 +51,13 @@ fn clones(class: &str, is_transposed: bool, count: usize, items: &[u8]) -> Vec<u
 #[test]
 fn counts_of_items_without_bytes_are_not_believed() {
     let classes = [
-        Class::new("E", Vec::new()),
-        Class::new("V", vec![Member::collection("v", "vector<E>")]),
-        Class::new("W", vec![Member::collection("v", "vector<vector<E> >")]),
-        Class::new("Fixed", vec![Member::object("e", "E").array(&[i32::MAX])]),
-        Class::new("Twice", vec![Member::object("f", "Fixed").array(&[i32::MAX])]),
-        Class::new("Nothing", vec![Member::object("n", "TQObject").array(&[i32::MAX])]),
-        Class::new("Clones", vec![Member::object("c", "TClonesArray")]),
+        CompiledClass::new("E", Vec::new()),
+        CompiledClass::new("V", vec![Member::collection("v", "vector<E>")]),
+        CompiledClass::new("W", vec![Member::collection("v", "vector<vector<E> >")]),
+        CompiledClass::new("Fixed", vec![Member::object("e", "E").array(&[i32::MAX])]),
+        CompiledClass::new("Twice", vec![Member::object("f", "Fixed").array(&[i32::MAX])]),
+        CompiledClass::new("Nothing", vec![Member::object("n", "TQObject").array(&[i32::MAX])]),
+        CompiledClass::new("Clones", vec![Member::object("c", "TClonesArray")]),
     ];
     let most = u32::MAX as usize;
     for (class, content) in [
@@ -79,18 +79,22 @@ fn counts_of_items_without_bytes_are_not_believed() {
 
 #[test]
 fn counts_are_not_believed_where_nothing_is_wanted() {
-    let older = |name: &str| Class { version: 1, checksum: 2, ..Class::new(name, Vec::new()) };
+    let older =
+        |name: &str| CompiledClass { version: 1, checksum: 2, ..CompiledClass::new(name, Vec::new()) };
     let counted = || Member::counted("TStreamerBasicPointer", "a", 43, "int*", ("n", "A"));
-    let newer = |name: &str| Class {
+    let newer = |name: &str| CompiledClass {
         version: 2,
-        ..Class::new(name, vec![Member::number("n", 6), counted(), Member::object("e", "E").array(&[1000])])
+        ..CompiledClass::new(
+            name,
+            vec![Member::number("n", 6), counted(), Member::object("e", "E").array(&[1000])],
+        )
     };
     let classes = [
-        Class::new("E", Vec::new()),
+        CompiledClass::new("E", Vec::new()),
         newer("A"),
         older("A"),
-        Class::new("X", vec![Member::number("wanted", 3)]),
-        Class::new(
+        CompiledClass::new("X", vec![Member::number("wanted", 3)]),
+        CompiledClass::new(
             "P",
             vec![
                 Member::pointer("p", "X"),
@@ -124,8 +128,9 @@ fn counts_are_not_believed_where_nothing_is_wanted() {
 
 #[test]
 fn members_of_newer_versions_are_not_made_up_without_end() {
-    let newer = Class { version: 2, ..Class::new("A", vec![Member::number("x", 8).array(&[8000])]) };
-    let classes = [newer, Class::new("A", Vec::new())];
+    let newer =
+        CompiledClass { version: 2, ..CompiledClass::new("A", vec![Member::number("x", 8).array(&[8000])]) };
+    let classes = [newer, CompiledClass::new("A", Vec::new())];
     read_all(&classes, "A", &[], &vec![framed(1, &[]); 10]).unwrap();
     let error = read_all(&classes, "A", &[], &vec![framed(1, &[]); 100_000]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
@@ -133,13 +138,13 @@ fn members_of_newer_versions_are_not_made_up_without_end() {
 
 #[test]
 fn byte_counts_in_byte_counts_are_not_followed_down() {
-    let classes = [Class::new("A", vec![Member::base("TObject"), number()])];
+    let classes = [CompiledClass::new("A", vec![Member::base("TObject"), number()])];
     let depth = 1 << 20;
     let nested: Vec<u8> =
         (0..depth).flat_map(|level| word(0x4000_0000 | (4 * (depth - level - 1)))).collect();
     fails(&classes, "A", &framed(1, &nested));
     fails(&classes, "A", &nested);
-    let list = Class::new("L", vec![Member::object("l", "TList")]);
+    let list = CompiledClass::new("L", vec![Member::object("l", "TList")]);
     fails(&[list], "L", &framed(1, &framed(5, &nested)));
 }
 
@@ -150,11 +155,11 @@ fn objects_deep_in_each_other_fit_the_stack_or_are_refused() {
     };
     let or = |inner: Vec<u8>, other: Vec<u8>| if inner.is_empty() { other } else { inner };
     let classes = [
-        Class::new("P", vec![Member::pointer("p", "P")]),
-        Class::new("V", vec![Member::collection("v", "vector<V>")]),
-        Class::new("M", vec![Member::collection("m", "map<int,vector<M> >")]),
-        Class::new("L", vec![Member::object("l", "TList")]),
-        Class::new("C", vec![Member::object("c", "TClonesArray")]),
+        CompiledClass::new("P", vec![Member::pointer("p", "P")]),
+        CompiledClass::new("V", vec![Member::collection("v", "vector<V>")]),
+        CompiledClass::new("M", vec![Member::collection("m", "map<int,vector<M> >")]),
+        CompiledClass::new("L", vec![Member::object("l", "TList")]),
+        CompiledClass::new("C", vec![Member::object("c", "TClonesArray")]),
     ];
     for depth in [10, 150, 390, 5000] {
         let objects = [
@@ -237,19 +242,21 @@ fn objects_deep_in_each_other_fit_the_stack_or_are_refused() {
 #[test]
 fn large_classes_behind_each_other_fit_the_stack_and_the_memory() {
     let height = 40;
-    let mut classes: Vec<Class> = (0..height)
-        .map(|level| Class::new(&format!("C{level}"), vec![Member::object("c", &format!("C{}", level + 1))]))
+    let mut classes: Vec<CompiledClass> = (0..height)
+        .map(|level| {
+            CompiledClass::new(&format!("C{level}"), vec![Member::object("c", &format!("C{}", level + 1))])
+        })
         .collect();
-    classes.push(Class::new(&format!("C{height}"), vec![Member::pointer("first", "C0")]));
+    classes.push(CompiledClass::new(&format!("C{height}"), vec![Member::pointer("first", "C0")]));
     let once = |inner: Vec<u8>| (0..=height).fold(inner, |inner, _| framed(1, &inner));
     let object = (0..500).fold(once(word(0)), |inner, _| once(slot("C0", &inner)));
     fails(&classes, "C0", &object);
 
     let wide = (0..250).map(|at| Member::collection(&format!("v{at}"), "vector<int>")).collect();
     let classes = [
-        Class::new("Wide", wide),
-        Class::new("Wider", (0..100).map(|at| Member::object(&format!("w{at}"), "Wide")).collect()),
-        Class::new("N", vec![Member::pointer("n", "N"), Member::object("w", "Wider")]),
+        CompiledClass::new("Wide", wide),
+        CompiledClass::new("Wider", (0..100).map(|at| Member::object(&format!("w{at}"), "Wide")).collect()),
+        CompiledClass::new("N", vec![Member::pointer("n", "N"), Member::object("w", "Wider")]),
     ];
     let object = (0..150).fold(word(0), |inner, _| slot("N", &framed(1, &inner)));
     fails(&classes, "N", &framed(1, &object));
@@ -258,8 +265,8 @@ fn large_classes_behind_each_other_fit_the_stack_and_the_memory() {
 #[test]
 fn references_to_one_large_object_are_limited() {
     let classes = [
-        Class::new("Text", vec![Member::new("TStreamerString", "t", 65, "TString")]),
-        Class::new("A", vec![Member::collection("p", "vector<Text*>")]),
+        CompiledClass::new("Text", vec![Member::new("TStreamerString", "t", 65, "TString")]),
+        CompiledClass::new("A", vec![Member::collection("p", "vector<Text*>")]),
     ];
     let large = slot("Text", &framed(1, &text(&"x".repeat(1 << 16))));
     let place = 6 + 6 + 4 + 2;
@@ -273,7 +280,7 @@ fn references_to_one_large_object_are_limited() {
 
 #[test]
 fn references_in_circles_and_to_odd_places_end() {
-    let classes = [Class::new("A", vec![Member::pointer("a", "A"), Member::pointer("b", "A")])];
+    let classes = [CompiledClass::new("A", vec![Member::pointer("a", "A"), Member::pointer("b", "A")])];
     let inner = |tag: usize| framed(1, &[word(tag), word(tag)].concat());
     for tag in 0..80 {
         let object = framed(1, &[slot("A", &inner(tag)), word(tag)].concat());
@@ -287,7 +294,7 @@ fn references_in_circles_and_to_odd_places_end() {
 
 #[test]
 fn many_classes_with_long_names_take_no_long_time() {
-    let classes = [Class::new("A", vec![Member::collection("p", "vector<A*>")])];
+    let classes = [CompiledClass::new("A", vec![Member::collection("p", "vector<A*>")])];
     let name = |at: usize| format!("{}{at:03}", "n".repeat(16_000));
     let mut items: Vec<u8> = (0..120).flat_map(|at| slot(&name(at), &[])).collect();
     let last = 6 + 6 + 4 + 119 * (4 + 4 + 16_004) + 4 + 2;
@@ -303,13 +310,13 @@ fn many_classes_with_long_names_take_no_long_time() {
 #[test]
 fn strings_and_containers_of_four_gigabytes_are_refused() {
     let classes = [
-        Class::new("S", vec![Member::new("TStreamerString", "t", 65, "TString")]),
-        Class::new("B", vec![Member::new("TStreamerBasicType", "t", 7, "char*")]),
-        Class::new("T", vec![Member::collection("t", "string")]),
-        Class::new("O", vec![Member::object("o", "TObjArray")]),
-        Class::new("R", vec![Member::object("r", "TRefArray")]),
-        Class::new("D", vec![Member::object("d", "TArrayD")]),
-        Class::new(
+        CompiledClass::new("S", vec![Member::new("TStreamerString", "t", 65, "TString")]),
+        CompiledClass::new("B", vec![Member::new("TStreamerBasicType", "t", 7, "char*")]),
+        CompiledClass::new("T", vec![Member::collection("t", "string")]),
+        CompiledClass::new("O", vec![Member::object("o", "TObjArray")]),
+        CompiledClass::new("R", vec![Member::object("r", "TRefArray")]),
+        CompiledClass::new("D", vec![Member::object("d", "TArrayD")]),
+        CompiledClass::new(
             "N",
             vec![
                 Member::number("n", 6),
@@ -319,7 +326,7 @@ fn strings_and_containers_of_four_gigabytes_are_refused() {
                 },
             ],
         ),
-        Class::new(
+        CompiledClass::new(
             "L",
             vec![Member::number("n", 6), Member::counted("TStreamerLoop", "a", 501, "S*", ("n", "L"))],
         ),
@@ -347,16 +354,16 @@ fn strings_and_containers_of_four_gigabytes_are_refused() {
 fn columns_of_older_versions_without_the_counter_are_limited() {
     let loops =
         (0..3000).map(|at| Member::counted("TStreamerLoop", &format!("a{at}"), 501, "S*", ("n", "A")));
-    let newer = Class {
+    let newer = CompiledClass {
         version: 2,
         checksum: 2,
-        ..Class::new("A", [Member::number("n", 6)].into_iter().chain(loops.clone()).collect())
+        ..CompiledClass::new("A", [Member::number("n", 6)].into_iter().chain(loops.clone()).collect())
     };
     let classes = [
-        Class::new("S", vec![number()]),
+        CompiledClass::new("S", vec![number()]),
         newer,
-        Class::new("A", loops.collect()),
-        Class::new("V", vec![Member::collection("v", "vector<A>")]),
+        CompiledClass::new("A", loops.collect()),
+        CompiledClass::new("V", vec![Member::collection("v", "vector<A>")]),
     ];
     let columns = framed(1, &[]).repeat(3000);
     for count in [10, 3000, 17_000] {
@@ -371,8 +378,8 @@ fn a_counter_that_was_of_another_type_does_not_disturb_the_column() {
         vec![Member::number("n", 6), Member::counted("TStreamerBasicPointer", "a", 43, "int*", ("n", "A"))];
     let newer = vec![Member::number("n", 12), Member::number("x", 3)];
     let classes = [
-        Class { version: 3, checksum: 3, ..Class::new("A", newer) },
-        Class { version: 2, checksum: 2, ..Class::new("A", older) },
+        CompiledClass { version: 3, checksum: 3, ..CompiledClass::new("A", newer) },
+        CompiledClass { version: 2, checksum: 2, ..CompiledClass::new("A", older) },
     ];
     let object = framed(2, &[word(1), vec![1], word(5)].concat());
     assert_eq!(fails(&classes, "A", &object), ErrorKind::Unsupported);
@@ -380,13 +387,15 @@ fn a_counter_that_was_of_another_type_does_not_disturb_the_column() {
 
 #[test]
 fn bases_and_members_that_are_there_twice_do_not_disturb_the_columns() {
-    let twice =
-        [Class::new("B", vec![number()]), Class::new("A", vec![Member::base("B"), Member::base("B")])];
+    let twice = [
+        CompiledClass::new("B", vec![number()]),
+        CompiledClass::new("A", vec![Member::base("B"), Member::base("B")]),
+    ];
     let base = framed(1, &word(1));
     assert_eq!(fails(&twice, "A", &framed(1, &[base.clone(), base].concat())), ErrorKind::Unsupported);
     let versions = [
-        Class { version: 2, checksum: 2, ..Class::new("A", vec![number()]) },
-        Class::new("A", vec![number(), number()]),
+        CompiledClass { version: 2, checksum: 2, ..CompiledClass::new("A", vec![number()]) },
+        CompiledClass::new("A", vec![number(), number()]),
     ];
     assert_eq!(fails(&versions, "A", &framed(1, &[word(1), word(2)].concat())), ErrorKind::Unsupported);
     let column = read(&versions[1..], "A", &framed(1, &[word(1), word(2)].concat())).unwrap();

@@ -5,7 +5,7 @@ use sapwood_tfile::{Record, StreamerInfos};
 
 /// One version of a class.
 #[derive(Debug, Clone)]
-pub(crate) struct Class {
+pub(crate) struct CompiledClass {
     /// Its name.
     pub(crate) name: String,
     /// Its version.
@@ -37,10 +37,10 @@ pub(crate) struct Member {
     pub(crate) content: i32,
 }
 
-impl Class {
+impl CompiledClass {
     /// Version 1 of a class.
-    pub(crate) fn new(name: &str, members: Vec<Member>) -> Class {
-        Class { name: name.to_owned(), version: 1, checksum: 1, members }
+    pub(crate) fn new(name: &str, members: Vec<Member>) -> CompiledClass {
+        CompiledClass { name: name.to_owned(), version: 1, checksum: 1, members }
     }
 }
 
@@ -109,7 +109,7 @@ impl Member {
 }
 
 /// What a file with these descriptions says.
-pub(crate) fn infos(classes: &[Class]) -> Result<StreamerInfos> {
+pub(crate) fn infos(classes: &[CompiledClass]) -> Result<StreamerInfos> {
     let mut list = object_base();
     list.push(0);
     list.extend(word(classes.len()));
@@ -121,7 +121,7 @@ pub(crate) fn infos(classes: &[Class]) -> Result<StreamerInfos> {
     StreamerInfos::parse(&record, 62_400)
 }
 
-fn info(class: &Class) -> Vec<u8> {
+fn info(class: &CompiledClass) -> Vec<u8> {
     let mut elements = object_base();
     elements.push(0);
     elements.extend(word(class.members.len()));

@@ -1,13 +1,13 @@
 //! Descriptions that multiply, recurse, or never end.
 
-use crate::describe::{Class, Member, infos};
+use crate::describe::{CompiledClass, Member, infos};
 use crate::meter::{Taken, measure};
 use sapwood_core::{ErrorKind, Result};
 use sapwood_streamer::{Compiler, Program};
 use std::time::Duration;
 
 /// Compiles a class, or of it what is wanted, and states what that may cost.
-fn compile(classes: &[Class], class: &str, paths: &[&str]) -> Result<Program> {
+fn compile(classes: &[CompiledClass], class: &str, paths: &[&str]) -> Result<Program> {
     let infos = infos(classes).unwrap();
     let elements: usize = classes.iter().map(|class| class.members.len() + 1).sum();
     let compiler = Compiler::new(infos);
@@ -19,28 +19,31 @@ fn compile(classes: &[Class], class: &str, paths: &[&str]) -> Result<Program> {
     answer
 }
 
-fn fails(classes: &[Class], class: &str) -> ErrorKind {
+fn fails(classes: &[CompiledClass], class: &str) -> ErrorKind {
     compile(classes, class, &[]).map(|program| format!("{program:?}").len()).unwrap_err().kind()
 }
 
 /// Classes `C0`, `C1`, … of which each has `width` members of the next; the last one is as given.
-fn tower(height: usize, width: usize, last: Vec<Member>) -> Vec<Class> {
+fn tower(height: usize, width: usize, last: Vec<Member>) -> Vec<CompiledClass> {
     let of = |level: usize| {
         (0..width).map(move |at| Member::object(&format!("m{at}"), &format!("C{}", level + 1)))
     };
-    let mut classes: Vec<Class> =
-        (0..height).map(|level| Class::new(&format!("C{level}"), of(level).collect())).collect();
-    classes.push(Class::new(&format!("C{height}"), last));
+    let mut classes: Vec<CompiledClass> =
+        (0..height).map(|level| CompiledClass::new(&format!("C{level}"), of(level).collect())).collect();
+    classes.push(CompiledClass::new(&format!("C{height}"), last));
     classes
 }
 
 #[test]
 fn a_class_that_is_a_part_of_itself_is_refused() {
-    let value = [Class::new("A", vec![Member::object("a", "A")])];
+    let value = [CompiledClass::new("A", vec![Member::object("a", "A")])];
     assert_eq!(fails(&value, "A"), ErrorKind::Corrupt);
-    let base = [Class::new("A", vec![Member::base("A")])];
+    let base = [CompiledClass::new("A", vec![Member::base("A")])];
     assert_eq!(fails(&base, "A"), ErrorKind::Corrupt);
-    let mutual = [Class::new("A", vec![Member::object("b", "B")]), Class::new("B", vec![Member::base("A")])];
+    let mutual = [
+        CompiledClass::new("A", vec![Member::object("b", "B")]),
+        CompiledClass::new("B", vec![Member::base("A")]),
+    ];
     assert_eq!(fails(&mutual, "A"), ErrorKind::Corrupt);
 }
 
@@ -52,13 +55,13 @@ fn a_class_that_holds_itself_in_collections_or_behind_pointers_is_compiled() {
         Member::collection("map", "map<int,A>"),
         Member::pointer("next", "A"),
     ];
-    compile(&[Class::new("A", members)], "A", &[]).unwrap();
+    compile(&[CompiledClass::new("A", members)], "A", &[]).unwrap();
 }
 
 #[test]
 fn a_collection_class_that_is_a_collection_of_itself_is_refused() {
     let this = |class: &str, items: &str| {
-        Class::new(class, vec![Member::collection("This", items).titled(&format!("<{items}>"))])
+        CompiledClass::new(class, vec![Member::collection("This", items).titled(&format!("<{items}>"))])
     };
     assert_eq!(fails(&[this("A", "A")], "A"), ErrorKind::Corrupt);
     assert_eq!(fails(&[this("A", "vector<B>"), this("B", "A")], "A"), ErrorKind::Corrupt);
@@ -67,9 +70,9 @@ fn a_collection_class_that_is_a_collection_of_itself_is_refused() {
 #[test]
 fn forwarding_bases_that_forward_to_each_other_are_refused() {
     let classes = [
-        Class::new("A", vec![Member::base("TPair")]),
-        Class::new("TPair", vec![Member::base("TSeqCollection")]),
-        Class::new("TSeqCollection", vec![Member::base("TPair"), Member::base("TPair")]),
+        CompiledClass::new("A", vec![Member::base("TPair")]),
+        CompiledClass::new("TPair", vec![Member::base("TSeqCollection")]),
+        CompiledClass::new("TSeqCollection", vec![Member::base("TPair"), Member::base("TPair")]),
     ];
     assert_eq!(fails(&classes, "A"), ErrorKind::Corrupt);
 }
@@ -83,13 +86,13 @@ fn classes_that_multiply_are_refused() {
     let lists = |level: usize| {
         (0..10).map(move |at| Member::collection(&format!("m{at}"), &format!("vector<C{}>", level + 1)))
     };
-    let mut classes: Vec<Class> =
-        (0..30).map(|level| Class::new(&format!("C{level}"), lists(level).collect())).collect();
-    classes.push(Class::new("C30", Vec::new()));
+    let mut classes: Vec<CompiledClass> =
+        (0..30).map(|level| CompiledClass::new(&format!("C{level}"), lists(level).collect())).collect();
+    classes.push(CompiledClass::new("C30", Vec::new()));
     assert_eq!(fails(&classes, "C0"), ErrorKind::Limit);
-    let bases: Vec<Class> = (0..40)
+    let bases: Vec<CompiledClass> = (0..40)
         .map(|level| {
-            Class::new(
+            CompiledClass::new(
                 &format!("C{level}"),
                 ["b", "c"]
                     .map(|name| Member::object(name, &format!("C{}", level + 1)))
@@ -135,10 +138,10 @@ fn classes_deep_in_each_other_fit_the_stack_or_are_refused() {
         }
         let nested = |level: usize| {
             let name = format!("{}C{}{}", "vector<".repeat(30), level + 1, " >".repeat(30));
-            Class::new(&format!("C{level}"), vec![Member::collection("m", &name)])
+            CompiledClass::new(&format!("C{level}"), vec![Member::collection("m", &name)])
         };
-        let mut classes: Vec<Class> = (0..height).map(nested).collect();
-        classes.push(Class::new(&format!("C{height}"), number));
+        let mut classes: Vec<CompiledClass> = (0..height).map(nested).collect();
+        classes.push(CompiledClass::new(&format!("C{height}"), number));
         if let Ok(program) = compile(&classes, "C0", &[]) {
             measure(move || format!("{:?}", program.clone().form).len());
         }
@@ -159,7 +162,7 @@ fn names_with_thousands_of_brackets_are_no_types() {
             Member::pointer("p", &name),
             Member::number("x", 3),
         ];
-        let classes = [Class::new("A", members.clone()), Class::new(&name, members)];
+        let classes = [CompiledClass::new("A", members.clone()), CompiledClass::new(&name, members)];
         let _ = compile(&classes, "A", &[]);
         let _ = compile(&classes, &name, &[]);
         let _ = compile(&classes, &format!("vector<{name}>"), &[]);
@@ -170,8 +173,8 @@ fn names_with_thousands_of_brackets_are_no_types() {
 fn lookups_of_many_long_names_take_no_long_time() {
     let members =
         (0..2000).map(|at| Member::object(&format!("m{at}"), &format!("{}<T{at}>", "n::".repeat(100))));
-    let mut classes = vec![Class::new(&format!("{}A", "a::".repeat(1000)), members.collect())];
-    classes.extend((0..2000).map(|at| Class::new(&format!("other<{at}>"), Vec::new())));
+    let mut classes = vec![CompiledClass::new(&format!("{}A", "a::".repeat(1000)), members.collect())];
+    classes.extend((0..2000).map(|at| CompiledClass::new(&format!("other<{at}>"), Vec::new())));
     let name = classes[0].name.clone();
     let _ = compile(&classes, &name, &[]);
 }
@@ -180,20 +183,21 @@ fn lookups_of_many_long_names_take_no_long_time() {
 fn classes_of_very_many_members_are_compiled_in_time() {
     let members =
         |count: usize| (0..count).map(|at| Member::number(&format!("member{at:07}"), 3)).collect::<Vec<_>>();
-    compile(&[Class::new("A", members(30_000))], "A", &[]).unwrap();
-    assert_eq!(fails(&[Class::new("A", members(200_000))], "A"), ErrorKind::Limit);
+    compile(&[CompiledClass::new("A", members(30_000))], "A", &[]).unwrap();
+    assert_eq!(fails(&[CompiledClass::new("A", members(200_000))], "A"), ErrorKind::Limit);
 }
 
 #[test]
 fn versions_of_large_classes_do_not_multiply() {
     let members: Vec<Member> = (0..5000).map(|at| Member::number(&format!("m{at}"), 3)).collect();
-    let mut versions = vec![Class { version: 30_000, ..Class::new("A", members) }];
-    let older = (1..5000).map(|version| Class { version, ..Class::new("A", vec![Member::number("m0", 3)]) });
+    let mut versions = vec![CompiledClass { version: 30_000, ..CompiledClass::new("A", members) }];
+    let older = (1..5000)
+        .map(|version| CompiledClass { version, ..CompiledClass::new("A", vec![Member::number("m0", 3)]) });
     versions.extend(older);
     let _ = compile(&versions, "A", &[]);
     let mut classes = tower(3, 20, vec![Member::number("x", 3)]);
-    let large =
-        (1..2000).map(|version| Class { version, ..Class::new("V", vec![Member::object("m", "C0")]) });
+    let large = (1..2000)
+        .map(|version| CompiledClass { version, ..CompiledClass::new("V", vec![Member::object("m", "C0")]) });
     classes.extend(large);
     let _ = compile(&classes, "V", &[]);
 }
@@ -202,24 +206,24 @@ fn versions_of_large_classes_do_not_multiply() {
 fn arrays_of_absurd_sizes_cost_nothing() {
     let huge = i32::MAX;
     let classes = [
-        Class::new("E", Vec::new()),
-        Class::new("A", vec![Member::number("x", 3).array(&[huge])]),
-        Class::new(
+        CompiledClass::new("E", Vec::new()),
+        CompiledClass::new("A", vec![Member::number("x", 3).array(&[huge])]),
+        CompiledClass::new(
             "B",
             vec![Member::object("a", "A").array(&[huge]), Member::object("e", "E").array(&[huge])],
         ),
-        Class::new(
+        CompiledClass::new(
             "C",
             vec![Member::object("b", "B").array(&[huge]), Member::object("c", "B").array(&[huge])],
         ),
-        Class {
+        CompiledClass {
             version: 2,
-            ..Class::new(
+            ..CompiledClass::new(
                 "D",
                 vec![Member::object("c", "C").array(&[huge]), Member::object("d", "C").array(&[huge])],
             )
         },
-        Class { version: 1, ..Class::new("D", Vec::new()) },
+        CompiledClass { version: 1, ..CompiledClass::new("D", Vec::new()) },
     ];
     for class in ["A", "B", "C", "D"] {
         let _ = compile(&classes, class, &[]);

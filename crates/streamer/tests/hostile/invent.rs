@@ -1,8 +1,8 @@
 //! Invents descriptions, objects that mostly fit them, and what of them is wanted; and reads these objects.
 
-use crate::describe::{Class, Member, infos, object_base, text, word};
+use crate::describe::{CompiledClass, Member, infos, object_base, text, word};
 use sapwood_core::{Column, ErrorKind, Form, Result};
-use sapwood_streamer::{Compiler, Input, Part, Program};
+use sapwood_streamer::{ColumnPart, Compiler, Program, StreamInput};
 
 /// Decisions, taken from bytes; the first choice everywhere when these are used up.
 struct Chance<'a>(&'a [u8]);
@@ -114,20 +114,20 @@ fn member(chance: &mut Chance<'_>, class: &str, at: usize) -> Member {
     }
 }
 
-fn classes(chance: &mut Chance<'_>) -> Vec<Class> {
+fn classes(chance: &mut Chance<'_>) -> Vec<CompiledClass> {
     let count = 1 + chance.below(6);
     let invented = |_| {
         let name = chance.one(&CLASSES);
         let members = (0..chance.below(6)).map(|at| member(chance, name, at)).collect();
         let version = chance.one(&[1, 2, 0, 3]);
-        Class { version, checksum: version.cast_unsigned(), ..Class::new(name, members) }
+        CompiledClass { version, checksum: version.cast_unsigned(), ..CompiledClass::new(name, members) }
     };
     (0..count).map(invented).collect()
 }
 
 /// Writes objects.
 struct Writer<'a, 'b> {
-    classes: &'a [Class],
+    classes: &'a [CompiledClass],
     chance: &'a mut Chance<'b>,
     out: Vec<u8>,
     /// Where objects and names of classes stand.
@@ -220,7 +220,7 @@ impl Writer<'_, '_> {
     }
 
     fn described(&mut self, class: &str, depth: usize) {
-        let versions: Vec<&Class> = self.classes.iter().filter(|one| one.name == class).collect();
+        let versions: Vec<&CompiledClass> = self.classes.iter().filter(|one| one.name == class).collect();
         let (version, members) = match versions.get(self.chance.below(versions.len())) {
             Some(one) => (one.version, one.members.as_slice()),
             None => (1, &[][..]),
@@ -415,15 +415,15 @@ fn run(program: &Program, data: &[u8], ends: &[usize]) -> Result<Vec<Column>> {
     let entry = |at: usize| {
         let mut run = program.run();
         let (begin, end) = (ends.get(at).copied().unwrap_or(0), ends.get(at + 1).copied().unwrap_or(0));
-        run.entry(Input::new(data, begin..end.max(begin), 0)?)?;
+        run.entry(StreamInput::new(data, begin..end.max(begin), 0)?)?;
         Ok(run.finish())
     };
-    let first = Part::join(vec![entry(0)?])?;
+    let first = ColumnPart::join(vec![entry(0)?])?;
     assert_eq!(first.length, 1);
     let mut columns = vec![first];
     columns.extend(program.read_object(data, 0).ok().map(|(column, _)| column));
-    let parts = (0..ends.len() - 1).filter_map(|at| entry(at).ok()).collect::<Vec<Part>>();
-    columns.extend(Part::join(parts).ok());
+    let parts = (0..ends.len() - 1).filter_map(|at| entry(at).ok()).collect::<Vec<ColumnPart>>();
+    columns.extend(ColumnPart::join(parts).ok());
     Ok(columns)
 }
 

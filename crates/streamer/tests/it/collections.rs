@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::{ErrorKind, Form, Primitive};
-use sapwood_streamer::{Input, Part};
+use sapwood_streamer::{ColumnPart, StreamInput};
 use sapwood_tfile::{Count, ElementKind};
 
 fn hit() -> Vec<sapwood_tfile::StreamerInfo> {
@@ -152,8 +152,8 @@ fn each_object_of_a_column_may_count_for_itself() {
         let program = compiler.column(&holder, member, &[])?;
         assert_eq!(program.counter.as_deref(), Some("n"));
         let mut run = program.run();
-        run.entry_counted(Input::new(entry, 0..entry.len(), 0)?, counts)?;
-        Part::join(vec![run.finish()])
+        run.entry_counted(StreamInput::new(entry, 0..entry.len(), 0)?, counts)?;
+        ColumnPart::join(vec![run.finish()])
     };
     let entry =
         bytes(&[&[1], &1.5f32.to_be_bytes(), &2.5f32.to_be_bytes(), &[0], &[1], &3.5f32.to_be_bytes()]);

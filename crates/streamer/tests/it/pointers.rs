@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::{ErrorKind, Form};
-use sapwood_streamer::{Input, Part};
+use sapwood_streamer::{ColumnPart, StreamInput};
 use sapwood_tfile::{Count, ElementKind};
 
 const NEW: [u8; 4] = [0xff; 4];
@@ -131,8 +131,8 @@ fn a_fixed_array_of_counted_arrays_needs_the_count_in_a_branch_of_its_own() {
         assert_eq!(program.counter.as_deref(), Some("n"));
         let payload = framed(1, &objects);
         let mut run = program.run();
-        run.entry_counted(Input::new(&payload, 0..payload.len(), 0).unwrap(), &[2]).unwrap();
-        let column = Part::join(vec![run.finish()]).unwrap();
+        run.entry_counted(StreamInput::new(&payload, 0..payload.len(), 0).unwrap(), &[2]).unwrap();
+        let column = ColumnPart::join(vec![run.finish()]).unwrap();
         assert_eq!(column.buffers[0].view::<i64>(), [0, 2, 4, 6]);
         assert_eq!(column.buffers.last().unwrap().view::<i32>(), [10, 11, 12, 13, 14, 15]);
     }

@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::{Form, Primitive};
-use sapwood_streamer::{Input, Node, Number, Part, Program, StructureMember};
+use sapwood_streamer::{ColumnPart, Node, Number, Program, StreamInput, StructureMember};
 
 fn member(name: &str, primitive: Primitive, count: Option<usize>) -> StructureMember {
     StructureMember { name: name.into(), node: Node::Number(Number::Plain(primitive)), count }
@@ -20,9 +20,9 @@ fn a_leaf_counts_the_items_of_others_behind_it() {
     let mut run = program.run();
     let entries = [bytes(&[&[0, 2], &ints(&[1, 2]), &[7], &ints(&[3, 4])]), vec![0, 0, 8]];
     for entry in &entries {
-        run.entry(Input::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
+        run.entry(StreamInput::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
     }
-    let column = Part::join(vec![run.finish()]).unwrap();
+    let column = ColumnPart::join(vec![run.finish()]).unwrap();
     assert_eq!(names(&column.form), ["n", "x", "flag", "y"]);
     assert!(matches!(&column.form, Form::Record { fields, .. } if fields[3].form == Form::list(I32)));
     assert_eq!(column.buffers[0].view::<i16>(), [2, 0]);
@@ -46,6 +46,9 @@ fn a_count_must_be_an_integer_and_stand_in_front() {
     let program = Program::new(Node::structure(members).unwrap(), "struct");
     for count in [-1, 3, i32::MAX] {
         let entry = ints(&[count, 5, 6]);
-        assert!(program.run().entry(Input::new(&entry, 0..entry.len(), 0).unwrap()).is_err(), "{count}");
+        assert!(
+            program.run().entry(StreamInput::new(&entry, 0..entry.len(), 0).unwrap()).is_err(),
+            "{count}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::describe::*;
 use sapwood_core::{Column, Error, ErrorKind, Form};
-use sapwood_streamer::{Compiler, Input, Part, Program};
+use sapwood_streamer::{ColumnPart, Compiler, Program, StreamInput};
 use sapwood_tfile::{Count, ElementKind, StreamerElement, StreamerInfo};
 
 /// The class that nothing describes.
@@ -117,8 +117,8 @@ fn held(member: &[u8]) -> Vec<u8> {
 /// What a branch holds: of one entry.
 fn entry(program: &Program, payload: &[u8]) -> Result<Column, Error> {
     let mut run = program.run();
-    run.entry_counted(Input::new(payload, 0..payload.len(), 0)?, &[1])?;
-    Part::join(vec![run.finish()])
+    run.entry_counted(StreamInput::new(payload, 0..payload.len(), 0)?, &[1])?;
+    ColumnPart::join(vec![run.finish()])
 }
 
 /// Whether a record without members is anywhere in what was read.

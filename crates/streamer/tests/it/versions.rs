@@ -2,7 +2,7 @@
 
 use crate::describe::*;
 use sapwood_core::ErrorKind;
-use sapwood_streamer::{Input, Part};
+use sapwood_streamer::{ColumnPart, StreamInput};
 
 #[test]
 fn an_older_version_becomes_the_record_of_the_newest() {
@@ -19,9 +19,9 @@ fn an_older_version_becomes_the_record_of_the_newest() {
     let new = framed(3, &bytes(&[&2.5f64.to_be_bytes(), &[1, b'b'], &ints(&[4])]));
     let mut run = program.run();
     for entry in [&old, &new] {
-        run.entry(Input::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
+        run.entry(StreamInput::new(entry, 0..entry.len(), 0).unwrap()).unwrap();
     }
-    let column = Part::join(vec![run.finish()]).unwrap();
+    let column = ColumnPart::join(vec![run.finish()]).unwrap();
     assert_eq!(names(&column.form), ["x", "s", "new"]);
     assert_eq!(column.buffers[0].view::<f64>(), [1.5, 2.5]);
     assert_eq!(column.buffers[2].as_bytes(), b"ab");

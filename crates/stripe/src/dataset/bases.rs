@@ -1,18 +1,16 @@
-//! Stores besides that of the dataset, where some of its objects lie.
+//! Additional stores that hold objects of a dataset.
 
-use super::Home;
-use crate::Snapshot;
-use sapwood_core::{Error, Result};
+use sapwood_core::Result;
 use sapwood_source::{OpenOptions, Store, open_store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Those that were opened, and how others are.
+/// The opened stores, and how others are opened.
 #[derive(Debug, Default)]
-pub(super) struct Bases(Mutex<Known>);
+pub(super) struct Bases(Mutex<OpenBases>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct OpenBases {
     /// By URL.
     stores: BTreeMap<String, Arc<dyn Store>>,
     options: OpenOptions,
@@ -27,7 +25,7 @@ impl Bases {
         self.known().options = options;
     }
 
-    fn get(&self, url: &str) -> Result<Arc<dyn Store>> {
+    pub(super) fn get(&self, url: &str) -> Result<Arc<dyn Store>> {
         let mut known = self.known();
         if let Some(store) = known.stores.get(url) {
             return Ok(Arc::clone(store));
@@ -37,20 +35,7 @@ impl Bases {
         Ok(store)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, OpenBases> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Home {
-    /// The store of a base of a snapshot, by number.
-    pub(super) fn base(&self, snapshot: &Snapshot, base: u32) -> Result<Arc<dyn Store>> {
-        let Some(number) = base.checked_sub(1) else { return Ok(Arc::clone(&self.store)) };
-        let url =
-            usize::try_from(number).ok().and_then(|number| snapshot.bases.get(number)).ok_or_else(|| {
-                Error::corrupt(format!("the dataset has no base {base}, where an object is said to lie"))
-                    .url(self.url())
-            })?;
-        self.bases.get(url)
     }
 }

@@ -1,59 +1,69 @@
-//! How a change becomes a version: its snapshot is stored, then the next entry of the log is created. Who comes second
-//! makes the change again for the version of who came first, if it still can be made.
+//! Commits: the snapshot is stored, then the next entry of the log is created. A writer that loses the race
+//! rebases its change on the new version and retries, unless the two conflict.
 
-use super::{Dataset, Home, Lease, Version};
+use super::storage::Storage;
+use super::time::now_ms;
+use super::{Dataset, Lease, Version};
 use crate::change::Change;
-use crate::log::{self, Claim, Entry};
+use crate::log::{self, ClaimOutcome, LogEntry};
 use crate::record;
-use crate::{Id, Made, Snapshot, keys};
+use crate::{Id, Provenance, Snapshot, keys};
 use futures::future::try_join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-/// Others that may come first before a commit gives up.
+/// How many lost races make a commit give up.
 const TRIES: u32 = 50;
-/// A commit takes no longer: what it has written and not yet named in the log is younger than what is collected.
+/// A commit takes no longer than this: what it has written and not yet named in the log is too young to be
+/// collected.
 pub(super) const LONGEST: Duration = Duration::from_secs(3600);
-/// The longest that one try is taken for, in pauses between tries.
+/// The longest duration assumed for one try, in pauses between tries.
 const LONGEST_SLOT: Duration = Duration::from_secs(1);
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone)]
-pub struct Committed {
+pub struct CommitOutcome {
     /// The dataset with the change.
     pub dataset: Dataset,
     /// The version that made the change.
     pub version: u64,
-    /// The job had made it before: nothing was changed now.
+    /// The job had committed the change before: nothing was changed now.
     pub already: bool,
 }
 
-/// What says that a job began to commit: its entry comes after that one in the log.
+/// Marks that a job began to commit: its entry comes after this one in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct CommitMark {
     job: String,
     after: u64,
 }
 
 impl Dataset {
-    /// Makes a change, which was prepared for this version, to the newest one. All that the change refers to is stored.
+    /// Applies a change, which was prepared for this version, to the newest one. Everything the change refers
+    /// to is stored.
     ///
-    /// If others came first, it is made again for their version, unless they changed what it builds upon. It is made
-    /// once for each job: a job that runs again after its change was made is told so. Besides what the change refers to,
-    /// a commit writes the snapshot, the entry of the log, the hint, and the mark of a job.
+    /// After a lost race, the change is rebased on the new version, unless that changed what it builds upon.
+    /// A job commits once: if it runs again after its commit, the result says so. In addition to what the
+    /// change refers to, a commit writes the snapshot, the log entry, the hint, and the mark of a job.
     ///
     /// # Errors
-    /// `Conflict` if others changed the same, or come first again and again; `CommitUnknown` if nobody can say whether
-    /// it was made, in which case nothing was deleted; `Usage` if it makes no sense; those of the store.
-    pub async fn commit(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
+    /// `Conflict` if others changed the same, or if the commit keeps losing races; `CommitUnknown` if it is
+    /// unknown whether it succeeded, in which case nothing was deleted; `Usage` if the change is invalid;
+    /// those of the store.
+    pub async fn commit(
+        &self,
+        change: &Change,
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
         self.commit_as(change, made, deadline.within(LONGEST))
             .await
-            .map_err(|error| error.url(self.place.url()))
+            .map_err(|error| error.url(self.storage.url()))
     }
 
-    /// As [`Dataset::commit`], for what was written under a lease: it is not made if the lease has lapsed.
+    /// As [`Dataset::commit`], for objects written under a lease: fails if the lease has lapsed.
     ///
     /// # Errors
     /// As [`Dataset::commit`]; `Conflict` if the lease has lapsed.
@@ -61,15 +71,20 @@ impl Dataset {
         &self,
         lease: &Lease,
         change: &Change,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
-    ) -> Result<Committed> {
+    ) -> Result<CommitOutcome> {
         lease.check()?;
         self.commit(change, made, deadline.min(lease.ends())).await
     }
 
-    async fn commit_as(&self, change: &Change, made: Made, deadline: Deadline) -> Result<Committed> {
-        let made = Made { operation: change.operation().into(), ..made };
+    async fn commit_as(
+        &self,
+        change: &Change,
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
+        let made = Provenance { operation: change.operation().into(), ..made };
         if let Some((job, _)) = &made.job
             && let Some(done) = self.done_before(job, deadline).await?
         {
@@ -85,21 +100,21 @@ impl Dataset {
             let begin = Instant::now();
             if change.is_in(&tip.snapshot) {
                 let version = tip.entry.n;
-                return Ok(Committed { dataset: tip, version, already: true });
+                return Ok(CommitOutcome { dataset: tip, version, already: true });
             }
             let n = tip.entry.n + 1;
-            let made = Made { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
+            let made = Provenance { time_ms: now_ms().max(tip.entry.time_ms), ..made.clone() };
             if let Some(old) = &old {
                 old.check_kept(&tip.entry, deadline).await?;
             }
             let old = old.as_ref().map(|old| &*old.snapshot);
             let next = change.apply(&self.snapshot, &tip.snapshot, old, (n, made.clone()))?;
-            let entry = Entry {
+            let entry = LogEntry {
                 n,
                 snapshot: next.id,
                 parent: tip.entry.n,
                 operation: made.operation,
-                what: Entry::words(change.words()),
+                what: LogEntry::words(change.words()),
                 who: made.who,
                 job: made.job,
                 commit,
@@ -107,14 +122,14 @@ impl Dataset {
                 oldest: tip.entry.oldest,
             };
             match tip.claim(&next, &entry, deadline).await? {
-                Claim::Ours => {
-                    self.place.advise(&entry, deadline).await;
-                    let place = Arc::clone(&self.place);
-                    let dataset = Dataset { place, entry, snapshot: Arc::new(next), sure: true };
-                    return Ok(Committed { dataset, version: n, already: false });
+                ClaimOutcome::Ours => {
+                    self.storage.advise(&entry, deadline).await;
+                    let storage = Arc::clone(&self.storage);
+                    let dataset = Dataset { storage, entry, snapshot: Arc::new(next), sure: true };
+                    return Ok(CommitOutcome { dataset, version: n, already: false });
                 }
-                Claim::Theirs(first) => {
-                    tip = Home::newest(&self.place, Some(first), deadline).await?;
+                ClaimOutcome::Theirs(first) => {
+                    tip = Dataset::newest(&self.storage, Some(first), deadline).await?;
                     if let Some((job, _)) = &entry.job
                         && let Some(done) = self.job_in((n, tip.entry.n), job, deadline).await?
                     {
@@ -125,24 +140,29 @@ impl Dataset {
                 }
             }
         }
-        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times"))
-            .hint("nothing was changed; let one process commit what many have written"))
+        Err(Error::new(ErrorKind::Conflict, format!("other commits came first {TRIES} times"))
+            .hint("nothing was changed; let one process commit the work of many"))
     }
 
     /// Stores a snapshot, and tries to make it the next version.
-    pub(super) async fn claim(&self, next: &Snapshot, entry: &Entry, deadline: Deadline) -> Result<Claim> {
+    pub(super) async fn claim(
+        &self,
+        next: &Snapshot,
+        entry: &LogEntry,
+        deadline: Deadline,
+    ) -> Result<ClaimOutcome> {
         self.snapshot.check_writable()?;
         let (key, object) = (keys::snapshot(next.id), next.encode()?);
-        try_join(self.place.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
-        log::claim(&*self.place.log, entry, deadline).await
+        try_join(self.storage.store.put(&key, object, deadline), self.be_sure(deadline)).await?;
+        log::claim(&*self.storage.log, entry, deadline).await
     }
 
-    /// That this version is in the log: the next one would leave a hole otherwise.
+    /// Checks that this version is in the log: otherwise, the next one would leave a gap.
     pub(super) async fn be_sure(&self, deadline: Deadline) -> Result<()> {
         if self.sure {
             return Ok(());
         }
-        match log::read(&*self.place.log, self.entry.n, deadline).await? {
+        match log::read(&*self.storage.log, self.entry.n, deadline).await? {
             Some(entry) if entry == self.entry => Ok(()),
             _ => {
                 let message = format!(
@@ -154,43 +174,49 @@ impl Dataset {
         }
     }
 
-    /// The entry that a job made, if it made one before. What says that it began is written before anything else.
-    async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<Entry>> {
-        let (store, key) = (&*self.place.store, keys::job(job));
-        let mark = Mark { job: job.to_owned(), after: self.entry.n };
+    /// The entry that a job committed before, if there is one. The mark of its begin is written before
+    /// anything else.
+    async fn done_before(&self, job: &str, deadline: Deadline) -> Result<Option<LogEntry>> {
+        let (store, key) = (&*self.storage.store, keys::job(job));
+        let mark = CommitMark { job: job.to_owned(), after: self.entry.n };
         if record::create(store, &key, &mark, deadline).await? {
             return Ok(None);
         }
-        // Another job may have the same key; then this one begins no earlier than at the first entry.
-        let found = record::read::<Mark>(store, &key, deadline).await?;
+        // Another job may have the same key; then this one starts at the first entry.
+        let found = record::read::<CommitMark>(store, &key, deadline).await?;
         let after = found.filter(|mark| mark.job == job).map_or(0, |mark| mark.after);
-        let tip = self.place.tip(deadline).await?;
+        let tip = self.storage.tip(deadline).await?;
         self.job_in((after + 1, tip.n), job, deadline).await
     }
 
-    async fn job_in(&self, (from, to): (u64, u64), job: &str, deadline: Deadline) -> Result<Option<Entry>> {
-        let entries = log::range(&*self.place.log, from, to, deadline).await?;
+    async fn job_in(
+        &self,
+        (from, to): (u64, u64),
+        job: &str,
+        deadline: Deadline,
+    ) -> Result<Option<LogEntry>> {
+        let entries = log::range(&*self.storage.log, from, to, deadline).await?;
         Ok(entries.into_iter().find(|entry| entry.job.as_ref().is_some_and(|(name, _)| name == job)))
     }
 
-    /// That this version has not expired: what it refers to may be deleted right now.
-    async fn check_kept(&self, tip: &Entry, deadline: Deadline) -> Result<()> {
+    /// Checks that this version has not expired: objects it refers to may be deleted at any moment.
+    async fn check_kept(&self, tip: &LogEntry, deadline: Deadline) -> Result<()> {
         if self.entry.n >= tip.oldest || self.held_by_tag("", deadline).await? {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Missing, format!("version {} has expired", self.entry.n)))
     }
 
-    async fn already(&self, done: Entry, deadline: Deadline) -> Result<Committed> {
+    async fn already(&self, done: LogEntry, deadline: Deadline) -> Result<CommitOutcome> {
         let version = done.n;
-        let dataset = Home::newest(&self.place, Some(done), deadline).await?;
-        Ok(Committed { dataset, version, already: true })
+        let dataset = Dataset::newest(&self.storage, Some(done), deadline).await?;
+        Ok(CommitOutcome { dataset, version, already: true })
     }
 }
 
-impl Home {
-    /// Moves the hint to an entry. Without it, all is found, too; later.
-    pub(super) async fn advise(&self, entry: &Entry, deadline: Deadline) {
+impl Storage {
+    /// Moves the hint to an entry. Without it, readers still find the entry, but later.
+    pub(super) async fn advise(&self, entry: &LogEntry, deadline: Deadline) {
         let advised = match entry.encode() {
             Ok(content) => self.log.advise(entry.n, content, deadline).await,
             Err(error) => Err(error),
@@ -201,19 +227,9 @@ impl Home {
     }
 }
 
-/// Lets others go first: of slots as long as a try takes, whose number doubles, one is drawn by lot.
+/// Lets others go first: a random one of a doubling number of slots, each as long as a try.
 pub(super) async fn pause(slot: Duration, lost: u32, deadline: Deadline) {
     let slots = 2u32.saturating_pow(lost.min(5) + 1);
     let pause = slot.mul_f64(1.1 * f64::from(fastrand::u32(..slots)));
     tokio::time::sleep(pause.min(deadline.remaining())).await;
-}
-
-pub(super) fn now_ms() -> u64 {
-    ms_of(SystemTime::now())
-}
-
-/// Milliseconds since 1970.
-pub(super) fn ms_of(moment: SystemTime) -> u64 {
-    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,71 +1,31 @@
-//! How a dataset begins.
+//! Creates datasets.
 
-use super::commit::now_ms;
-use super::{Dataset, Home, Version, probe};
-use crate::log::{self, Claim, Entry, Log};
-use crate::record::{self, found, from_json, to_json};
-use crate::{Id, Kind, Made, Snapshot, Used, keys, seal, unseal};
+use super::storage::Storage;
+use super::time::now_ms;
+use super::{Dataset, Format, Version, probe};
+use crate::log::{self, ClaimOutcome, Log, LogEntry};
+use crate::record::found;
+use crate::{HighestIds, Id, Provenance, Snapshot, keys};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::{Created, Store};
-use serde::{Deserialize, Serialize};
+use sapwood_source::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a dataset says of itself, once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Format {
-    /// Its name, which no other dataset has; copies keep it.
-    pub dataset: Id,
-    /// Path of the tree.
-    pub tree: String,
-    /// The log is not in the store of the dataset.
-    pub log_elsewhere: bool,
-    /// Name and version of what created it.
-    pub tool: String,
-}
-
-impl Format {
-    /// That of the dataset in a store, if there is one.
-    ///
-    /// # Errors
-    /// Those of the store, and of an object that is damaged.
-    pub async fn read(store: &dyn Store, deadline: Deadline) -> Result<Option<Format>> {
-        let Some(object) = found(store.get(keys::FORMAT, None, deadline).await)? else { return Ok(None) };
-        let read =
-            unseal(Kind::Format, &object).and_then(|json| from_json(&json, "a description of a dataset"));
-        read.map(Some).map_err(|error| error.url(record::url_of(store, keys::FORMAT)))
-    }
-
-    /// Writes it; the one that is there, if there is one already.
-    pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
-        let object = seal(Kind::Format, &to_json(self)?);
-        for _ in 0..4 {
-            if let Created::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
-                return Ok(self.clone());
-            }
-            if let Some(format) = Format::read(store, deadline).await? {
-                return Ok(format);
-            }
-        }
-        Err(Error::unsupported("the description of the dataset was neither written nor refused")
-            .url(store.url()))
-    }
-}
-
 impl Dataset {
-    /// Creates a dataset without products and entries: version 1. What a creation that was cut off left is taken up.
+    /// Creates a dataset without products and entries: version 1. Resumes an interrupted creation.
     ///
     /// # Errors
-    /// `Usage` if there is one already; `Unsupported` if the store cannot hold one ([`probe`]); those of the store.
+    /// `Usage` if one exists already; `Unsupported` if the store cannot hold one ([`probe`]); those of the
+    /// store.
     pub async fn create(
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
         tree: &str,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
     ) -> Result<Dataset> {
         let exists = |url: &str| {
-            Err(Error::usage("there is a dataset already")
+            Err(Error::usage("a dataset already exists here")
                 .url(url.to_owned())
                 .hint("add to it, or choose another place"))
         };
@@ -83,8 +43,8 @@ impl Dataset {
         if format.tree != tree || format.log_elsewhere != log.is_some() {
             return exists(store.url());
         }
-        let place = Arc::new(Home::new(store, log));
-        let made = Made { operation: "create".into(), time_ms: now_ms(), ..made };
+        let storage = Arc::new(Storage::new(store, log));
+        let made = Provenance { operation: "create".into(), time_ms: now_ms(), ..made };
         let snapshot = Snapshot {
             id: Id::random(),
             parent: None,
@@ -93,29 +53,29 @@ impl Dataset {
             products: Vec::new(),
             segments: Vec::new(),
             bases: Vec::new(),
-            used: Used::default(),
+            used: HighestIds::default(),
             jobs: BTreeMap::new(),
             made: made.clone(),
             unknown: 0,
         };
-        place.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
-        let entry = Entry {
+        storage.store.put(&keys::snapshot(snapshot.id), snapshot.encode()?, deadline).await?;
+        let entry = LogEntry {
             n: 1,
             snapshot: snapshot.id,
             parent: 0,
             operation: made.operation,
-            what: Entry::words(tree.to_owned()),
+            what: LogEntry::words(tree.to_owned()),
             who: made.who,
             job: made.job,
             commit: Id::random(),
             time_ms: made.time_ms,
             oldest: 1,
         };
-        match log::claim(&*place.log, &entry, deadline).await? {
-            Claim::Theirs(_) => exists(place.url()),
-            Claim::Ours => {
-                place.advise(&entry, deadline).await;
-                Ok(Dataset { place, entry, snapshot: Arc::new(snapshot), sure: true })
+        match log::claim(&*storage.log, &entry, deadline).await? {
+            ClaimOutcome::Theirs(_) => exists(storage.url()),
+            ClaimOutcome::Ours => {
+                storage.advise(&entry, deadline).await;
+                Ok(Dataset { storage, entry, snapshot: Arc::new(snapshot), sure: true })
             }
         }
     }
@@ -128,8 +88,8 @@ impl Dataset {
         Ok(Format::read(store, deadline).await?.map(|format| format.dataset))
     }
 
-    /// The same; where there is none, a name is given to one that is to be created, whose log will be elsewhere: it may
-    /// be found there by this name.
+    /// The same; if there is none, it gets a name before it is created. Its log will be elsewhere, and may
+    /// find it by this name.
     ///
     /// # Errors
     /// `Unsupported` if the store cannot hold a dataset; those of the store, and of an object that is damaged.
@@ -145,12 +105,12 @@ impl Dataset {
     /// Opens the dataset in a store, or creates it where there is none.
     ///
     /// # Errors
-    /// As [`Dataset::open`] and [`Dataset::create`]; `Usage` if the one there is of another tree.
+    /// As [`Dataset::open`] and [`Dataset::create`]; `Usage` if the existing one has another tree.
     pub async fn open_or_create(
         store: Arc<dyn Store>,
         log: Option<Arc<dyn Log>>,
         tree: &str,
-        made: Made,
+        made: Provenance,
         deadline: Deadline,
     ) -> Result<Dataset> {
         let there = Dataset::open(Arc::clone(&store), log.clone(), &Version::Latest, deadline).await;
@@ -159,7 +119,7 @@ impl Dataset {
             Some(dataset) if dataset.snapshot.tree == tree => Ok(dataset),
             Some(dataset) => {
                 let message = format!("the dataset is of the tree '{}', not '{tree}'", dataset.snapshot.tree);
-                Err(Error::usage(message).url(dataset.place.url()))
+                Err(Error::usage(message).url(dataset.storage.url()))
             }
         }
     }

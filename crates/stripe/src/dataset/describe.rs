@@ -1,8 +1,8 @@
-//! What a version holds, in numbers: for people, and for catalogues.
+//! Describes a version in numbers: for people, and for catalogues.
 
 use super::reach::sections;
 use super::{Dataset, Format};
-use crate::{Id, Made, Segment};
+use crate::{Id, Provenance, Segment};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Result};
 use serde::Serialize;
@@ -11,34 +11,34 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Objects with stripe lists that are read at once.
 const TOGETHER: usize = 16;
 
-/// What a version holds.
+/// The contents of a version.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
-    /// Where the dataset is, without secrets.
+    /// The URL of the dataset, without secrets.
     pub url: String,
-    /// Its name, which copies keep; not asked for if sizes are not.
+    /// Its name, which copies keep; only together with sizes.
     pub dataset: Option<Id>,
     /// Number of the version.
     pub version: u64,
     /// Its snapshot.
     pub snapshot: Id,
-    /// Number of the version that it was made from; 0 for the first.
+    /// Number of the version that it was derived from; 0 for the first.
     pub parent: u64,
     /// Path of the tree.
     pub tree: String,
     /// Number of entries.
     pub entries: u64,
-    /// How it came to be.
-    pub made: Made,
+    /// How it was made.
+    pub made: Provenance,
     /// The products.
     pub products: Vec<DescribedProduct>,
     /// The segments.
     pub segments: Vec<DescribedSegment>,
-    /// Different objects that hold baskets, if sizes were asked for.
+    /// Number of distinct objects that hold baskets, if sizes were requested.
     pub objects: Option<u64>,
-    /// Where objects lie, if not below the dataset: URLs.
+    /// URLs of stores with objects that are not below the dataset.
     pub bases: Vec<String>,
-    /// Tags of all versions, if sizes were asked for.
+    /// Tags of all versions, if sizes were requested.
     pub tags: BTreeMap<String, u64>,
 }
 
@@ -55,9 +55,9 @@ pub struct DescribedProduct {
     pub branches: usize,
     /// Entries that have it.
     pub entries: u64,
-    /// Bytes of its baskets, if sizes were asked for.
+    /// Bytes of its baskets, if sizes were requested.
     pub bytes: Option<u64>,
-    /// Different objects that hold these; small products share them.
+    /// Number of distinct objects with these; small products share them.
     pub objects: Option<u64>,
 }
 
@@ -80,7 +80,8 @@ struct Size {
 }
 
 impl Dataset {
-    /// What this version holds. With `sizes`, all stripe lists are read: one request for each object that has some.
+    /// Describes this version. With `sizes`, all stripe lists are read: one request for each object that
+    /// holds some.
     ///
     /// # Errors
     /// Those of the store, and of objects that are damaged.
@@ -131,7 +132,7 @@ impl Dataset {
         let snapshot = self.snapshot();
         let measured = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut total: BTreeMap<u32, Size> = BTreeMap::new();
         let mut measured = stream::iter(measured).buffer_unordered(TOGETHER);
         while let Some(lists) = measured.try_next().await? {

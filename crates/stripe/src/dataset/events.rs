@@ -1,4 +1,5 @@
-//! Entries by their events: luminosity blocks, or event numbers. Of the indexes, only the blocks that may have them are read.
+//! Selects entries by their events: by luminosity blocks, or event numbers. Only the blocks of the indexes
+//! that may contain them are read.
 
 use super::Dataset;
 use crate::record::url_of;
@@ -10,11 +11,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks that are read at once.
+/// Blocks to read at once.
 const TOGETHER: usize = 16;
 
-/// The index of a segment, of which the head is known.
-struct Opened {
+/// The index of a segment with its decoded head.
+struct SegmentIndex {
     store: Arc<dyn Store>,
     key: String,
     /// The first entry of the segment.
@@ -26,7 +27,7 @@ impl Dataset {
     /// The entries of this version whose luminosity blocks are in a mask, as ranges in order.
     ///
     /// # Errors
-    /// `Missing` if a segment does not say which events its entries are; those of the store, and of damaged objects.
+    /// `Missing` if a segment has no index of events; those of the store, and of damaged objects.
     pub async fn select(&self, mask: &LumiMask, deadline: Deadline) -> Result<Vec<Range<u64>>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let wanted = |block: &EventBlock| block.may_hold(mask);
@@ -43,7 +44,7 @@ impl Dataset {
         Ok(ranges)
     }
 
-    /// For each event, the entries of this version that have it: one, or none; more, if it is there more than once.
+    /// For each event, its entries in this version: one, or none; more, if the event occurs more than once.
     ///
     /// # Errors
     /// As [`Dataset::select`].
@@ -61,7 +62,7 @@ impl Dataset {
         Ok(events.iter().map(|event| found.get(event).cloned().unwrap_or_default()).collect())
     }
 
-    /// Reads the blocks that are wanted, in order, with the first entry of each.
+    /// Reads the wanted blocks in order, with the first entry of each.
     async fn each_block(
         &self,
         wanted: impl Fn(&EventBlock) -> bool,
@@ -75,7 +76,7 @@ impl Dataset {
             self.open_events(segment, start, deadline)
         });
         let segments: Vec<_> = segments.collect();
-        let opened: Vec<Opened> = stream::iter(segments).buffered(TOGETHER).try_collect().await?;
+        let opened: Vec<SegmentIndex> = stream::iter(segments).buffered(TOGETHER).try_collect().await?;
         let blocks =
             opened.iter().flat_map(|index| index.head.blocks.iter().map(move |block| (index, block)));
         let blocks: Vec<_> = blocks.filter(|(_, block)| wanted(block)).collect();
@@ -91,7 +92,7 @@ impl Dataset {
         Ok(())
     }
 
-    async fn open_events(&self, segment: &Segment, first: u64, deadline: Deadline) -> Result<Opened> {
+    async fn open_events(&self, segment: &Segment, first: u64, deadline: Deadline) -> Result<SegmentIndex> {
         let Some(ObjectRef { base, id, offset: 0, len, .. }) = segment.events else {
             let message = format!("segment {} does not say which events its entries are", segment.id);
             return Err(Error::new(ErrorKind::Missing, message).url(self.store().url()));
@@ -101,6 +102,6 @@ impl Dataset {
         let head = store.get(&key, Some(ByteRange::new(0, needed)?), deadline).await?;
         let head = EventHead::parse(&head, segment.entries);
         let head = head.map_err(|error| error.url(url_of(&*store, &key)))?;
-        Ok(Opened { store, key, first, head })
+        Ok(SegmentIndex { store, key, first, head })
     }
 }

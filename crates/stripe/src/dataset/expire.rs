@@ -1,49 +1,53 @@
-//! Which versions are kept. What expired can be read until it is collected.
+//! Expires versions. An expired version can be read until it is collected.
 
-use super::commit::{ms_of, pause};
-use super::{Dataset, Home};
+use super::Dataset;
+use super::commit::pause;
+use super::storage::Storage;
+use super::time::ms_of;
 use crate::Id;
-use crate::log::{self, Claim, Entry};
+use crate::log::{self, ClaimOutcome, LogEntry};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Others that may come first.
+/// How many lost races make it give up.
 const TRIES: u32 = 50;
 
-/// Which versions are kept: those for which one of these is true. The newest is kept always, as are those with a tag.
+/// Which versions are kept: those that meet one of these conditions. The newest and all tagged versions are
+/// always kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Keep {
-    /// It is one of so many newest.
+pub struct Retention {
+    /// Keeps this many of the newest.
     pub newest: Option<u64>,
-    /// It was the newest within so much time, by the clock of the store.
+    /// Keeps versions that were the newest within this time, by the clock of the store.
     pub within: Option<Duration>,
 }
 
 impl Dataset {
-    /// Lets versions expire; returns the number of the oldest that is kept, besides those with a tag or a lease. Nothing
-    /// is deleted before it is [collected](Dataset::collect).
+    /// Expires versions; returns the number of the oldest that is kept, not counting those with a tag or a
+    /// lease. Nothing is deleted before it is [collected](Dataset::collect).
     ///
     /// With `dry_run`, nothing is changed.
     ///
     /// # Errors
-    /// `Usage` if nothing is said of what to keep; `Unsupported` if the dataset has features that are not known here; as [`Dataset::commit`].
-    pub async fn expire(&self, keep: Keep, dry_run: bool, deadline: Deadline) -> Result<u64> {
-        if keep == Keep::default() {
+    /// `Usage` if nothing says what to keep; `Unsupported` if the dataset has unknown features; as
+    /// [`Dataset::commit`].
+    pub async fn expire(&self, keep: Retention, dry_run: bool, deadline: Deadline) -> Result<u64> {
+        if keep == Retention::default() {
             return Err(Error::usage("say which versions to keep").hint("by number, or by time"));
         }
-        self.snapshot.check_writable().map_err(|error| error.url(self.place.url()))?;
-        let now = self.place.store.now(deadline).await?;
-        let mut tip = self.place.tip(deadline).await?;
+        self.snapshot.check_writable().map_err(|error| error.url(self.storage.url()))?;
+        let now = self.storage.store.now(deadline).await?;
+        let mut tip = self.storage.tip(deadline).await?;
         let by_number = match keep.newest {
-            Some(count) => self.place.newest_of(&tip, count.max(1), deadline).await?,
+            Some(count) => self.storage.newest_of(&tip, count.max(1), deadline).await?,
             None => tip.n,
         };
         let by_time = match keep.within {
             Some(time) => {
                 let since = ms_of(now).saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-                let early = |entry: &Entry| entry.time_ms <= since;
-                let last = log::last_where(&*self.place.log, (tip.oldest, tip.n), early, deadline).await?;
+                let early = |entry: &LogEntry| entry.time_ms <= since;
+                let last = log::last_where(&*self.storage.log, (tip.oldest, tip.n), early, deadline).await?;
                 last.map_or(tip.oldest, |entry| entry.n)
             }
             None => tip.n,
@@ -54,7 +58,7 @@ impl Dataset {
             if oldest <= tip.oldest || dry_run {
                 return Ok(oldest.max(tip.oldest));
             }
-            let entry = Entry {
+            let entry = LogEntry {
                 n: tip.n + 1,
                 parent: tip.n,
                 operation: "expire".to_owned(),
@@ -66,24 +70,26 @@ impl Dataset {
                 oldest,
                 snapshot: tip.snapshot,
             };
-            match log::claim(&*self.place.log, &entry, deadline).await? {
-                Claim::Ours => {
-                    self.place.advise(&entry, deadline).await;
+            match log::claim(&*self.storage.log, &entry, deadline).await? {
+                ClaimOutcome::Ours => {
+                    self.storage.advise(&entry, deadline).await;
                     return Ok(oldest);
                 }
-                Claim::Theirs(first) => {
-                    tip = log::newest_after(&*self.place.log, first.n, deadline).await?.unwrap_or(first);
+                ClaimOutcome::Theirs(first) => {
+                    tip = log::newest_after(&*self.storage.log, first.n, deadline).await?.unwrap_or(first);
                     pause(Duration::from_millis(10), lost, deadline).await;
                 }
             }
         }
-        Err(Error::new(ErrorKind::Conflict, format!("others came first {TRIES} times")).url(self.place.url()))
+        Err(Error::new(ErrorKind::Conflict, format!("other commits came first {TRIES} times"))
+            .url(self.storage.url()))
     }
 }
 
-impl Home {
-    /// The oldest of so many newest versions that are kept; those that only let others expire do not count.
-    async fn newest_of(self: &Arc<Home>, tip: &Entry, count: u64, deadline: Deadline) -> Result<u64> {
+impl Storage {
+    /// The oldest of the newest `count` versions that are kept; versions that only expire others do not
+    /// count.
+    async fn newest_of(self: &Arc<Storage>, tip: &LogEntry, count: u64, deadline: Deadline) -> Result<u64> {
         let (mut left, mut end) = (count, tip.n);
         while end >= tip.oldest {
             let begin = end.saturating_sub(left - 1).max(tip.oldest);

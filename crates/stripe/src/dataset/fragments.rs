@@ -1,4 +1,4 @@
-//! Into how many objects segments are divided: what says whether fewer would do.
+//! Counts the objects into which segments are divided: tells whether consolidation would help.
 
 use super::Dataset;
 use super::reach::sections;
@@ -8,37 +8,37 @@ use sapwood_core::{Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Stripe lists that are read at once.
+/// Stripe lists to read at once.
 const TOGETHER: usize = 16;
 
 /// The objects of some products in a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Number of different objects with stripes of these products, and of no other.
+    /// Number of distinct objects with stripes of these products, and of no others.
     pub objects: u64,
     /// Bytes of stripes, by [`crate::Product::id`].
     pub bytes: BTreeMap<u32, u64>,
 }
 
 impl Dataset {
-    /// The objects of some products in each segment, in their order. All stripe lists are read.
+    /// The objects of some products in each segment, in order. All stripe lists are read.
     ///
     /// # Errors
     /// Those of the store, and of objects that are damaged.
     pub async fn fragments(&self, products: &BTreeSet<u32>, deadline: Deadline) -> Result<Vec<Fragments>> {
         let snapshot = self.snapshot();
         let mut all = vec![Fragments::default(); snapshot.segments.len()];
-        // Of each segment, the objects with stripes of these products, and those with any other.
+        // For each segment, the objects with stripes of these products, and those with any others.
         let mut objects: BTreeMap<usize, [BTreeSet<(u32, Id)>; 2]> = BTreeMap::new();
         let read = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut read = stream::iter(read).buffer_unordered(TOGETHER);
         while let Some(lists) = read.try_next().await? {
-            for ((product, place), list) in lists {
+            for ((product, index), list) in lists {
                 let (list, product) = (list?, snapshot.products.get(product));
-                let (Some(product), Some(fragments)) = (product, all.get_mut(place)) else { continue };
-                let [wanted, other] = objects.entry(place).or_default();
+                let (Some(product), Some(fragments)) = (product, all.get_mut(index)) else { continue };
+                let [wanted, other] = objects.entry(index).or_default();
                 let own = list.objects().iter().map(|object| (object.base, object.id));
                 if products.contains(&product.id) {
                     let bytes = list.stripes().map(|stripe| u64::from(stripe.len)).sum();
@@ -49,14 +49,15 @@ impl Dataset {
                 }
             }
         }
-        for (place, [wanted, other]) in objects {
+        for (index, [wanted, other]) in objects {
             let alone = wanted.difference(&other).count() as u64;
-            all.get_mut(place).into_iter().for_each(|one| one.objects = alone);
+            all.get_mut(index).into_iter().for_each(|one| one.objects = alone);
         }
         Ok(all)
     }
 
-    /// The version as if it had some segments only, and the products that all of these have: to be read, not changed.
+    /// The version restricted to some segments and the products that all of these have: to be read, not
+    /// changed.
     ///
     /// # Errors
     /// `Usage` if it has no such segment.
@@ -64,7 +65,7 @@ impl Dataset {
         let mut snapshot = (*self.snapshot).clone();
         snapshot.segments.retain(|segment| segments.contains(&segment.id));
         if snapshot.segments.len() != segments.len() {
-            return Err(Error::usage("the dataset has no such segments").url(self.place.url()));
+            return Err(Error::usage("the dataset has no such segments").url(self.storage.url()));
         }
         let everywhere = |id| snapshot.segments.iter().all(|segment| segment.lists.contains_key(&id));
         let held: BTreeSet<u32> =

@@ -1,7 +1,9 @@
-//! Leases: a reader says which version it reads, a writer that it writes. What is under a lease is not collected, until
-//! the lease lapses, by the clock of the store.
+//! Leases: a reader states which version it reads, a writer that it writes. Objects under a lease are not
+//! collected until it lapses, by the clock of the store.
 
-use super::{Dataset, Home, tags};
+use super::Dataset;
+use super::storage::{Storage, TOGETHER};
+use super::time::ms_of;
 use crate::record::{self, sealed};
 use crate::{Id, keys};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -10,44 +12,44 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Who holds a lease.
+/// The holder of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseKind {
-    /// Its version is kept.
+    /// A reader: its version is kept.
     Reader,
-    /// What was written since it began is kept.
+    /// A writer: objects written since the lease began are kept.
     Writer,
 }
 
-/// What a lease says.
+/// The content of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Says {
+struct LeaseRecord {
     id: Id,
     kind: LeaseKind,
     /// The version that was open when it began.
     version: u64,
-    /// For how long after it was written, in milliseconds.
+    /// How long it lasts after it was written, in milliseconds.
     ttl_ms: u64,
-    /// When it was written first, in milliseconds since 1970 by the clock of the store; none the first time.
+    /// When it was first written, in milliseconds since 1970 by the clock of the store; none the first time.
     since_ms: Option<u64>,
 }
 
-/// A lease that is held. It is to be renewed before it lapses, and ended when it is not needed.
+/// A lease that is held. It must be renewed before it lapses, and ended when it is no longer needed.
 #[derive(Debug)]
 pub struct Lease {
-    place: Arc<Home>,
-    says: Says,
-    /// It lapses no earlier, by the clock here.
+    storage: Arc<Storage>,
+    says: LeaseRecord,
+    /// It lapses no earlier than this, by the local clock.
     until: Instant,
 }
 
-/// A lease, as it stands in the store.
+/// A lease in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leased {
+pub struct StoredLease {
     /// Its key.
     pub key: String,
-    /// Who holds it.
+    /// Its holder.
     pub kind: LeaseKind,
     /// The version that was open when it began.
     pub version: u64,
@@ -58,34 +60,35 @@ pub struct Leased {
 }
 
 impl Dataset {
-    /// Begins a lease on this version: a reader's keeps it, a writer's keeps what is written from now on.
+    /// Begins a lease on this version: a reader's keeps the version, a writer's keeps what is written from
+    /// now on.
     ///
     /// # Errors
     /// `Missing` if a reader's version has expired already; those of the store.
     pub async fn lease(&self, kind: LeaseKind, ttl: Duration, deadline: Deadline) -> Result<Lease> {
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        let says = Says { id: Id::random(), kind, version: self.entry.n, ttl_ms, since_ms: None };
-        let mut lease = Lease { place: Arc::clone(&self.place), says, until: Instant::now() };
+        let says = LeaseRecord { id: Id::random(), kind, version: self.entry.n, ttl_ms, since_ms: None };
+        let mut lease = Lease { storage: Arc::clone(&self.storage), says, until: Instant::now() };
         self.be_sure(deadline).await?;
         lease.write(deadline).await?;
         if kind == LeaseKind::Writer {
             return Ok(lease);
         }
-        let tip = self.place.tip(deadline).await?;
+        let tip = self.storage.tip(deadline).await?;
         if self.entry.n < tip.oldest && !self.held_by_tag("", deadline).await? {
             lease.end(deadline).await?;
             let message = format!("version {} has expired", self.entry.n);
-            return Err(Error::new(ErrorKind::Missing, message).url(self.place.url()));
+            return Err(Error::new(ErrorKind::Missing, message).url(self.storage.url()));
         }
         Ok(lease)
     }
 
-    /// All leases, also those that have lapsed.
+    /// All leases, including those that have lapsed.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn leases(&self, deadline: Deadline) -> Result<Vec<Leased>> {
-        self.place.leases(deadline).await
+    pub async fn leases(&self, deadline: Deadline) -> Result<Vec<StoredLease>> {
+        self.storage.leases(deadline).await
     }
 }
 
@@ -95,7 +98,7 @@ impl Lease {
         Instant::now() < self.until
     }
 
-    /// When it lapses, by the clock here; by that of the store, a little later.
+    /// When it lapses, by the local clock; by that of the store, a little later.
     pub fn ends(&self) -> Deadline {
         Deadline::at(self.until)
     }
@@ -105,32 +108,32 @@ impl Lease {
         keys::lease(self.says.id)
     }
 
-    /// That it has not lapsed.
+    /// Checks that it has not lapsed.
     pub(super) fn check(&self) -> Result<()> {
         match self.is_live() {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Conflict, "the lease has lapsed: what it kept may be gone")
-                .url(self.place.url())
-                .hint("renew leases before they lapse; write again what was written")),
+                .url(self.storage.url())
+                .hint("renew leases before they lapse; write the data again")),
         }
     }
 
-    /// Makes it last from now.
+    /// Renews it from now on.
     ///
     /// # Errors
     /// `Conflict` if it has lapsed; those of the store.
     pub async fn renew(&mut self, deadline: Deadline) -> Result<()> {
         self.check()?;
         if self.says.since_ms.is_none() {
-            let stored = self.place.store.stat(&self.key(), deadline).await?;
-            self.says.since_ms = Some(super::commit::ms_of(stored.modified));
+            let stored = self.storage.store.stat(&self.key(), deadline).await?;
+            self.says.since_ms = Some(ms_of(stored.modified));
         }
         self.write(deadline.min(self.ends())).await
     }
 
     async fn write(&mut self, deadline: Deadline) -> Result<()> {
         let begin = Instant::now();
-        self.place.store.put(&self.key(), sealed(&self.says)?, deadline).await?;
+        self.storage.store.put(&self.key(), sealed(&self.says)?, deadline).await?;
         let ttl = Duration::from_millis(self.says.ttl_ms).min(Deadline::LONGEST);
         self.until = begin + ttl;
         Ok(())
@@ -139,21 +142,23 @@ impl Lease {
     /// Ends it.
     ///
     /// # Errors
-    /// Those of the store; it lapses by itself then.
+    /// Those of the store; the lease then lapses by itself.
     pub async fn end(&self, deadline: Deadline) -> Result<()> {
-        self.place.store.delete(&[self.key()], deadline).await
+        self.storage.store.delete(&[self.key()], deadline).await
     }
 }
 
-impl Home {
-    pub(super) async fn leases(&self, deadline: Deadline) -> Result<Vec<Leased>> {
+impl Storage {
+    pub(super) async fn leases(&self, deadline: Deadline) -> Result<Vec<StoredLease>> {
         let store = &*self.store;
         let stored = store.list(keys::LEASES, deadline).await?;
         let read = stream::iter(stored).map(|one| async move {
-            let Some(says) = record::read::<Says>(store, &one.key, deadline).await? else { return Ok(None) };
+            let Some(says) = record::read::<LeaseRecord>(store, &one.key, deadline).await? else {
+                return Ok(None);
+            };
             let first = says.since_ms.map(|ms| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms)));
             let until = one.modified.checked_add(Duration::from_millis(says.ttl_ms).min(Deadline::LONGEST));
-            Ok(Some(Leased {
+            Ok(Some(StoredLease {
                 key: one.key,
                 kind: says.kind,
                 version: says.version,
@@ -161,7 +166,7 @@ impl Home {
                 until: until.unwrap_or(one.modified),
             }))
         });
-        let leases: Vec<Option<Leased>> = read.buffered(tags::TOGETHER).try_collect().await?;
+        let leases: Vec<Option<StoredLease>> = read.buffered(TOGETHER).try_collect().await?;
         Ok(leases.into_iter().flatten().collect())
     }
 }

@@ -1,4 +1,5 @@
-//! Whether a store keeps what commits build upon: of all who create an object, one is told that it did.
+//! Tests whether a store has the guarantee that commits build upon: of all concurrent creators of an object,
+//! one succeeds.
 
 use crate::Id;
 use crate::record::found;
@@ -7,18 +8,18 @@ use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_source::{Created, Store};
 
-/// Those that create the same object at the same time.
+/// Concurrent creators of the same object.
 const RACERS: usize = 16;
-/// Races. The one server known to fail them fails nine of ten.
+/// Number of races. The one server known to fail them fails nine of ten.
 const RACES: usize = 3;
 
-/// Tries out whether a store keeps what commits build upon, and removes what it wrote for that.
+/// Tests the guarantees of a store, and removes its test objects.
 ///
-/// Some servers ignore the condition of a conditional write, others look at it and then write, which only a race can
-/// tell. A dataset there would lose commits.
+/// Some servers ignore the condition of a conditional write, and others check it before they write, which
+/// only a race reveals. A dataset there would lose commits.
 ///
 /// # Errors
-/// `Unsupported` if it does not; those of the store.
+/// `Unsupported` if the store lacks the guarantee; those of the store.
 pub async fn probe(store: &dyn Store, deadline: Deadline) -> Result<()> {
     let keys: Vec<String> = (0..=RACES).map(|_| format!("probe/{}", Id::random())).collect();
     let tried = try_all(store, &keys, deadline).await;
@@ -39,7 +40,7 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
     match store.create(first, one.clone(), deadline).await? {
         Created::Done => {}
         Created::Exists => return refused("it says that an object exists which nobody wrote"),
-        // Nothing follows from an answer that was lost.
+        // An answer that was lost proves nothing.
         Created::Unclear(error) => return Err(error),
     }
     let again = store.create(first, other, deadline).await?;

@@ -1,6 +1,7 @@
-//! What versions refer to: the stripe lists of a snapshot, and the objects of these.
+//! The objects that versions refer to: the stripe lists of a snapshot, and the objects in these.
 
-use super::{Dataset, Home};
+use super::Dataset;
+use super::storage::Storage;
 use crate::record::url_of;
 use crate::{Id, ObjectRef, Product, Segment, Snapshot, StripeList, keys};
 use bytes::Bytes;
@@ -8,18 +9,18 @@ use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{ByteRange, Deadline, Error, Result};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// Objects that are read at once.
+/// Objects to read at once.
 const TOGETHER: usize = 16;
 
 /// Objects below the dataset itself, by name.
 #[derive(Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct ReachableObjects {
     pub(super) snapshots: HashSet<Id>,
     pub(super) lists: HashSet<Id>,
     pub(super) data: HashSet<Id>,
 }
 
-impl Reached {
+impl ReachableObjects {
     pub(super) fn has(&self, key: &str) -> bool {
         let kept = if key.starts_with(keys::SNAPSHOTS) {
             &self.snapshots
@@ -28,38 +29,38 @@ impl Reached {
         } else {
             &self.data
         };
-        // What has no name of ours is not ours to delete.
+        // An object whose name is not ours must not be deleted.
         keys::id_in(key).is_none_or(|id| kept.contains(&id))
     }
 }
 
 impl Dataset {
-    /// The stripe list of a product in a segment; None where it has none.
+    /// The stripe list of a product in a segment; `None` if it has none.
     ///
     /// # Errors
-    /// Those of the store, and of lists that are damaged, with their URL.
+    /// Those of the store, and of damaged lists, with their URL.
     pub async fn list(
         &self,
         product: &Product,
         segment: &Segment,
         deadline: Deadline,
     ) -> Result<Option<StripeList>> {
-        self.place.list(&self.snapshot, product, segment, deadline).await
+        self.storage.list(&self.snapshot, product, segment, deadline).await
     }
 }
 
-/// Places of a product and a segment in a snapshot. References in their stead would keep futures from being sent.
+/// Indices of a product and a segment in a snapshot. References would keep futures from being `Send`.
 pub(super) type Pair = (usize, usize);
 
-/// Stripe lists, by the object (its base, and its name) that has them.
+/// Stripe lists, by the object (base and name) that holds them.
 pub(super) type Sections = BTreeMap<(u32, Id), Vec<Pair>>;
 
-/// The stripe lists of a snapshot that are wanted.
+/// The wanted stripe lists of a snapshot.
 pub(super) fn sections(snapshot: &Snapshot, mut wanted: impl FnMut(Pair, &ObjectRef) -> bool) -> Sections {
     let mut sections = Sections::new();
-    for (place, segment) in snapshot.segments.iter().enumerate() {
+    for (index, segment) in snapshot.segments.iter().enumerate() {
         for (number, product) in snapshot.products.iter().enumerate() {
-            let pair = (number, place);
+            let pair = (number, index);
             if let Some(list) = segment.lists.get(&product.id).filter(|list| wanted(pair, list)) {
                 sections.entry((list.base, list.id)).or_default().push(pair);
             }
@@ -76,10 +77,10 @@ fn decode(
     product: &Product,
     segment: &Segment,
 ) -> Result<StripeList> {
-    let place = |number: u64| usize::try_from(number).ok().filter(|place| *place <= bytes.len());
+    let index = |number: u64| usize::try_from(number).ok().filter(|index| *index <= bytes.len());
     let begin = list.offset.checked_sub(start);
-    let end = begin.and_then(|begin| begin.checked_add(list.len)).and_then(place);
-    let section = begin.and_then(place).zip(end).map(|(begin, end)| bytes.slice(begin..end));
+    let end = begin.and_then(|begin| begin.checked_add(list.len)).and_then(index);
+    let section = begin.and_then(index).zip(end).map(|(begin, end)| bytes.slice(begin..end));
     let decoded = section
         .ok_or_else(|| Error::corrupt("a stripe list is shorter than it should be"))
         .and_then(|section| list.verify(&section).map(|()| section))
@@ -87,7 +88,7 @@ fn decode(
     decoded.map_err(|error| error.inside(list.offset))
 }
 
-impl Home {
+impl Storage {
     pub(super) async fn list(
         &self,
         snapshot: &Snapshot,
@@ -111,9 +112,9 @@ impl Home {
         wanted: Vec<Pair>,
         deadline: Deadline,
     ) -> Result<Vec<(Pair, Result<StripeList>)>> {
-        let known = wanted.into_iter().filter_map(|(number, place)| {
-            let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(place)?);
-            Some(((number, place), product, segment, segment.lists.get(&product.id)?))
+        let known = wanted.into_iter().filter_map(|(number, index)| {
+            let (product, segment) = (snapshot.products.get(number)?, snapshot.segments.get(index)?);
+            Some(((number, index), product, segment, segment.lists.get(&product.id)?))
         });
         let known: Vec<_> = known.collect();
         let start = known.iter().map(|(.., list)| list.offset).min().unwrap_or_default();
@@ -127,17 +128,20 @@ impl Home {
         Ok(lists.collect())
     }
 
-    /// All that these snapshots refer to. A snapshot of `must` has to be there, others may be missing.
+    /// Everything that these snapshots refer to. Snapshots in `must` have to exist, others may be missing.
     ///
     /// # Errors
-    /// `Unsupported` if one has features that are not known here, and so may refer to more; those of the store.
+    /// `Unsupported` if one has unknown features, and so may refer to more; those of the store.
     pub(super) async fn reach(
         &self,
         snapshots: &BTreeSet<Id>,
         must: &BTreeSet<Id>,
         deadline: Deadline,
-    ) -> Result<Reached> {
-        let mut reached = Reached { snapshots: snapshots.iter().copied().collect(), ..Reached::default() };
+    ) -> Result<ReachableObjects> {
+        let mut reached = ReachableObjects {
+            snapshots: snapshots.iter().copied().collect(),
+            ..ReachableObjects::default()
+        };
         let mut seen = HashSet::new();
         let ids: Vec<Id> = snapshots.iter().copied().collect();
         let mut each = stream::iter(ids)
@@ -165,8 +169,8 @@ impl Home {
     }
 }
 
-impl Reached {
-    /// Notes what a snapshot names itself.
+impl ReachableObjects {
+    /// Adds what a snapshot refers to directly.
     fn note(&mut self, snapshot: &Snapshot) {
         let own = |object: &&ObjectRef| object.base == 0;
         for segment in &snapshot.segments {

@@ -1,18 +1,18 @@
-//! Many write, one commits: what workers have stored becomes a version.
+//! Many write, one commits: turns what workers have stored into a version.
 
 use super::commit::LONGEST;
 use super::reach::sections;
-use super::{Committed, Dataset, Format, Version};
-use crate::{Change, Made, NewSegment, Receipt, Snapshot, keys};
+use super::{CommitOutcome, Dataset, Format, Version};
+use crate::{Change, NewSegment, Provenance, Receipt, Snapshot, keys};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::time::Duration;
 
-/// Objects of lists that are read at once.
+/// Objects with lists to read at once.
 const TOGETHER: usize = 16;
 
 impl Dataset {
-    /// The receipt for segments that were stored under a lease, by a job.
+    /// The receipt for segments that a job stored under a lease.
     ///
     /// # Errors
     /// `Usage` if the dataset has no products yet; those of the store.
@@ -26,8 +26,8 @@ impl Dataset {
     ) -> Result<Receipt> {
         let products = self.snapshot.products.clone();
         if products.is_empty() {
-            return Err(Error::usage("the dataset has no products yet, which receipts are for")
-                .url(self.place.url())
+            return Err(Error::usage("receipts need a dataset with products, and this one has none yet")
+                .url(self.storage.url())
                 .hint("create it with the entries of one file"));
         }
         let dataset = self.named(deadline).await?.dataset;
@@ -35,24 +35,29 @@ impl Dataset {
         Ok(Receipt { sapwood_receipt, dataset, job, attempt, lease, inputs, products, segments })
     }
 
-    /// Commits what workers have stored: one version for all receipts. Jobs that were committed before are passed over;
-    /// if all of them were, nothing is changed. The leases of the workers end.
+    /// Commits what workers have stored: one version for all receipts. Jobs that were committed before are
+    /// skipped; if all were, nothing changes. The leases of the workers end.
     ///
     /// # Errors
-    /// `Conflict` if a lease has lapsed, so that what it kept may be gone, or a product is another one now; `Usage` for a
-    /// receipt of another dataset; `Corrupt` if what it names is not there; those of [`Dataset::commit`].
-    pub async fn receive(&self, receipts: &[Receipt], made: Made, deadline: Deadline) -> Result<Committed> {
+    /// `Conflict` if a lease has lapsed, so that objects may be gone, or if a product was replaced; `Usage`
+    /// for a receipt of another dataset; `Corrupt` if its objects do not exist; those of [`Dataset::commit`].
+    pub async fn receive(
+        &self,
+        receipts: &[Receipt],
+        made: Provenance,
+        deadline: Deadline,
+    ) -> Result<CommitOutcome> {
         let format = self.named(deadline).await?;
         if let Some(other) = receipts.iter().find(|receipt| receipt.dataset != format.dataset) {
             return Err(Error::usage(format!("the receipt of '{}' is for another dataset", other.job))
-                .url(self.place.url()));
+                .url(self.storage.url()));
         }
-        // Whoever ends a lease has committed before: what is there is looked at after it.
+        // A worker ends its lease only after the commit, so existing objects are checked after it.
         let leases = self.leases(deadline).await?;
         let newest = self.at(&Version::Latest, deadline).await?;
         let new = |receipt: &&Receipt| !newest.snapshot.jobs.contains_key(&receipt.job);
         let new: Vec<Receipt> = receipts.iter().filter(new).cloned().collect();
-        let now = self.place.store.now(deadline).await?;
+        let now = self.storage.store.now(deadline).await?;
         let mut least = LONGEST;
         for receipt in &new {
             let lease = leases.iter().find(|lease| lease.key == receipt.lease);
@@ -63,36 +68,37 @@ impl Dataset {
         let committed = match new.is_empty() {
             true => {
                 let version = newest.version();
-                Committed { dataset: newest, version, already: true }
+                CommitOutcome { dataset: newest, version, already: true }
             }
             false => {
                 let change = Change::Receive { receipts: new };
                 newest.commit(&change, made, deadline.within(least)).await?
             }
         };
-        // What is not the key of a lease is not deleted, whatever a receipt says.
+        // Only keys of leases are deleted, whatever a receipt says.
         let lease = |key: &&String| key.starts_with(keys::LEASES) && keys::id_in(key).is_some();
         let ended: Vec<String> =
             receipts.iter().map(|receipt| &receipt.lease).filter(lease).cloned().collect();
-        if let Err(error) = self.place.store.delete(&ended, deadline).await {
+        if let Err(error) = self.storage.store.delete(&ended, deadline).await {
             ::log::debug!(target: sapwood_source::LOG, "the leases of workers were not ended: {error}");
         }
         Ok(committed)
     }
 
     async fn named(&self, deadline: Deadline) -> Result<Format> {
-        let format = Format::read(&*self.place.store, deadline).await?;
-        format
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no dataset here").url(self.place.url()))
+        let format = Format::read(&*self.storage.store, deadline).await?;
+        format.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "there is no dataset here").url(self.storage.url())
+        })
     }
 
     fn lapsed(&self, receipt: &Receipt) -> Error {
         let message =
             format!("the lease of the job '{}' has lapsed: what it stored may be gone", receipt.job);
-        Error::new(ErrorKind::Conflict, message).url(self.place.url()).hint("run the job again")
+        Error::new(ErrorKind::Conflict, message).url(self.storage.url()).hint("run the job again")
     }
 
-    /// That the lists which a receipt names are there.
+    /// Checks that the lists named in a receipt exist.
     async fn check_lists(&self, receipt: &Receipt, deadline: Deadline) -> Result<()> {
         let (products, segments) = (receipt.products.clone(), receipt.segments_from(1)?);
         let snapshot = Snapshot { products, segments, ..(*self.snapshot).clone() };
@@ -100,7 +106,7 @@ impl Dataset {
         let snapshot = &snapshot;
         let read = sections(snapshot, |_, _| true)
             .into_iter()
-            .map(|(object, wanted)| self.place.lists(snapshot, object, wanted, deadline));
+            .map(|(object, wanted)| self.storage.lists(snapshot, object, wanted, deadline));
         let mut read = stream::iter(read).buffer_unordered(TOGETHER);
         while let Some(lists) = read.try_next().await? {
             lists.into_iter().try_for_each(|(_, list)| list.map(drop))?;
@@ -109,5 +115,5 @@ impl Dataset {
     }
 }
 
-/// For how long what a worker has stored waits for who commits it.
+/// How long the objects of a worker are kept for the process that commits them.
 pub const RECEIPTS_LAST: Duration = Duration::from_secs(7 * 24 * 3600);

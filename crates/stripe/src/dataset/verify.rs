@@ -1,74 +1,75 @@
-//! Reads what a version refers to, and compares all checksums.
+//! Reads what a version refers to, and verifies all checksums.
 
+use super::Dataset;
 use super::reach::sections;
-use super::{Dataset, Home};
+use super::storage::Storage;
 use crate::record::url_of;
-use crate::{Directory, Kind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
+use crate::{ObjectDirectory, ObjectKind, ObjectName, ObjectRef, Product, Segment, StripeList, keys, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Objects that are read at once.
+/// Objects to read at once.
 const TOGETHER: usize = 8;
 
-/// What is compared.
+/// Options of a verification.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VerifyOptions {
-    /// Which part of the objects with stripes, from 0 to 1; lists are read all.
+pub struct ChecksumOptions {
+    /// Share of the objects with stripes to read, from 0 to 1; all lists are read.
     pub fraction: f64,
-    /// Another number draws another sample.
+    /// The seed of the sample.
     pub seed: u64,
 }
 
-impl Default for VerifyOptions {
-    /// Everything.
+impl Default for ChecksumOptions {
+    /// Verifies everything.
     fn default() -> Self {
-        VerifyOptions { fraction: 1.0, seed: 0 }
+        ChecksumOptions { fraction: 1.0, seed: 0 }
     }
 }
 
-/// Something that is damaged, or missing.
+/// A damaged or missing object, or part of one.
 #[derive(Debug)]
-pub struct Wrong {
+pub struct Damage {
     /// The object: its URL.
     pub object: String,
-    /// The product, if it is part of one.
+    /// The product, if it belongs to one.
     pub product: Option<String>,
-    /// The first of the entries, in the dataset, and their number.
+    /// The first affected entry of the dataset, and the number of entries.
     pub entries: (u64, u64),
     /// What is wrong with it.
     pub error: Error,
 }
 
-/// What was compared.
+/// The result of a verification.
 #[derive(Debug, Default)]
-pub struct Verified {
-    /// Number of objects that were read.
+pub struct ChecksumReport {
+    /// Number of objects read.
     pub objects: u64,
     /// Their size, in bytes.
     pub bytes: u64,
-    /// Number of objects that were left out of the sample.
+    /// Number of objects outside the sample.
     pub skipped: u64,
-    /// What is wrong; nothing, if all is well.
-    pub wrong: Vec<Wrong>,
+    /// The damage; empty if there is none.
+    pub wrong: Vec<Damage>,
 }
 
-/// What an object has to hold: of a product, some stripes of a list.
-struct Held<'a> {
+/// The expected contents of an object: some stripes of a product's list.
+struct ExpectedStripes<'a> {
     product: &'a Product,
     list: Arc<StripeList>,
     stripes: Vec<usize>,
 }
 
 impl Dataset {
-    /// Reads what this version refers to, or a sample of it, and compares all checksums.
+    /// Reads what this version refers to, or a sample of it, and verifies all checksums.
     ///
     /// # Errors
-    /// `Timeout`, `Permission`; whatever is wrong with single objects is in the result.
-    pub async fn verify(&self, options: VerifyOptions, deadline: Deadline) -> Result<Verified> {
-        let mut verified = Verified::default();
+    /// `Timeout`, `Permission`; problems of single objects are in the result.
+    pub async fn verify(&self, options: ChecksumOptions, deadline: Deadline) -> Result<ChecksumReport> {
+        let mut verified = ChecksumReport::default();
         let mut lottery = fastrand::Rng::with_seed(options.seed);
         let mut first = 0;
         for (number, segment) in self.snapshot.segments.iter().enumerate() {
@@ -79,32 +80,32 @@ impl Dataset {
             let all = held.len();
             let drawn: Vec<_> = held.into_iter().filter(|_| lottery.f64() < options.fraction).collect();
             verified.skipped += (all - drawn.len()) as u64;
-            // By their places: references in streams keep futures from being sent.
+            // By index: references in streams would keep futures from being `Send`.
             let names: Vec<_> = drawn.iter().map(|(name, _)| *name).enumerate().collect();
             let mut read = stream::iter(names)
-                .map(|(place, name)| async move {
-                    (place, name, self.read_data(name.base, name.id, deadline).await)
+                .map(|(index, name)| async move {
+                    (index, name, self.read_data(name.base, name.id, deadline).await)
                 })
                 .buffer_unordered(TOGETHER);
-            while let Some((place, name, read)) = read.next().await {
-                let url = data_url(&self.place, &self.base(name.base), name.id);
+            while let Some((index, name, read)) = read.next().await {
+                let url = data_url(&self.storage, &self.base(name.base), name.id);
                 let read = told(read, &mut verified)?;
-                let held = drawn.get(place).map(|(_, held)| held.as_slice()).unwrap_or_default();
+                let held = drawn.get(index).map(|(_, held)| held.as_slice()).unwrap_or_default();
                 compare(read, held, &url, first - segment.entries, &mut verified);
             }
         }
         Ok(verified)
     }
 
-    /// The index of events, and what else came with a segment.
+    /// The index of events, and the auxiliary file of a segment.
     async fn verify_parts(
         &self,
         segment: &Segment,
         entries: (u64, u64),
-        verified: &mut Verified,
+        verified: &mut ChecksumReport,
         deadline: Deadline,
     ) -> Result<()> {
-        let parts = [(&segment.events, Some(Kind::Events)), (&segment.auxiliary, None)];
+        let parts = [(&segment.events, Some(ObjectKind::Events)), (&segment.auxiliary, None)];
         for (part, kind) in parts {
             let Some(part) = part else { continue };
             let read = told(self.read_data(part.base, part.id, deadline).await, verified)?;
@@ -113,24 +114,24 @@ impl Dataset {
                 kind.map_or(Ok(()), |kind| unseal(kind, &object).map(drop))
             });
             if let Err(error) = good {
-                let object = data_url(&self.place, &self.base(part.base), part.id);
-                verified.wrong.push(Wrong { object, product: None, entries, error });
+                let object = data_url(&self.storage, &self.base(part.base), part.id);
+                verified.wrong.push(Damage { object, product: None, entries, error });
             }
         }
         Ok(())
     }
 
-    /// What the objects of a segment have to hold, by its stripe lists.
+    /// The expected contents of the objects of a segment, from its stripe lists.
     async fn held<'a>(
         &'a self,
         number: usize,
         entries: (u64, u64),
-        verified: &mut Verified,
+        verified: &mut ChecksumReport,
         deadline: Deadline,
-    ) -> Result<BTreeMap<ObjectName, Vec<Held<'a>>>> {
-        let mut objects: BTreeMap<ObjectName, Vec<Held<'a>>> = BTreeMap::new();
-        for (object, wanted) in sections(&self.snapshot, |(_, place), _| place == number) {
-            let read = self.place.lists(&self.snapshot, object, wanted.clone(), deadline).await;
+    ) -> Result<BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>> {
+        let mut objects: BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>> = BTreeMap::new();
+        for (object, wanted) in sections(&self.snapshot, |(_, index), _| index == number) {
+            let read = self.storage.lists(&self.snapshot, object, wanted.clone(), deadline).await;
             let lists = match read {
                 Ok(lists) => lists,
                 Err(error) if fatal(&error) => return Err(error),
@@ -142,7 +143,7 @@ impl Dataset {
                     Ok(list) => hold(product, list, &mut objects),
                     Err(error) => {
                         let object = error.url_str().unwrap_or_default().to_owned();
-                        verified.wrong.push(Wrong {
+                        verified.wrong.push(Damage {
                             object,
                             product: Some(product.name.clone()),
                             entries,
@@ -160,26 +161,36 @@ impl Dataset {
     }
 }
 
-/// Notes which objects hold the stripes of a list.
-fn hold<'a>(product: &'a Product, list: StripeList, objects: &mut BTreeMap<ObjectName, Vec<Held<'a>>>) {
+/// Collects the objects that hold the stripes of a list.
+fn hold<'a>(
+    product: &'a Product,
+    list: StripeList,
+    objects: &mut BTreeMap<ObjectName, Vec<ExpectedStripes<'a>>>,
+) {
     let list = Arc::new(list);
     let mut stripes: BTreeMap<ObjectName, Vec<usize>> = BTreeMap::new();
     for (number, stripe) in list.stripes().enumerate() {
-        if let crate::Place::Object { object, .. } = stripe.place {
+        if let crate::Location::Object { object, .. } = stripe.place {
             stripes.entry(object).or_default().push(number);
         }
     }
     for (name, stripes) in stripes {
-        objects.entry(name).or_default().push(Held { product, list: Arc::clone(&list), stripes });
+        objects.entry(name).or_default().push(ExpectedStripes { product, list: Arc::clone(&list), stripes });
     }
 }
 
-/// Compares an object with what the lists say of it, and with itself.
-fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verified: &mut Verified) {
+/// Compares an object with the lists, and with itself.
+fn compare(
+    read: Result<Bytes>,
+    held: &[ExpectedStripes<'_>],
+    url: &str,
+    first: u64,
+    verified: &mut ChecksumReport,
+) {
     let object = match read {
         Ok(object) => object,
         Err(error) => {
-            return verified.wrong.extend(held.iter().map(|held| Wrong {
+            return verified.wrong.extend(held.iter().map(|held| Damage {
                 object: url.to_owned(),
                 product: Some(held.product.name.clone()),
                 entries: held.entries(first),
@@ -189,19 +200,19 @@ fn compare(read: Result<Bytes>, held: &[Held<'_>], url: &str, first: u64, verifi
     };
     let known = verified.wrong.len();
     held.iter().for_each(|held| held.compare(&object, url, first, verified));
-    // What is damaged belongs to no product of this version: it is the directory, or another version's.
+    // The damage is in no product of this version: it is in the directory, or in another version's part.
     if known == verified.wrong.len()
-        && let Err(error) = Directory::of(&object)
+        && let Err(error) = ObjectDirectory::of(&object)
     {
         let spans = held.iter().map(|held| held.entries(first));
         let ends = held.iter().map(|held| held.entries(first)).map(|(begin, count)| begin + count);
         let begin = spans.map(|(begin, _)| begin).min().unwrap_or(first);
         let entries = (begin, ends.max().unwrap_or(begin) - begin);
-        verified.wrong.push(Wrong { object: url.to_owned(), product: None, entries, error });
+        verified.wrong.push(Damage { object: url.to_owned(), product: None, entries, error });
     }
 }
 
-impl Held<'_> {
+impl ExpectedStripes<'_> {
     /// Entries of the dataset from the first to the last of the stripes.
     fn entries(&self, first: u64) -> (u64, u64) {
         let stripes = || self.stripes.iter().filter_map(|number| self.list.stripe(*number));
@@ -210,18 +221,18 @@ impl Held<'_> {
         (first + begin, end - begin)
     }
 
-    /// Compares what an object holds with what the list says of it.
-    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut Verified) {
+    /// Compares the directory of an object with the list.
+    fn compare(&self, object: &Bytes, url: &str, first: u64, verified: &mut ChecksumReport) {
         for stripe in &self.stripes {
             let baskets = (0..self.list.branches()).filter_map(|branch| self.list.basket(branch, *stripe));
             for basket in baskets {
-                let crate::Place::Object { object: name, offset } = basket.place else { continue };
+                let crate::Location::Object { object: name, offset } = basket.place else { continue };
                 let (base, id, len) = (name.base, name.id, u64::from(basket.len));
                 let part = ObjectRef { base, id, offset, len, checksum: basket.checksum };
                 if let Err(error) = cut(&part, object).and_then(|bytes| part.verify(&bytes)) {
                     let entries = (first + basket.first_entry, basket.entries);
                     let (object, product) = (url.to_owned(), Some(self.product.name.clone()));
-                    verified.wrong.push(Wrong { object, product, entries, error });
+                    verified.wrong.push(Damage { object, product, entries, error });
                     break;
                 }
             }
@@ -239,13 +250,13 @@ fn cut(part: &ObjectRef, object: &Bytes) -> Result<Bytes> {
     })
 }
 
-/// What ends the comparison.
+/// Errors that end the verification.
 fn fatal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Permission | ErrorKind::Cancelled)
 }
 
-/// Counts what was read; what is wrong with it alone is the inner error.
-fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
+/// Counts what was read; a problem of this object alone is the inner error.
+fn told(read: Result<Bytes>, verified: &mut ChecksumReport) -> Result<Result<Bytes>> {
     match read {
         Err(error) if fatal(&error) => Err(error),
         Err(error) => Ok(Err(error)),
@@ -257,6 +268,6 @@ fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
     }
 }
 
-fn data_url(place: &Home, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
-    url_of(base.as_ref().map_or(&*place.store, |store| &**store), &keys::data(id))
+fn data_url(storage: &Storage, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+    url_of(base.as_ref().map_or(&*storage.store, |store| &**store), &keys::data(id))
 }

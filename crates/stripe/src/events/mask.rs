@@ -1,10 +1,10 @@
-//! Chosen luminosity blocks, as CMS writes them: `{"run": [[first, last], …]}`.
+//! Selected luminosity blocks in the format of CMS: `{"run": [[first, last], …]}`.
 
 use sapwood_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Chosen luminosity blocks.
+/// Selected luminosity blocks.
 ///
 /// ```
 /// use sapwood_stripe::LumiMask;
@@ -19,10 +19,10 @@ pub struct LumiMask {
 }
 
 impl LumiMask {
-    /// Reads the JSON that CMS certifies data with.
+    /// Reads the JSON format in which CMS certifies data.
     ///
     /// # Errors
-    /// `Usage` if it is of another form, or a last block comes before its first one.
+    /// `Usage` if it has another format, or if a last block is before its first one.
     pub fn from_json(text: &str) -> Result<LumiMask> {
         let mut runs: BTreeMap<u32, Vec<(u32, u32)>> = serde_json::from_str(text).map_err(|error| {
             Error::usage(format!("not luminosity blocks by run: {error}"))
@@ -33,7 +33,7 @@ impl LumiMask {
                 return Err(Error::usage(format!("luminosity blocks {first} to {last} of run {run}")));
             }
             blocks.sort_unstable();
-            // A block may be in several ranges: of those that begin before it, one reaches far enough.
+            // A block may be in several ranges: one of those that begin before it must reach it.
             let mut reach = 0;
             for (_, last) in blocks {
                 reach = reach.max(*last);
@@ -43,7 +43,7 @@ impl LumiMask {
         Ok(LumiMask { runs })
     }
 
-    /// Whether a luminosity block was chosen.
+    /// Whether a luminosity block is selected.
     pub fn contains(&self, run: u32, lumi: u32) -> bool {
         self.runs.get(&run).is_some_and(|blocks| {
             let after = blocks.partition_point(|(first, _)| *first <= lumi);
@@ -51,9 +51,9 @@ impl LumiMask {
         })
     }
 
-    /// Whether a block that was chosen has both numbers in these ranges.
+    /// Whether a selected block has both numbers in these ranges.
     pub fn meets(&self, runs: RangeInclusive<u32>, lumis: RangeInclusive<u32>) -> bool {
-        // Backwards, `BTreeMap` would panic.
+        // With a reversed range, `BTreeMap` would panic.
         !runs.is_empty()
             && self.runs.range(runs).any(|(_, blocks)| {
                 blocks.iter().any(|(first, last)| first <= lumis.end() && lumis.start() <= last)

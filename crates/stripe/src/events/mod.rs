@@ -1,4 +1,4 @@
-//! Which event each entry is: run, luminosity block and event number.
+//! The event of each entry: run, luminosity block and event number.
 
 mod mask;
 mod wire;
@@ -8,7 +8,7 @@ use sapwood_core::{Error, Result};
 use std::ops::Range;
 pub use wire::{EventBlock, EventHead};
 
-/// What an event is called.
+/// The identity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId {
     /// The run.

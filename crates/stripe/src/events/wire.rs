@@ -1,7 +1,8 @@
-//! An index of events as an object: blocks of entries, each with its bounds, so that a reader may fetch only some.
+//! An index of events as an object: blocks of entries, each with its bounds, so that a reader can fetch only
+//! some.
 
 use super::{EventId, EventIndex, LumiMask};
-use crate::envelope::{Envelope, Kind, seal, unseal};
+use crate::envelope::{Envelope, ObjectKind, seal, unseal};
 use crate::wire::{Reader, checksum, put_packed, put_planes, size};
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Error, ErrorKind, Result};
@@ -9,12 +10,12 @@ use std::ops::Range;
 
 /// Entries of a block; the last may have fewer.
 const BLOCK: usize = 1 << 16;
-/// Bytes of an entry, not packed.
+/// Bytes of an uncompressed entry.
 const WIDTH: usize = 4 + 4 + 8;
 /// Bytes of the bounds of a block, its length and its checksum.
 const BOUNDS: usize = 2 * WIDTH + 4 + 8;
 
-/// What an index of events begins with: where its blocks lie, and what is in them.
+/// The head of an index of events: where its blocks lie, and their bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventHead {
     /// The blocks, in the order of entries.
@@ -37,19 +38,19 @@ pub struct EventBlock {
 }
 
 impl EventHead {
-    /// Bytes at the beginning of an object that hold its head, of an index of so many entries.
+    /// Bytes at the beginning of an object that hold the head of an index of this many entries.
     pub fn bytes_needed(entries: u64) -> u64 {
         let blocks = entries.div_ceil(BLOCK as u64);
         (Envelope::LEN as u64 + 12 + 8).saturating_add(blocks.saturating_mul(BOUNDS as u64))
     }
 
-    /// Reads the first bytes of an object, whose entries must be as many as those of the segment.
+    /// Reads the head of an object that must have as many entries as its segment.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn parse(object: &[u8], entries: u64) -> Result<EventHead> {
         let envelope = Envelope::parse(object)?;
-        if envelope.kind != Kind::Events {
+        if envelope.kind != ObjectKind::Events {
             let message = format!("an object is {}, not an index of events", envelope.kind.name());
             return Err(Error::corrupt(message).at(8));
         }
@@ -73,7 +74,7 @@ impl EventHead {
         }
         let head = object.get(Envelope::LEN..reader.place()).unwrap_or_default();
         if reader.u64()? != checksum(head) {
-            let message = "the checksum of the head of an index of events does not agree";
+            let message = "the checksum of the head of an index of events does not match";
             return Err(Error::new(ErrorKind::Checksum, message).at(Envelope::LEN as u64));
         }
         let end = Envelope::LEN as u64 + envelope.len;
@@ -93,12 +94,12 @@ fn put_event(out: &mut Vec<u8>, event: EventId) {
 }
 
 impl EventBlock {
-    /// Whether a luminosity block of a mask may be in it: if not, none is.
+    /// Whether it may contain a luminosity block of a mask: false is certain.
     pub fn may_hold(&self, mask: &LumiMask) -> bool {
         mask.meets(self.least.run..=self.greatest.run, self.least.lumi..=self.greatest.lumi)
     }
 
-    /// Whether an event may be in it: if not, it is not.
+    /// Whether it may contain an event: false is certain.
     pub fn may_have(&self, event: EventId) -> bool {
         (self.least.run..=self.greatest.run).contains(&event.run)
             && (self.least.lumi..=self.greatest.lumi).contains(&event.lumi)
@@ -111,7 +112,7 @@ impl EventBlock {
     /// As [`EventIndex::decode`]; offsets are those in the object.
     pub fn decode(&self, bytes: &[u8]) -> Result<EventIndex> {
         if checksum(bytes) != self.checksum {
-            let message = "the checksum of a block of an index of events does not agree";
+            let message = "the checksum of a block of an index of events does not match";
             return Err(Error::new(ErrorKind::Checksum, message).at(self.bytes.start));
         }
         let count = size(self.entries.end - self.entries.start)?;
@@ -131,7 +132,7 @@ fn narrow(numbers: &[u64]) -> Vec<u32> {
     numbers.iter().map(|number| *number as u32).collect()
 }
 
-/// Steps from one to the next, of which those down are odd: 0, -1, 1, -2 are 0, 1, 2, 3.
+/// Differences of consecutive numbers, the negative ones odd: 0, -1, 1, -2 become 0, 1, 2, 3.
 fn steps(numbers: &[u64]) -> impl Iterator<Item = u64> + Clone {
     let before = std::iter::once(&0).chain(numbers);
     numbers.iter().zip(before).map(|(number, before)| {
@@ -140,7 +141,7 @@ fn steps(numbers: &[u64]) -> impl Iterator<Item = u64> + Clone {
     })
 }
 
-/// The same of numbers of 32 bits.
+/// The same for 32-bit numbers.
 fn steps32(numbers: &[u32]) -> impl Iterator<Item = u64> + Clone {
     let before = std::iter::once(&0).chain(numbers);
     numbers.iter().zip(before).map(|(number, before)| {
@@ -149,7 +150,7 @@ fn steps32(numbers: &[u32]) -> impl Iterator<Item = u64> + Clone {
     })
 }
 
-/// Undoes [`steps`], and [`steps32`], of whose sums the lowest 32 bits count.
+/// The inverse of [`steps`], and of [`steps32`], for which the lowest 32 bits count.
 fn sums(mut steps: Vec<u64>) -> Vec<u64> {
     let mut sum = 0u64;
     for step in &mut steps {
@@ -163,7 +164,7 @@ impl EventIndex {
     /// The object.
     ///
     /// # Errors
-    /// `Limit` if there is no memory for the compressor.
+    /// `Limit` if there is not enough memory for the compressor.
     pub fn encode(&self) -> Result<Bytes> {
         let (mut bounds, mut blocks) = (Vec::new(), Vec::new());
         let columns = self.runs.chunks(BLOCK).zip(self.lumis.chunks(BLOCK)).zip(self.events.chunks(BLOCK));
@@ -188,15 +189,15 @@ impl EventIndex {
         content.extend(bounds);
         content.extend(checksum(&content).to_le_bytes());
         content.extend(blocks);
-        Ok(seal(Kind::Events, &content))
+        Ok(seal(ObjectKind::Events, &content))
     }
 
-    /// Reads a whole object, of an index of so many entries.
+    /// Reads a whole object, an index of this many entries.
     ///
     /// # Errors
     /// `Corrupt`, `Truncated`, `Checksum` or `Unsupported`, with the offset in the object.
     pub fn decode(object: &Bytes, entries: u64) -> Result<EventIndex> {
-        unseal(Kind::Events, object)?;
+        unseal(ObjectKind::Events, object)?;
         let mut index = EventIndex::default();
         for block in EventHead::parse(object, entries)?.blocks {
             let range = size(block.bytes.start)?..size(block.bytes.end())?;

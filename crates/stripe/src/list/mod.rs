@@ -3,8 +3,8 @@
 mod statistics;
 mod wire;
 
-use crate::stripe::{Basket, Placed, too_long};
-use crate::{Envelope, Id, Kind, ObjectRef, checksum};
+use crate::stripe::{BasketRecord, ProductBaskets, too_long};
+use crate::{Envelope, Id, ObjectKind, ObjectRef, checksum};
 use bytes::Bytes;
 use sapwood_core::Statistics;
 use sapwood_core::{Error, Result};
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// An object: where it lies, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectName {
-    /// Which of [`crate::Snapshot::bases`].
+    /// Index into [`crate::Snapshot::bases`]; 0 is the dataset.
     pub base: u32,
     /// Its name.
     pub id: Id,
@@ -22,15 +22,15 @@ pub struct ObjectName {
 
 /// Where bytes lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In an object.
     Object {
         /// Which.
         object: ObjectName,
-        /// Where they begin in it.
+        /// Their offset in it.
         offset: u64,
     },
-    /// Here: they are few.
+    /// In the list itself: they are few.
     Inline(Bytes),
 }
 
@@ -41,37 +41,37 @@ pub struct Stripe {
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
-    /// Places of the branches in the product.
+    /// Indices of the branches in the product.
     pub branches: Range<usize>,
-    /// Where the first basket begins.
-    pub place: Place,
-    /// Length of all baskets, which follow each other, in bytes.
+    /// Where the first basket lies.
+    pub place: Location,
+    /// Length of all baskets, which are contiguous, in bytes.
     pub len: u32,
-    /// Size of the object that they lie in, in bytes, if that is known.
+    /// Size of their object in bytes, if known.
     pub object_size: Option<u64>,
 }
 
 /// A basket of one branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BasketPlace {
+pub struct BasketLocation {
     /// Its first entry, in the segment.
     pub first_entry: u64,
     /// Number of entries.
     pub entries: u64,
-    /// Where its record begins.
-    pub place: Place,
+    /// Where its record lies.
+    pub place: Location,
     /// Length of the record in bytes; 0 if the branch has no basket.
     pub len: u32,
     /// XXH64 of the record.
     pub checksum: u64,
 }
 
-/// Which objects hold the baskets of one product in one segment: each stripe has one basket for each of its branches, which are
-/// all of the product, or some that follow each other.
+/// The objects that hold the baskets of one product in one segment: each stripe has one basket for each of
+/// its branches, which are all branches of the product, or some consecutive ones.
 ///
 /// ```
 /// use bytes::Bytes;
-/// use sapwood_stripe::{Id, ObjectBuilder, ObjectName, Place, StripeList};
+/// use sapwood_stripe::{Id, ObjectBuilder, ObjectName, Location, StripeList};
 /// let mut builder = ObjectBuilder::default();
 /// builder.add("Muon", 0, 720, vec![Bytes::from("a record"), Bytes::from("another")])?;
 /// let (_, placed) = builder.finish()?;
@@ -79,7 +79,7 @@ pub struct BasketPlace {
 /// let mut list = StripeList::new(2);
 /// list.push(object, &placed[0], &[])?;
 /// let basket = list.basket(1, 0).unwrap();
-/// assert_eq!(basket.place, Place::Object { object, offset: placed[0].offset + 8 });
+/// assert_eq!(basket.place, Location::Object { object, offset: placed[0].offset + 8 });
 /// assert_eq!((basket.first_entry, basket.entries, basket.len), (0, 720, 7));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
@@ -87,42 +87,43 @@ pub struct BasketPlace {
 pub struct StripeList {
     /// Number of branches of the product.
     branches: usize,
-    /// Of each branch, the number of entries in the stripes so far; a product without branches counts as one.
+    /// For each branch, the number of entries in the stripes so far; a product without branches counts as
+    /// one.
     ends: Vec<u64>,
     stripes: Vec<Span>,
     objects: Vec<ObjectName>,
-    /// Of each object, in bytes; 0 where it is not known.
+    /// Sizes of the objects in bytes; 0 if unknown.
     sizes: Vec<u64>,
     inline: Vec<u8>,
-    /// Of each stripe, where each basket begins in it, and where the last ends.
+    /// For each stripe, the offset of each basket, and the end of the last.
     starts: Vec<u32>,
-    /// Of each stripe, those of each basket.
+    /// For each stripe, the checksum of each basket.
     checksums: Vec<u64>,
     statistics: Columns,
 }
 
-/// What a stripe holds, and where it is.
+/// The contents and position of a stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     first_entry: u64,
     entries: u64,
     branches: Range<usize>,
-    /// Which of the objects, or [`INLINE`].
+    /// Index of the object, or [`INLINE`].
     object: u32,
-    /// Where in it, or in what is inline.
+    /// The offset in the object, or in the inline bytes.
     offset: u64,
-    /// Which of all baskets is its first.
+    /// The index of its first basket.
     first_basket: usize,
 }
 
-/// In place of the number of an object: the baskets are in the list itself.
+/// In place of the index of an object: the baskets are in the list itself.
 const INLINE: u32 = u32::MAX;
 
 impl StripeList {
-    /// Stripes of less than so many bytes are better kept in the list than in an object.
+    /// Stripes of fewer bytes are better kept in the list than in an object.
     pub const INLINE_LIMIT: u64 = 512;
 
-    /// An empty one, for a product of so many branches.
+    /// An empty list, for a product with this many branches.
     pub fn new(branches: usize) -> StripeList {
         StripeList {
             branches,
@@ -137,23 +138,23 @@ impl StripeList {
         }
     }
 
-    /// Adds the next stripe of all branches, which lies in an object. `statistics` are those of each branch, where known;
-    /// none at all may be given.
+    /// Adds the next stripe of all branches, which lies in an object. `statistics` are those of each branch,
+    /// where known; may be empty.
     ///
     /// # Errors
-    /// `Usage` if it has no entries, another number of branches, or statistics of another type than the stripes before;
-    /// `Limit` for 4 GiB and more.
+    /// `Usage` if it has no entries, another number of branches, or statistics of another type than earlier
+    /// stripes; `Limit` for 4 GiB and more.
     pub fn push(
         &mut self,
         object: ObjectName,
-        placed: &Placed,
+        placed: &ProductBaskets,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         self.push_some(0..self.branches, object, 0, placed, statistics)
     }
 
-    /// Adds the next stripe of some branches, which lies in an object of `size` bytes, 0 if that is not known. All of these
-    /// branches have to be known up to the same entry.
+    /// Adds the next stripe of some branches, which lies in an object of `size` bytes; 0 if unknown. All
+    /// these branches must have the same number of entries so far.
     ///
     /// # Errors
     /// As [`StripeList::push`].
@@ -162,7 +163,7 @@ impl StripeList {
         branches: Range<usize>,
         object: ObjectName,
         size: u64,
-        placed: &Placed,
+        placed: &ProductBaskets,
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         let again = self.objects.last() == Some(&object);
@@ -177,7 +178,7 @@ impl StripeList {
         Ok(())
     }
 
-    /// Adds the next stripe of all branches, whose baskets are so few bytes that an object is too much for them.
+    /// Adds the next stripe of all branches, inline, because its baskets are too small for an object.
     ///
     /// # Errors
     /// As [`StripeList::push`].
@@ -187,7 +188,7 @@ impl StripeList {
         records: &[Bytes],
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
-        let baskets = records.iter().map(|record| Basket::of(record)).collect::<Result<Vec<_>>>()?;
+        let baskets = records.iter().map(|record| BasketRecord::of(record)).collect::<Result<Vec<_>>>()?;
         self.add(0..self.branches, (INLINE, self.inline.len() as u64), entries, &baskets, statistics)?;
         records.iter().for_each(|record| self.inline.extend_from_slice(record));
         Ok(())
@@ -198,7 +199,7 @@ impl StripeList {
         branches: Range<usize>,
         place: (u32, u64),
         entries: u64,
-        baskets: &[Basket],
+        baskets: &[BasketRecord],
         statistics: &[Option<Statistics>],
     ) -> Result<()> {
         if baskets.len() != branches.len() {
@@ -221,7 +222,7 @@ impl StripeList {
         Ok(())
     }
 
-    /// A stripe of these branches that follows those that are there.
+    /// A stripe of these branches that follows the existing ones.
     fn next(&self, branches: Range<usize>, entries: u64, (object, offset): (u32, u64)) -> Result<Span> {
         let sound = branches.end <= self.branches && branches.is_empty() == (self.branches == 0);
         let ends = self.ends.get(counted(&branches)).filter(|_| sound).unwrap_or_default();
@@ -262,17 +263,17 @@ impl StripeList {
         self.stripes.is_empty()
     }
 
-    /// Number of entries of which all branches have stripes.
+    /// Number of entries for which all branches have stripes.
     pub fn entries(&self) -> u64 {
         self.ends.iter().copied().min().unwrap_or_default()
     }
 
-    /// The objects that hold the stripes, in the order of these.
+    /// The objects that hold the stripes, in order.
     pub fn objects(&self) -> &[ObjectName] {
         &self.objects
     }
 
-    /// The stripes that have any of these entries, by number.
+    /// The stripes that contain any of these entries, by number.
     pub fn within(&self, entries: Range<u64>) -> impl Iterator<Item = usize> + '_ {
         let touches = move |span: &Span| {
             span.first_entry < entries.end && span.first_entry + span.entries > entries.start
@@ -290,17 +291,17 @@ impl StripeList {
         Some(Stripe { first_entry, entries, branches: branches.clone(), place, len, object_size })
     }
 
-    /// All of them.
+    /// All stripes.
     pub fn stripes(&self) -> impl Iterator<Item = Stripe> + '_ {
         (0..self.len()).filter_map(|stripe| self.stripe(stripe))
     }
 
-    /// The basket of a branch in a stripe, both by number; none if the stripe is of other branches.
-    pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketPlace> {
+    /// The basket of a branch in a stripe, both by number; `None` if the stripe is of other branches.
+    pub fn basket(&self, branch: usize, stripe: usize) -> Option<BasketLocation> {
         let span = self.stripes.get(stripe).filter(|span| span.branches.contains(&branch))?;
         let (start, end) = (self.start(branch, stripe)?, self.start(branch + 1, stripe)?);
         let checksum = *self.checksums.get(span.first_basket + branch - span.branches.start)?;
-        Some(BasketPlace {
+        Some(BasketLocation {
             first_entry: span.first_entry,
             entries: span.entries,
             place: self.place(span, start, end)?,
@@ -310,39 +311,39 @@ impl StripeList {
     }
 
     /// The baskets of a branch, in order.
-    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketPlace> + '_ {
+    pub fn branch(&self, branch: usize) -> impl Iterator<Item = BasketLocation> + '_ {
         (0..self.len()).filter_map(move |stripe| self.basket(branch, stripe))
     }
 
-    /// What is known of the values of a branch in a stripe.
+    /// The statistics of a branch in a stripe, if known.
     pub fn statistics(&self, branch: usize, stripe: usize) -> Option<Statistics> {
         self.statistics.get(branch, stripe)
     }
 
-    /// Where the basket of a branch begins in its stripe; that of one more than there are: where the stripe ends.
+    /// The offset of a branch's basket in its stripe; for the index after the last, the end of the stripe.
     pub fn start(&self, branch: usize, stripe: usize) -> Option<u32> {
         let span = self.stripes.get(stripe)?;
         let place = branch.checked_sub(span.branches.start).filter(|place| *place <= span.branches.len())?;
         self.starts.get(span.first_basket + stripe + place).copied()
     }
 
-    fn place(&self, span: &Span, start: u32, end: u32) -> Option<Place> {
+    fn place(&self, span: &Span, start: u32, end: u32) -> Option<Location> {
         if span.object != INLINE {
             let object = *self.objects.get(span.object as usize)?;
-            return Some(Place::Object { object, offset: span.offset + u64::from(start) });
+            return Some(Location::Object { object, offset: span.offset + u64::from(start) });
         }
         let offset = usize::try_from(span.offset).ok()?;
         let bytes = self.inline.get(offset + start as usize..offset + end as usize)?;
-        Some(Place::Inline(Bytes::copy_from_slice(bytes)))
+        Some(Location::Inline(Bytes::copy_from_slice(bytes)))
     }
 }
 
-/// The places of branches among the counts of their entries: a product without branches has one, too.
+/// The indices of branches among the entry counts: a product without branches has one, too.
 fn counted(branches: &Range<usize>) -> Range<usize> {
     branches.start..branches.end.max(branches.start + usize::from(branches.start == 0))
 }
 
-/// Makes an object of the stripe lists of several products.
+/// Builds an object of the stripe lists of several products.
 ///
 /// ```
 /// use sapwood_stripe::{Id, ListBuilder, StripeList};
@@ -362,12 +363,12 @@ pub struct ListBuilder {
 }
 
 impl ListBuilder {
-    /// For an object of that name, below the dataset itself.
+    /// For an object with this name, below the dataset itself.
     pub fn new(id: Id) -> ListBuilder {
         ListBuilder { id, object: vec![0; Envelope::LEN] }
     }
 
-    /// Adds a list; which part of the object it is.
+    /// Adds a list; returns its part of the object.
     ///
     /// # Errors
     /// `Limit` if it is too long to be read again.
@@ -379,8 +380,8 @@ impl ListBuilder {
         Ok(ObjectRef { base: 0, id: self.id, offset, len, checksum })
     }
 
-    /// The object.
+    /// Finishes the object.
     pub fn finish(self) -> Bytes {
-        crate::envelope::close(Kind::List, self.object)
+        crate::envelope::close(ObjectKind::List, self.object)
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the values in a basket, so that a cut can pass over stripes.
+//! Statistics of the values in a basket, so that cuts can skip stripes.
 
 use sapwood_core::{Error, Extremes, Result, Statistics};
 use std::ops::Range;
@@ -10,21 +10,21 @@ pub(super) struct Columns {
     pub(super) columns: Vec<Column>,
 }
 
-/// Those of a branch: empty, or with a row for each stripe up to the last that is known.
+/// The statistics of a branch: empty, or with a row for each stripe up to the last known one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Column {
-    /// 0: no rows; 1: signed; 2: unsigned; 3: floating-point; 4: no value was a number so far.
+    /// 0: no rows; 1: signed; 2: unsigned; 3: floating-point; 4: only NaN so far.
     pub(super) kind: u8,
-    /// Count (or [`UNKNOWN`]), NaNs, the bits of least and greatest.
+    /// Count (or [`UNKNOWN`]), NaNs, the bits of the least and the greatest value.
     pub(super) rows: Vec<[u64; 4]>,
 }
 
-/// In place of the number of values: nothing is known.
+/// In place of the number of values: unknown.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// Kind of a column without rows.
 pub(super) const NONE: u8 = 0;
-/// Kind of a column of which nothing is known but that no value is a number.
+/// Kind of a column that has only NaN so far.
 pub(super) const NOT_NUMBERS: u8 = 4;
 
 impl Columns {
@@ -32,7 +32,7 @@ impl Columns {
         Columns { columns: vec![Column::default(); branches] }
     }
 
-    /// Adds those of a stripe of some branches; there are so many stripes before it.
+    /// Adds the statistics of a stripe of some branches, after this many stripes.
     pub(super) fn push(
         &mut self,
         branches: Range<usize>,
@@ -46,7 +46,7 @@ impl Columns {
             kind == column.kind || [kind, column.kind].iter().any(|kind| [NONE, NOT_NUMBERS].contains(kind))
         };
         if !(statistics.is_empty() || statistics.len() == columns.len()) || !pairs().all(fits) {
-            return Err(Error::usage("statistics of a stripe are not like those of the one before"));
+            return Err(Error::usage("the statistics of a stripe differ in type from those before"));
         }
         for (column, new) in columns.iter_mut().zip(statistics) {
             let Some(new) = new.filter(|new| new.count != UNKNOWN) else { continue };
@@ -88,7 +88,7 @@ fn row(statistics: &Statistics) -> [u64; 4] {
         Some(Extremes::Unsigned(low, high)) => (low, high),
         Some(Extremes::Float(low, high)) => (low.to_bits(), high.to_bits()),
     };
-    // Without extremes there is no value that is a number.
+    // Without extremes, all values are NaN.
     let nans = if statistics.extremes.is_none() { statistics.count } else { statistics.nans };
     [statistics.count, nans, low, high]
 }

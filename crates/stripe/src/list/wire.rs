@@ -1,4 +1,4 @@
-//! A stripe list as bytes: a header, then columns, packed; the statistics apart.
+//! A stripe list as bytes: a header, then compressed columns; the statistics separately.
 
 use super::statistics::{Column, Columns, NONE, NOT_NUMBERS, UNKNOWN};
 use super::{INLINE, ObjectName, Span, StripeList};
@@ -8,19 +8,19 @@ use sapwood_core::{Error, ErrorKind, Result};
 
 /// The first bytes of a list.
 const MAGIC: [u8; 4] = *b"SPLT";
-/// Of the form of a list.
+/// The version of the format of a list.
 const VERSION: u16 = 1;
-/// Feature: stripes may be of some branches only.
+/// Feature: stripes may have only some of the branches.
 const OF_BRANCHES: u16 = 1;
-/// Feature: the sizes of objects are there.
+/// Feature: the list has the sizes of objects.
 const SIZES: u16 = 2;
-/// Feature: baskets may have numbers in planes, and offsets in steps.
+/// Feature: baskets may store numbers as planes, and offsets as steps.
 const PLANES: u16 = 4;
-/// What the columns of a list may have, in bytes: some 40 million baskets.
+/// Most bytes of the columns of a list: about 40 million baskets.
 const LIMIT: usize = 512 << 20;
 
 impl StripeList {
-    /// As a part of a list object ([`super::ListBuilder`] makes these).
+    /// Encodes it as a part of a list object (built by [`super::ListBuilder`]).
     ///
     /// # Errors
     /// `Limit` if it is too long to be read again.
@@ -114,11 +114,11 @@ impl StripeList {
         out
     }
 
-    /// Reads a list of a product of so many branches, in a segment of so many entries.
+    /// Decodes a list of a product with this many branches, in a segment with this many entries.
     ///
     /// # Errors
-    /// `Corrupt` or `Truncated`, with the offset in the list, `Checksum` if a packed block is damaged; `Unsupported` for a later
-    /// form.
+    /// `Corrupt` or `Truncated`, with the offset in the list; `Checksum` if a compressed block is damaged;
+    /// `Unsupported` for a later version.
     pub fn decode(bytes: &[u8], branches: usize, entries: u64) -> Result<StripeList> {
         let mut reader = Reader::new(bytes, "a stripe list");
         if reader.array()? != MAGIC {
@@ -183,7 +183,7 @@ impl StripeList {
             entries.into_iter().zip(branches).zip(steps.into_iter().zip(offsets))
         {
             number = number.wrapping_add(step as u32);
-            // Both are of 4 bytes.
+            // Both have 4 bytes.
             let branches = size(first)?..size(first + count)?;
             self.accept(self.next(branches, entries, (number, offset)).map_err(|error| {
                 Error::corrupt(format!("the stripes of a list do not follow each other: {error}"))
@@ -224,7 +224,7 @@ impl StripeList {
         Ok(())
     }
 
-    /// That all stripes lie in objects that there are, or in what is here.
+    /// Checks that all stripes lie in known objects, or in the inline bytes.
     fn check_places(&self) -> Result<()> {
         for (stripe, span) in self.stripes.iter().enumerate() {
             let len = u64::from(self.start(span.branches.end, stripe).unwrap_or_default());
@@ -234,14 +234,14 @@ impl StripeList {
                 number => end.is_some() && (number as usize) < self.objects.len(),
             };
             if !holds {
-                return Err(Error::corrupt(format!("stripe {stripe} is said to lie where nothing can be")));
+                return Err(Error::corrupt(format!("stripe {stripe} lies outside of its object")));
             }
         }
         Ok(())
     }
 }
 
-/// What a list says of its length.
+/// The lengths that a list states.
 struct Counts {
     stripes: usize,
     baskets: usize,
@@ -251,7 +251,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Length of the columns, without what is inline.
+    /// Length of the columns, without the inline bytes.
     fn len(&self) -> Option<usize> {
         let baskets = self.baskets.checked_mul(4 + 8)?;
         let stripes = self.stripes.checked_mul(8 + 4 + 8 + if self.of_branches { 8 } else { 0 })?;
@@ -261,7 +261,7 @@ impl Counts {
 }
 
 impl Columns {
-    /// Nothing, if nothing is known of any branch.
+    /// Nothing, if no branch has statistics.
     fn encode(&self, stripes: usize) -> Vec<u8> {
         let mut out = Vec::new();
         if self.columns.iter().all(|column| column.rows.is_empty()) {
@@ -286,7 +286,7 @@ impl Columns {
         }
         let kinds = reader.take(branches)?;
         for (column, kind) in columns.columns.iter_mut().zip(kinds) {
-            reader.rule(*kind <= NOT_NUMBERS, || format!("numbers of kind {kind} are not known"))?;
+            reader.rule(*kind <= NOT_NUMBERS, || format!("numbers of kind {kind} are unknown"))?;
             if *kind != NONE {
                 *column = decode_column(&mut reader, *kind, stripes)?;
             }

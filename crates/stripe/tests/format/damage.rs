@@ -4,13 +4,15 @@ use crate::{allocation, samples};
 use bytes::Bytes;
 use proptest::prelude::*;
 use sapwood_core::{Error, ErrorKind};
-use sapwood_stripe::{Directory, Envelope, EventIndex, Kind, Snapshot, StripeList, checksum, seal, unseal};
+use sapwood_stripe::{
+    Envelope, EventIndex, ObjectDirectory, ObjectKind, Snapshot, StripeList, checksum, seal, unseal,
+};
 
 /// What a few kilobytes may take at once, in bytes, whatever they say.
 const MEMORY: usize = 1 << 20;
 
 /// Reads an object of each kind in full, in little memory.
-fn read(kind: Kind, object: &Bytes) -> Result<(), Error> {
+fn read(kind: ObjectKind, object: &Bytes) -> Result<(), Error> {
     allocation::largest();
     let result = read_all(kind, object);
     let largest = allocation::largest();
@@ -18,17 +20,17 @@ fn read(kind: Kind, object: &Bytes) -> Result<(), Error> {
     result
 }
 
-fn read_all(kind: Kind, object: &Bytes) -> Result<(), Error> {
+fn read_all(kind: ObjectKind, object: &Bytes) -> Result<(), Error> {
     match kind {
-        Kind::Format | Kind::Record => unseal(kind, object).map(drop),
-        Kind::Snapshot => Snapshot::decode(object).map(drop),
-        Kind::List => unseal(Kind::List, object).and_then(|content| {
+        ObjectKind::Format | ObjectKind::Record => unseal(kind, object).map(drop),
+        ObjectKind::Snapshot => Snapshot::decode(object).map(drop),
+        ObjectKind::List => unseal(ObjectKind::List, object).and_then(|content| {
             let place = samples::list_object().1;
             let start = place.offset as usize - Envelope::LEN;
             read_list(&content[start.min(content.len())..])
         }),
-        Kind::Stripe => Directory::of(object).map(drop),
-        Kind::Events => EventIndex::decode(object, 2500).map(drop),
+        ObjectKind::Stripe => ObjectDirectory::of(object).map(drop),
+        ObjectKind::Events => EventIndex::decode(object, 2500).map(drop),
     }
 }
 
@@ -46,13 +48,13 @@ fn read_list(section: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn objects() -> [(Kind, Bytes); 5] {
+fn objects() -> [(ObjectKind, Bytes); 5] {
     [
-        (Kind::Format, seal(Kind::Format, b"{}")),
-        (Kind::Snapshot, samples::snapshot().encode().unwrap()),
-        (Kind::List, samples::list_object().0),
-        (Kind::Stripe, samples::group(1).0),
-        (Kind::Events, samples::events().encode().unwrap()),
+        (ObjectKind::Format, seal(ObjectKind::Format, b"{}")),
+        (ObjectKind::Snapshot, samples::snapshot().encode().unwrap()),
+        (ObjectKind::List, samples::list_object().0),
+        (ObjectKind::Stripe, samples::group(1).0),
+        (ObjectKind::Events, samples::events().encode().unwrap()),
     ]
 }
 
@@ -135,16 +137,16 @@ fn what_is_newer_is_unsupported_and_what_only_writers_must_know_can_be_read() {
 }
 
 /// The content of an object, changed at a place, under checksums that are right: what a bad writer makes.
-fn resealed(kind: Kind, object: &Bytes, place: usize, change: u8) -> Bytes {
+fn resealed(kind: ObjectKind, object: &Bytes, place: usize, change: u8) -> Bytes {
     let mut content = object[Envelope::LEN..].to_vec();
     content[place] ^= change;
-    if kind == Kind::Stripe {
+    if kind == ObjectKind::Stripe {
         let stored = u32::from_le_bytes(content[8..12].try_into().unwrap()) as usize;
         let end = (16 + stored).min(content.len());
         let sum = checksum(&content[8..end]).to_le_bytes();
         content[..8].copy_from_slice(&sum);
     }
-    if kind == Kind::Events {
+    if kind == ObjectKind::Events {
         let sum = checksum(&content[100..]).to_le_bytes();
         content[48..56].copy_from_slice(&sum);
         let sum = checksum(&content[..56]).to_le_bytes();
@@ -165,7 +167,7 @@ fn nonsense_under_right_checksums_is_told_or_harmless() {
                 }
             }
         }
-        assert!(refused > 0 || kind == Kind::Format, "{kind:?}");
+        assert!(refused > 0 || kind == ObjectKind::Format, "{kind:?}");
     }
 }
 
@@ -228,7 +230,7 @@ fn errors_say_where() {
     let object = samples::group(1).0;
     let mut changed = object.to_vec();
     *changed.last_mut().unwrap() ^= 1;
-    assert_eq!(Directory::of(&changed.into()).unwrap_err().offset(), Some(64));
+    assert_eq!(ObjectDirectory::of(&changed.into()).unwrap_err().offset(), Some(64));
     let error = Snapshot::decode(&object.slice(..40)).unwrap_err();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Truncated, Some(0)));
     let error = EventIndex::decode(&samples::events().encode().unwrap(), 1).unwrap_err();

@@ -2,7 +2,7 @@
 
 use crate::samples;
 use bytes::Bytes;
-use sapwood_stripe::{Directory, EventIndex, Snapshot, StripeList};
+use sapwood_stripe::{EventIndex, ObjectDirectory, Snapshot, StripeList};
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -30,7 +30,10 @@ fn version_1_is_read() {
     assert_eq!(EventIndex::decode(&golden("events"), 2500).unwrap(), samples::events());
     for stripe in 0..2 {
         let object = golden(&format!("stripe-{stripe}"));
-        assert_eq!(Directory::of(&object).unwrap(), Directory::of(&samples::group(stripe).0).unwrap());
+        assert_eq!(
+            ObjectDirectory::of(&object).unwrap(),
+            ObjectDirectory::of(&samples::group(stripe).0).unwrap()
+        );
         let basket = samples::list().basket(1, stripe).unwrap();
         let place = samples::group(stripe).1[0].offset as usize;
         assert_eq!(object[place..place + basket.len as usize], samples::record("Muon", 1, stripe));

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use sapwood_core::{Extremes, Statistics};
 use sapwood_stripe::{
-    Directory, EventHead, EventId, EventIndex, Id, LumiMask, ObjectBuilder, ObjectName, Place, Snapshot,
-    StripeList, checksum,
+    EventHead, EventId, EventIndex, Id, Location, LumiMask, ObjectBuilder, ObjectDirectory, ObjectName,
+    Snapshot, StripeList, checksum,
 };
 use std::ops::Range;
 
@@ -43,9 +43,9 @@ fn a_snapshot_that_names_what_there_is_not_is_refused() {
 fn a_directory_is_read_from_the_first_bytes() {
     let (object, placed) = samples::group(1);
     let start = placed[0].offset as usize;
-    let directory = Directory::head(&object[..start]).unwrap();
-    assert_eq!(directory, Directory::of(&object).unwrap());
-    assert!(Directory::head(&object[..start - 1]).is_err());
+    let directory = ObjectDirectory::head(&object[..start]).unwrap();
+    assert_eq!(directory, ObjectDirectory::of(&object).unwrap());
+    assert!(ObjectDirectory::head(&object[..start - 1]).is_err());
     let [muon, jet] = &directory.members[..] else { panic!("{directory:?}") };
     assert_eq!((muon.product.as_str(), jet.product.as_str()), ("Muon", "Jet"));
     assert_eq!((jet.first_entry, &jet.placed), (1000, &placed[1]));
@@ -95,9 +95,9 @@ fn stripes_of_some_branches_follow_those_before() {
 
 /// Entries as the tests make them: their number, the lengths of the baskets (a fifth of them none), whether they are inline, and else
 /// before which branches another stripe begins.
-type Made = (u64, Vec<u16>, bool, Vec<bool>);
+type Provenance = (u64, Vec<u16>, bool, Vec<bool>);
 
-fn entries() -> impl Strategy<Value = (usize, Vec<Made>)> {
+fn entries() -> impl Strategy<Value = (usize, Vec<Provenance>)> {
     (0usize..6).prop_flat_map(|branches| {
         let len = prop_oneof![1 => Just(0u16), 4 => 1u16..300];
         let lens = prop::collection::vec(len, branches);
@@ -171,8 +171,8 @@ proptest! {
                 let basket = again.basket(branch, number).unwrap();
                 prop_assert_eq!((basket.len as usize, basket.checksum), (record.len(), checksum(record)));
                 match (&basket.place, &stripe.place) {
-                    (Place::Inline(bytes), _) => prop_assert!(*inline && bytes == record),
-                    (Place::Object { offset, .. }, Place::Object { offset: start, .. }) => {
+                    (Location::Inline(bytes), _) => prop_assert!(*inline && bytes == record),
+                    (Location::Object { offset, .. }, Location::Object { offset: start, .. }) => {
                         prop_assert_eq!(*offset, start + before);
                     }
                     _ => prop_assert!(false),

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use sapwood_core::{Extremes, Statistics};
 use sapwood_stripe::{
-    EventIndex, Id, ListBuilder, Made, ObjectBuilder, ObjectName, ObjectRef, Placed, Product, Schema,
-    Segment, Snapshot, StripeList,
+    EventIndex, Id, ListBuilder, ObjectBuilder, ObjectName, ObjectRef, Product, ProductBaskets, Provenance,
+    Schema, Segment, Snapshot, StripeList,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ fn records(product: &str, branches: usize, stripe: usize) -> Vec<Bytes> {
 }
 
 /// A group: two products, of 3 and 2 branches, for 1,000 entries from `stripe` × 1,000 on.
-pub(crate) fn group(stripe: usize) -> (Bytes, Vec<Placed>) {
+pub(crate) fn group(stripe: usize) -> (Bytes, Vec<ProductBaskets>) {
     let mut builder = ObjectBuilder::default();
     builder.add("Muon", 1000 * stripe as u64, 1000, records("Muon", 3, stripe)).unwrap();
     builder.add("Jet", 1000 * stripe as u64, 1000, records("Jet", 2, stripe)).unwrap();
@@ -102,7 +102,7 @@ pub(crate) fn snapshot() -> Snapshot {
         bases: vec!["s3://elsewhere/ttbar".into()],
         used: Default::default(),
         jobs: Default::default(),
-        made: Made { operation: "create".into(), tool: "sapwood 0.1".into(), ..Made::default() },
+        made: Provenance { operation: "create".into(), tool: "sapwood 0.1".into(), ..Provenance::default() },
         unknown: 0,
     }
 }

@@ -6,8 +6,9 @@
 use sapwood_core::Deadline;
 use sapwood_source::{OpenOptions, Store, open_store};
 use sapwood_stripe::{
-    Basket, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, Made, NewSegment, ObjectName,
-    ObjectRef, Placed, Product, Schema, Segment, Snapshot, StripeList, Version, keys, plan,
+    BasketRecord, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, NewSegment, ObjectName,
+    ObjectRef, Product, ProductBaskets, Provenance, Schema, Segment, Snapshot, StripeList, Version, keys,
+    plan,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,11 +48,11 @@ fn fill(list: &mut StripeList, bytes: f64, branches: &Range<usize>, stripe: u64,
         let here = stripe.min(ENTRIES - start);
         let basket = |_| {
             let len = here as f64 * bytes * (1.0 + 0.03 * (fastrand::f64() - 0.5)) + 80.0;
-            Basket { len: len as u32, checksum: fastrand::u64(..) }
+            BasketRecord { len: len as u32, checksum: fastrand::u64(..) }
         };
         let baskets = branches.clone().map(basket).collect();
         let object = ObjectName { base: 0, id: ids.next() };
-        let placed = Placed { offset: 200 + first, entries: here, baskets };
+        let placed = ProductBaskets { offset: 200 + first, entries: here, baskets };
         let size = 600 + placed.byte_count();
         list.push_some(branches.clone(), object, size, &placed, &[]).unwrap();
         start += here;
@@ -112,7 +113,7 @@ fn scale() {
             bases: Vec::new(),
             used: Default::default(),
             jobs: Default::default(),
-            made: Made::default(),
+            made: Provenance::default(),
             unknown: 0,
         };
         let root = snapshot.encode().unwrap();
@@ -169,7 +170,7 @@ fn a_segment_without_stripes() {
         let segment =
             NewSegment { entries: ENTRIES, batch: layout.batch, lists, events: None, auxiliary: None };
         let change = Change::Append { products: Vec::new(), segments: vec![segment] };
-        dataset.commit(&change, Made::default(), deadline).await.unwrap();
+        dataset.commit(&change, Provenance::default(), deadline).await.unwrap();
     });
 }
 
@@ -211,7 +212,7 @@ fn snapshots_of_many_segments() {
             bases: Vec::new(),
             used: Default::default(),
             jobs: Default::default(),
-            made: Made::default(),
+            made: Provenance::default(),
             unknown: 0,
         };
         let (begin, before) = (Instant::now(), resident());

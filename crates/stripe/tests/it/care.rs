@@ -5,8 +5,8 @@ use bytes::Bytes;
 use sapwood_core::ErrorKind;
 use sapwood_source::Store;
 use sapwood_stripe::{
-    Change, Dataset, GcOptions, Keep, LeaseKind, ObjectName, Place, Verified, VerifyOptions, Version,
-    checksum, keys,
+    Change, ChecksumOptions, ChecksumReport, Dataset, GcOptions, LeaseKind, Location, ObjectName, Retention,
+    Version, checksum, keys,
 };
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -30,9 +30,12 @@ fn what_expired_is_read_for_the_time_of_grace_and_then_collected() {
         let (contents, _) = read(&dataset).await.unwrap();
         let all = stored(&*store).await;
         store.advance(8 * DAY);
-        let oldest = dataset.expire(Keep { newest: Some(1), within: None }, true, soon()).await.unwrap();
+        let oldest = dataset.expire(Retention { newest: Some(1), within: None }, true, soon()).await.unwrap();
         assert_eq!((oldest, open(&store).await.version()), (4, 4));
-        assert_eq!(dataset.expire(Keep { newest: Some(1), within: None }, false, soon()).await.unwrap(), 4);
+        assert_eq!(
+            dataset.expire(Retention { newest: Some(1), within: None }, false, soon()).await.unwrap(),
+            4
+        );
         // They expired just now, though all of it was written long ago.
         assert_eq!(dataset.collect(WEEK, soon()).await.unwrap().objects, []);
         assert!(open_at(&store, &Version::Number(3)).await.is_ok());
@@ -63,7 +66,7 @@ fn tags_and_leases_keep_versions() {
         let drop = Change::Drop { products: vec!["A".into()] };
         let newest = dataset.commit(&drop, made(None), soon()).await.unwrap().dataset;
         let lease = dataset.lease(LeaseKind::Reader, 30 * DAY, soon()).await.unwrap();
-        newest.expire(Keep { newest: Some(1), within: None }, false, soon()).await.unwrap();
+        newest.expire(Retention { newest: Some(1), within: None }, false, soon()).await.unwrap();
         store.advance(8 * DAY);
         newest.collect(WEEK, soon()).await.unwrap();
         assert!(read(&dataset).await.is_ok() && read(&tagged).await.is_ok());
@@ -89,7 +92,7 @@ fn an_expired_version_gets_neither_tag_nor_lease() {
         now(&store);
         let dataset = two_segments(&store).await;
         let old = open_at(&store, &Version::Number(2)).await.unwrap();
-        dataset.expire(Keep { newest: Some(1), within: None }, false, soon()).await.unwrap();
+        dataset.expire(Retention { newest: Some(1), within: None }, false, soon()).await.unwrap();
         assert_eq!(old.tag("late", soon()).await.unwrap_err().kind(), ErrorKind::Missing);
         let restore = dataset.commit(&Change::Restore { version: 2 }, made(None), soon()).await;
         assert_eq!(restore.unwrap_err().kind(), ErrorKind::Missing);
@@ -138,13 +141,13 @@ fn versions_are_kept_by_time() {
         let store = memory();
         now(&store);
         let dataset = two_segments(&store).await;
-        let keep = Keep { newest: None, within: Some(DAY) };
+        let keep = Retention { newest: None, within: Some(DAY) };
         assert_eq!(dataset.expire(keep, false, soon()).await.unwrap(), 1);
         store.advance(2 * DAY);
-        assert_eq!(dataset.expire(Keep { newest: Some(2), ..keep }, true, soon()).await.unwrap(), 2);
+        assert_eq!(dataset.expire(Retention { newest: Some(2), ..keep }, true, soon()).await.unwrap(), 2);
         assert_eq!(dataset.expire(keep, false, soon()).await.unwrap(), 3);
         assert_eq!(open(&store).await.entry().oldest, 3);
-        let nothing = dataset.expire(Keep::default(), false, soon()).await.unwrap_err();
+        let nothing = dataset.expire(Retention::default(), false, soon()).await.unwrap_err();
         assert_eq!(nothing.kind(), ErrorKind::Usage);
         let short = GcOptions { grace: Duration::from_secs(60), ..WEEK };
         assert_eq!(dataset.collect(short, soon()).await.unwrap_err().kind(), ErrorKind::Usage);
@@ -171,7 +174,7 @@ fn what_has_features_that_writers_must_know_is_read_and_not_changed_by_others() 
             let refused = newer.commit(change, made(None), soon()).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Unsupported);
         }
-        let keep = Keep { newest: Some(1), within: None };
+        let keep = Retention { newest: Some(1), within: None };
         assert_eq!(newer.expire(keep, false, soon()).await.unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(newer.collect(WEEK, soon()).await.unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(open(&store).await.version(), 3);
@@ -197,8 +200,8 @@ fn nothing_is_collected_if_a_list_cannot_be_read() {
     });
 }
 
-async fn verify(dataset: &Dataset) -> Verified {
-    dataset.verify(VerifyOptions::default(), soon()).await.unwrap()
+async fn verify(dataset: &Dataset) -> ChecksumReport {
+    dataset.verify(ChecksumOptions::default(), soon()).await.unwrap()
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn verification_names_object_product_and_entries() {
         let segment = &dataset.snapshot().segments[0];
         let list = dataset.list(&dataset.snapshot().products[1], segment, soon()).await.unwrap().unwrap();
         let basket = list.basket(1, 2).unwrap();
-        let Place::Object { object: ObjectName { id, .. }, offset } = basket.place else { panic!() };
+        let Location::Object { object: ObjectName { id, .. }, offset } = basket.place else { panic!() };
         let key = keys::data(id);
         let whole = store.get(&key, None, soon()).await.unwrap();
         let mut flipped = whole.to_vec();
@@ -227,7 +230,7 @@ fn verification_names_object_product_and_entries() {
         }
         store.put(&key, whole, soon()).await.unwrap();
         assert!(verify(&dataset).await.wrong.is_empty());
-        let half = VerifyOptions { fraction: 0.5, seed: 1 };
+        let half = ChecksumOptions { fraction: 0.5, seed: 1 };
         let sample = dataset.verify(half, soon()).await.unwrap();
         assert!(sample.skipped > 0 && sample.skipped + sample.objects == good.objects);
         // An auxiliary file, an index and a list.
@@ -253,7 +256,7 @@ fn a_copy_has_all_that_is_kept_and_follows() {
         let (store, other) = (memory(), memory());
         let dataset = two_segments(&store).await;
         open_at(&store, &Version::Number(2)).await.unwrap().tag("paper", soon()).await.unwrap();
-        dataset.expire(Keep { newest: Some(1), within: None }, false, soon()).await.unwrap();
+        dataset.expire(Retention { newest: Some(1), within: None }, false, soon()).await.unwrap();
         append(&*store, &["A"], 9, 10).await.unwrap();
         let to = || Arc::clone(&other) as Arc<dyn Store>;
         let copied = open(&store).await.copy_to(to(), None, soon()).await.unwrap();

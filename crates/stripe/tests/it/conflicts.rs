@@ -2,7 +2,7 @@
 
 use crate::world::{append, made, memory, open, product, put, read, run, segment, soon, sum, two_segments};
 use sapwood_core::ErrorKind;
-use sapwood_stripe::{Change, Consolidated, Dataset, NewProduct, Version, check_log};
+use sapwood_stripe::{Change, Dataset, NewProduct, SegmentMerge, Version, check_log};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn change(dataset: &Dataset, op: Op, seed: u64) -> Change {
         Restore => Change::Restore { version: 2 },
         Consolidate => {
             let new = segment(&**dataset.store(), &["A", "B"], seed, 35).await.unwrap();
-            Change::Consolidate { segments: vec![Consolidated { segments: all, new }] }
+            Change::Consolidate { segments: vec![SegmentMerge { segments: all, new }] }
         }
         Restripe(name, segments) => {
             let Change::Put { lists, .. } = put(dataset, name, seed, segments, true).await.unwrap() else {

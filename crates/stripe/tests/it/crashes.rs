@@ -4,7 +4,7 @@
 use crate::world::{Contents, append, made, memory, open, put, read, run, soon, stored, two_segments};
 use sapwood_core::{ErrorKind, Result};
 use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
-use sapwood_stripe::{Change, Dataset, GcOptions, Keep, LeaseKind, Version};
+use sapwood_stripe::{Change, Dataset, GcOptions, LeaseKind, Retention, Version};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -62,7 +62,10 @@ async fn work(store: Arc<dyn Store>, other: &Arc<MemoryStore>, op: Op, job: Opti
             return lease.end(soon()).await;
         }
         Op::Expire => {
-            return dataset.expire(Keep { newest: Some(2), within: None }, false, soon()).await.map(drop);
+            return dataset
+                .expire(Retention { newest: Some(2), within: None }, false, soon())
+                .await
+                .map(drop);
         }
         Op::Collect => return dataset.collect(NOW, soon()).await.map(drop),
     };

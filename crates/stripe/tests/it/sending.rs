@@ -2,7 +2,7 @@
 
 use crate::world::{made, memory, run, soon, two_segments};
 use sapwood_source::Store;
-use sapwood_stripe::{Change, Dataset, GcOptions, Keep, LeaseKind, VerifyOptions, Version};
+use sapwood_stripe::{Change, ChecksumOptions, Dataset, GcOptions, LeaseKind, Retention, Version};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ fn every_operation_can_be_sent_to_another_thread() {
         send(dataset.tags(soon())).await.unwrap();
         send(dataset.untag("a", soon())).await.unwrap();
         send(dataset.describe(true, soon())).await.unwrap();
-        send(dataset.verify(VerifyOptions::default(), soon())).await.unwrap();
+        send(dataset.verify(ChecksumOptions::default(), soon())).await.unwrap();
         send(dataset.collect(week, soon())).await.unwrap();
-        send(dataset.expire(Keep { newest: Some(9), within: None }, false, soon())).await.unwrap();
+        send(dataset.expire(Retention { newest: Some(9), within: None }, false, soon())).await.unwrap();
         send(dataset.copy_to(memory(), None, soon())).await.unwrap();
         send(dataset.leases(soon())).await.unwrap();
         let mut lease =

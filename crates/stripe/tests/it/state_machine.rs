@@ -4,7 +4,7 @@
 use crate::world::{append, create, made, memory, open, put, read, run, soon, stored, sum};
 use sapwood_core::ErrorKind;
 use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
-use sapwood_stripe::{Change, Dataset, GcOptions, Keep, Version};
+use sapwood_stripe::{Change, Dataset, GcOptions, Retention, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -141,7 +141,7 @@ impl Machine {
                 }
             }
             15..17 => {
-                let keep = Keep { newest: Some(self.lottery.u64(1..8)), within: None };
+                let keep = Retention { newest: Some(self.lottery.u64(1..8)), within: None };
                 let oldest = dataset.expire(keep, false, soon()).await.unwrap();
                 self.story.push(format!("{keep:?}: {oldest}"));
                 if oldest > self.oldest {

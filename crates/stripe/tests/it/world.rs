@@ -4,8 +4,8 @@ use bytes::Bytes;
 use sapwood_core::{Deadline, Result};
 use sapwood_source::{MemoryStore, Store};
 use sapwood_stripe::{
-    Change, Dataset, Id, Kind, ListBuilder, Made, NewProduct, NewSegment, ObjectBuilder, ObjectName,
-    ObjectRef, Place, StripeList, Version, checksum, keys, seal,
+    Change, Dataset, Id, ListBuilder, Location, NewProduct, NewSegment, ObjectBuilder, ObjectKind,
+    ObjectName, ObjectRef, Provenance, StripeList, Version, checksum, keys, seal,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub(crate) fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new("memory:ttbar"))
 }
 
-pub(crate) fn made(job: Option<&str>) -> Made {
-    Made { tool: "test 1".into(), job: job.map(|job| (job.to_owned(), 1)), ..Made::default() }
+pub(crate) fn made(job: Option<&str>) -> Provenance {
+    Provenance { tool: "test 1".into(), job: job.map(|job| (job.to_owned(), 1)), ..Provenance::default() }
 }
 
 pub(crate) async fn create(store: &Arc<MemoryStore>) -> Dataset {
@@ -101,7 +101,7 @@ pub(crate) async fn segment(
     entries: u64,
 ) -> Result<NewSegment> {
     let lists = write(store, names, seed, entries).await?;
-    let (events, more) = (seal(Kind::Events, b"events"), Bytes::from_static(b"a file"));
+    let (events, more) = (seal(ObjectKind::Events, b"events"), Bytes::from_static(b"a file"));
     let (events_id, more_id) = (Id::random(), Id::random());
     store.put(&keys::data(events_id), events.clone(), soon()).await?;
     store.put(&keys::data(more_id), more.clone(), soon()).await?;
@@ -144,7 +144,7 @@ pub(crate) async fn read(dataset: &Dataset) -> Result<(Contents, BTreeSet<String
             let Some(list) = dataset.list(product, segment, soon()).await? else { continue };
             let mut all = Vec::new();
             for stripe in list.stripes() {
-                let Place::Object { object, offset } = stripe.place else { panic!("it is not inline") };
+                let Location::Object { object, offset } = stripe.place else { panic!("it is not inline") };
                 let range = sapwood_core::ByteRange::new(offset, stripe.len.into())?;
                 let key = keys::data(object.id);
                 all.extend(dataset.base(object.base)?.get(&key, Some(range), soon()).await?);

@@ -8,7 +8,7 @@ use crate::{pool, recording};
 use bytes::Bytes;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_fetch::learn::{Fetched, Layout, Piece};
+use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
 use sapwood_source::record::Read;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -51,7 +51,7 @@ impl LazyLayout {
     /// The columns that were fetched, decoded on all threads, and the bytes of each.
     pub(super) fn decode(
         &self,
-        fetched: &[Fetched],
+        fetched: &[FetchedColumn],
         window: usize,
         threads: Option<usize>,
         call: &mut Call<'_>,
@@ -94,7 +94,7 @@ impl LazyLayout {
     }
 }
 
-impl Layout for LazyLayout {
+impl ColumnMap for LazyLayout {
     fn columns(&self) -> usize {
         self.columns.len()
     }
@@ -104,7 +104,7 @@ impl Layout for LazyLayout {
     }
 
     /// A column that cannot be planned has no pieces: decoding it says why.
-    fn pieces(&self, column: usize, window: usize) -> Vec<Piece> {
+    fn pieces(&self, column: usize, window: usize) -> Vec<ColumnRange> {
         let (Some(lazy), Some(entries)) = (self.columns.get(column), self.windows.get(window)) else {
             return Vec::new();
         };
@@ -112,7 +112,11 @@ impl Layout for LazyLayout {
         let chunks = plans.iter().flat_map(|plan| plan.chunks()).filter(|chunk| chunk.is_stored());
         let pieces = chunks.map(|chunk| {
             let inside = entries.start <= chunk.entries.start && chunk.entries.end <= entries.end;
-            Piece { object: chunk.file, range: chunk.range, shared: lazy.shares || chunk.shared || !inside }
+            ColumnRange {
+                object: chunk.file,
+                range: chunk.range,
+                shared: lazy.shares || chunk.shared || !inside,
+            }
         });
         pieces.collect()
     }

@@ -10,7 +10,7 @@ use crate::selection::{Queries, Query};
 use crate::table::Table;
 use layout::LazyLayout;
 use sapwood_core::{Call, Column, Error, Interrupt, Result};
-use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Layout, Limits, Reader, Rules};
+use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
 use sapwood_source::record::Read;
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Lazy {
             unknown.then_some(options.startup_entries),
         );
         let layout = Arc::new(LazyLayout::new(table, queries, windows));
-        let of_reader: Arc<dyn Layout> = Arc::clone(&layout) as Arc<dyn Layout>;
+        let of_reader: Arc<dyn ColumnMap> = Arc::clone(&layout) as Arc<dyn ColumnMap>;
         let reader = Reader::new(
             of_reader,
             pool::runtime()?,
@@ -136,7 +136,7 @@ impl Lazy {
         call: &mut Call<'_>,
     ) -> Result<Vec<Column>> {
         let deadline = call.deadline();
-        let work = |fetched: &[Fetched], interrupt: Interrupt<'_>| {
+        let work = |fetched: &[FetchedColumn], interrupt: Interrupt<'_>| {
             self.layout.decode(fetched, window, self.threads, &mut Call::new(deadline, interrupt))
         };
         let (table, read) = (&self.layout.table, self.layout.recorded());

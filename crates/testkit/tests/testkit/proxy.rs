@@ -1,14 +1,14 @@
 //! The proxy delays without slowing down, limits bandwidth, fails as told, and counts.
 
 use super::{exchange, split};
-use sapwood_testkit::{Behaviour, Link, LinkFault, Objects, Proxy, Server, sample};
+use sapwood_testkit::{Behaviour, EmulatedLink, LinkFault, Objects, Proxy, Server, sample};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const TRIP: Duration = Duration::from_millis(100);
 
-async fn start(size: usize, link: Link) -> (Server, Proxy) {
+async fn start(size: usize, link: EmulatedLink) -> (Server, Proxy) {
     let server = Server::start(Objects::one("/f", sample(size)), Behaviour::default()).await.unwrap();
     let proxy = Proxy::start(server.address(), link).await.unwrap();
     (server, proxy)
@@ -25,7 +25,7 @@ async fn time(proxy: &Proxy, size: usize) -> Duration {
 #[tokio::test]
 async fn delay_leaves_the_bandwidth_alone() {
     let size = 20 << 20;
-    let (_server, proxy) = start(size, Link { round_trip: TRIP, ..Link::default() }).await;
+    let (_server, proxy) = start(size, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     let elapsed = time(&proxy, size).await;
     // The handshake and the request; were each chunk of 64 kB to wait for the one before, 32 s.
     assert!(elapsed >= 2 * TRIP, "{elapsed:?}");
@@ -35,7 +35,8 @@ async fn delay_leaves_the_bandwidth_alone() {
 #[tokio::test]
 async fn bandwidth_is_shared() {
     let size = 1 << 20;
-    let (_server, proxy) = start(size, Link { megabits: Some(80.0), ..Link::default() }).await;
+    let (_server, proxy) =
+        start(size, EmulatedLink { megabits: Some(80.0), ..EmulatedLink::default() }).await;
     let begin = Instant::now();
     futures::join!(time(&proxy, size), time(&proxy, size));
     // 2 MiB at 10 MB/s.
@@ -45,7 +46,7 @@ async fn bandwidth_is_shared() {
 
 #[tokio::test]
 async fn turnarounds_are_the_longest_chain() {
-    let (_server, proxy) = start(10, Link { round_trip: TRIP, ..Link::default() }).await;
+    let (_server, proxy) = start(10, EmulatedLink { round_trip: TRIP, ..EmulatedLink::default() }).await;
     futures::join!(time(&proxy, 10), time(&proxy, 10), time(&proxy, 10));
     assert_eq!(proxy.stats().snapshot().turnarounds, 1);
     assert_eq!(proxy.stats().snapshot().connections, 3);
@@ -69,7 +70,7 @@ async fn turnarounds_are_the_longest_chain() {
 #[tokio::test]
 async fn faults_happen_and_end() {
     let size = 10_000;
-    let link = |fault| Link { fault: Some(fault), faulty_connections: 1, ..Link::default() };
+    let link = |fault| EmulatedLink { fault: Some(fault), faulty_connections: 1, ..EmulatedLink::default() };
     for (fault, most) in [(LinkFault::Refuse, 0), (LinkFault::CloseAfter(1000), 1000)] {
         let (_server, proxy) = start(size, link(fault)).await;
         let request = async {
@@ -90,7 +91,7 @@ async fn faults_happen_and_end() {
 #[tokio::test]
 async fn what_is_throttled_waits_until_it_is_not() {
     let size = 4 << 20;
-    let (_server, proxy) = start(size, Link::default()).await;
+    let (_server, proxy) = start(size, EmulatedLink::default()).await;
     proxy.throttle(Some(0));
     let whole = time(&proxy, size);
     tokio::pin!(whole);

@@ -9,7 +9,7 @@ pub(crate) const BYTE_COUNT_MASK: u32 = 0x4000_0000;
 pub(crate) const NEW_CLASS_TAG: u32 = 0xFFFF_FFFF;
 /// Tag: the class was named earlier in the record.
 pub(crate) const CLASS_MASK: u32 = 0x8000_0000;
-/// Added to positions in the object map, as 0 and 1 have meanings of their own (Buffer §6.2).
+/// Added to positions in the object map, because 0 and 1 have meanings of their own (Buffer §6.2).
 pub(crate) const MAP_OFFSET: u64 = 2;
 /// Bit of a version word: the collection is streamed member by member (Buffer §3.1).
 const MEMBER_WISE: i16 = 0x4000;
@@ -17,10 +17,10 @@ const MEMBER_WISE: i16 = 0x4000;
 const IS_REFERENCED: u32 = 0x10;
 /// Objects nested deeper than this are not real.
 const MAX_DEPTH: u32 = 200;
-/// Longer class names are not real; this bounds the search for a name's end.
+/// Longer class names are not real; this bounds the search for the end of a name.
 const MAX_CLASS_NAME: usize = 16 * 1024;
 
-/// What stands before an object's members: its byte count, if any, and the version of its class.
+/// The header of an object: its byte count, if any, and the version of its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectHeader {
     /// Class version, without the member-wise bit. If it is 0 or less and the class is foreign (without
@@ -47,7 +47,7 @@ pub struct ObjectBase {
 
 /// The base class `TNamed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct TNamed {
     /// `fName`.
     pub name: String,
     /// `fTitle`.
@@ -56,18 +56,18 @@ pub struct Named {
     pub object: ObjectBase,
 }
 
-/// A pointer as it is streamed: nothing, an object, or an object met elsewhere in the record.
+/// A streamed pointer: null, an object, or a reference to an object elsewhere in the record.
 #[derive(Debug, Clone)]
 pub enum ObjectSlot<'a> {
     /// A null pointer.
     Null,
-    /// An object that stands here.
+    /// An object that is stored here.
     Object {
         /// Its class.
         class_name: &'a str,
         /// Position of the tag by which its class was named first.
         class_at: usize,
-        /// What references to this object name.
+        /// The ID by which references name this object.
         id: u64,
         /// Reads the object, from its version header on. The outer cursor has passed the object if `bounded`.
         body: Cursor<'a>,
@@ -80,10 +80,10 @@ pub enum ObjectSlot<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads what stands before an object's members: a byte count, if there is one, and the class version.
+    /// Reads the header of an object: a byte count, if there is one, and the class version.
     ///
     /// # Errors
-    /// `Corrupt` if the byte count reaches beyond what encloses the object.
+    /// `Corrupt` if the byte count exceeds the enclosing object.
     pub fn read_header(&mut self) -> Result<ObjectHeader> {
         let (byte_count, end) = match self.byte_count()? {
             Some((count, end)) => (Some(count), Some(end)),
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         Ok(ObjectHeader { version, member_wise, byte_count, end })
     }
 
-    /// Reads a byte count and where it ends; if there is none, the cursor stays.
+    /// Reads a byte count and returns where it ends; if there is none, the cursor does not move.
     pub(crate) fn byte_count(&mut self) -> Result<Option<(u32, usize)>> {
         let start = self.position;
         let word = match self.rest().first_chunk() {
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor for what stands between the current position and `end` (or the end of this cursor).
+    /// A cursor for the bytes between the current position and `end` (or the end of this cursor).
     ///
     /// # Errors
     /// `Corrupt` if objects are nested too deep, or `end` does not lie ahead.
@@ -205,13 +205,13 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `Truncated` or `Corrupt` if the bytes run out or the byte count is wrong.
-    pub fn tnamed(&mut self) -> Result<Named> {
+    pub fn tnamed(&mut self) -> Result<TNamed> {
         let header = self.read_header()?;
         let object = self.tobject()?;
         let name = self.tstring()?;
         let title = self.tstring()?;
         self.finish(&header)?;
-        Ok(Named { name, title, object })
+        Ok(TNamed { name, title, object })
     }
 
     /// Reads a pointer: nothing, an object with its class, or a reference (Buffer §6).

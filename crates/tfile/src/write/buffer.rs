@@ -16,12 +16,12 @@ const OBJECT_MAX: usize = 0x3FFF_FFFE;
 
 /// Writes the payload of a record.
 ///
-/// Nothing fails before the end: [`finish`](Buffer::finish) says if the record became too long.
+/// Nothing fails before the end: [`finish`](RecordBuffer::finish) says if the record became too long.
 ///
 /// ```
 /// use sapwood_tfile::Cursor;
-/// use sapwood_tfile::write::Buffer;
-/// let mut buffer = Buffer::new(66);
+/// use sapwood_tfile::write::RecordBuffer;
+/// let mut buffer = RecordBuffer::new(66);
 /// buffer.object(1, |buffer| {
 ///     buffer.tobject(0);
 ///     buffer.tstring("hello");
@@ -34,7 +34,7 @@ const OBJECT_MAX: usize = 0x3FFF_FFFE;
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Buffer {
+pub struct RecordBuffer {
     bytes: Vec<u8>,
     key_len: u32,
     classes: HashMap<String, u32>,
@@ -53,10 +53,10 @@ macro_rules! numbers {
     };
 }
 
-impl Buffer {
+impl RecordBuffer {
     /// An empty payload behind a key of `key_len` bytes, from which references count (Buffer §1).
     pub fn new(key_len: u32) -> Self {
-        Buffer { key_len, ..Buffer::default() }
+        RecordBuffer { key_len, ..RecordBuffer::default() }
     }
 
     numbers!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
@@ -101,7 +101,7 @@ impl Buffer {
 }
 
 /// Strings.
-impl Buffer {
+impl RecordBuffer {
     /// Writes a `TString`: a length byte, or 255 and a length of four bytes, then the characters.
     pub fn tstring(&mut self, text: &str) {
         self.tstring_bytes(text.as_bytes());
@@ -127,9 +127,9 @@ impl Buffer {
 }
 
 /// Objects.
-impl Buffer {
+impl RecordBuffer {
     /// Writes an object: its byte count, its class version, and what `members` writes.
-    pub fn object(&mut self, version: i16, members: impl FnOnce(&mut Buffer)) {
+    pub fn object(&mut self, version: i16, members: impl FnOnce(&mut RecordBuffer)) {
         self.counted(|buffer| {
             buffer.i16(version);
             members(buffer);
@@ -137,13 +137,13 @@ impl Buffer {
     }
 
     /// Writes a pointer to an object of a class, which stands here: `object` writes it, from its byte count on.
-    /// Gives what [`reference`](Buffer::reference) names it by.
-    pub fn slot(&mut self, class_name: &str, object: impl FnOnce(&mut Buffer)) -> u32 {
+    /// Gives what [`reference`](RecordBuffer::reference) names it by.
+    pub fn slot(&mut self, class_name: &str, object: impl FnOnce(&mut RecordBuffer)) -> u32 {
         self.slot_known_as(class_name, |buffer, _| object(buffer))
     }
 
-    /// As [`slot`](Buffer::slot); `object` is told what names it, for references from within.
-    pub fn slot_known_as(&mut self, class_name: &str, object: impl FnOnce(&mut Buffer, u32)) -> u32 {
+    /// As [`slot`](RecordBuffer::slot); `object` is told what names it, for references from within.
+    pub fn slot_known_as(&mut self, class_name: &str, object: impl FnOnce(&mut RecordBuffer, u32)) -> u32 {
         let id = self.mapped();
         self.counted(|buffer| {
             match buffer.classes.get(class_name) {
@@ -187,7 +187,7 @@ impl Buffer {
     }
 
     /// Writes a `TObjArray` that stands here as a member: its head, and what `slots` writes for `count` pointers.
-    pub fn tobjarray(&mut self, count: usize, slots: impl FnOnce(&mut Buffer)) {
+    pub fn tobjarray(&mut self, count: usize, slots: impl FnOnce(&mut RecordBuffer)) {
         self.object(3, |buffer| {
             buffer.tobject(0);
             buffer.tstring("");
@@ -198,7 +198,7 @@ impl Buffer {
     }
 
     /// Writes the byte count of what `inner` writes before it.
-    fn counted(&mut self, inner: impl FnOnce(&mut Buffer)) {
+    fn counted(&mut self, inner: impl FnOnce(&mut RecordBuffer)) {
         let start = self.bytes.len();
         self.u32(0);
         inner(self);
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn strings_of_every_length() {
         for len in [0, 1, 254, 255, 300] {
-            let mut buffer = Buffer::new(0);
+            let mut buffer = RecordBuffer::new(0);
             let text = "x".repeat(len);
             buffer.tstring(&text);
             let bytes = buffer.finish().unwrap();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_class_is_named_once_and_objects_can_be_referred_to() {
-        let mut buffer = Buffer::new(55);
+        let mut buffer = RecordBuffer::new(55);
         let first = buffer.slot("TX", |buffer| buffer.object(1, |_| ()));
         let second = buffer.slot("TX", |buffer| buffer.object(2, |_| ()));
         buffer.reference(first);
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn an_array_of_pointers() {
-        let mut buffer = Buffer::new(0);
-        buffer.tobjarray(1, Buffer::null);
+        let mut buffer = RecordBuffer::new(0);
+        buffer.tobjarray(1, RecordBuffer::null);
         let bytes = buffer.finish().unwrap();
         let (header, mut body) = Cursor::new(&bytes, 0).read_object().unwrap();
         assert_eq!(header.version, 3);

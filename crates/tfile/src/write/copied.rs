@@ -1,6 +1,6 @@
 //! Records that are taken over from another file: their keys as they were, but for what says where they are.
 
-use super::file::{DirectoryId, FileWriter, Placed};
+use super::file::{DirectoryId, FileWriter, RecordPosition};
 use super::key::NewKey;
 use crate::{Cursor, Key};
 use bytes::Bytes;
@@ -33,7 +33,7 @@ impl FileWriter {
         key: &[u8],
         payload: Bytes,
         pid_shift: u16,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let (placed, image) = self.moved(directory, key, &payload, pid_shift)?;
         self.append(image, false);
         self.append(payload, false);
@@ -50,7 +50,7 @@ impl FileWriter {
         key: &[u8],
         payload: Bytes,
         pid_shift: u16,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let old = Key::parse(&mut Cursor::new(key, 0))?;
         let named = NewKey::new(&old.class_name, &old.name, &old.title, is_wide(key));
         let (placed, image) = self.moved(directory, key, &payload, pid_shift)?;
@@ -66,7 +66,7 @@ impl FileWriter {
         key: &[u8],
         payload: &Bytes,
         pid_shift: u16,
-    ) -> Result<(Placed, Bytes)> {
+    ) -> Result<(RecordPosition, Bytes)> {
         let cut = || Error::new(ErrorKind::Truncated, "a key is cut off");
         let parent = self.get(directory)?.offset;
         let offset = self.end();
@@ -96,7 +96,7 @@ impl FileWriter {
         }
         let key_len = u32::try_from(key.len()).unwrap_or(u32::MAX);
         let cycle = key.get(16..).and_then(|rest| rest.first_chunk()).ok_or_else(cut)?;
-        let placed = Placed {
+        let placed = RecordPosition {
             offset,
             key_len,
             bytes: u32::try_from(nbytes).unwrap_or(u32::MAX),
@@ -131,7 +131,7 @@ mod tests {
         let top = file.top();
         let offset = file.end();
         let old = NewKey { pid_offset: 2, ..NewKey::new("X", "x", "title", true) };
-        let place = super::super::key::Place {
+        let place = super::super::key::RecordExtent {
             offset: 5000,
             parent: 100,
             cycle: 7,

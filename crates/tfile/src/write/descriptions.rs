@@ -1,6 +1,6 @@
 //! Descriptions of classes, as they are written: those of ours, and those that are taken over from other files.
 
-use super::Buffer;
+use super::RecordBuffer;
 use crate::{Cursor, ElementKind, ObjectSlot, Record, StreamerElement, StreamerInfo, StreamerInfos};
 use sapwood_core::{Error, Result};
 use std::collections::HashSet;
@@ -111,7 +111,7 @@ impl Descriptions {
     }
 
     /// Writes the list: the payload of the record of the streamer information.
-    pub(super) fn write(&self, buffer: &mut Buffer) {
+    pub(super) fn write(&self, buffer: &mut RecordBuffer) {
         let rules = usize::from(!self.rules.is_empty());
         list(buffer, "", self.infos.len() + rules, |buffer| {
             for info in &self.infos {
@@ -125,7 +125,7 @@ impl Descriptions {
         });
     }
 
-    fn write_rules(&self, buffer: &mut Buffer) {
+    fn write_rules(&self, buffer: &mut RecordBuffer) {
         list(buffer, RULES, self.rules.len(), |buffer| {
             for rule in &self.rules {
                 buffer.slot("TObjString", |buffer| {
@@ -141,7 +141,7 @@ impl Descriptions {
 }
 
 /// Writes a `TList` with what `entries` writes.
-fn list(buffer: &mut Buffer, name: &str, count: usize, entries: impl FnOnce(&mut Buffer)) {
+fn list(buffer: &mut RecordBuffer, name: &str, count: usize, entries: impl FnOnce(&mut RecordBuffer)) {
     buffer.object(5, |buffer| {
         buffer.tobject(0);
         buffer.tstring(name);
@@ -154,11 +154,11 @@ impl Description {
     fn new(info: &StreamerInfo) -> Result<Description> {
         let elements = info.elements.iter().map(element).collect::<Result<_>>()?;
         let bits = COMPILED | if info.without_tobject { NO_TOBJECT } else { 0 };
-        let mut head = Buffer::new(0);
+        let mut head = RecordBuffer::new(0);
         head.tnamed(&info.name, "", bits);
         head.u32(info.checksum);
         head.i32(info.version);
-        let mut array_head = Buffer::new(0);
+        let mut array_head = RecordBuffer::new(0);
         array_head.tobject(0);
         array_head.tstring("");
         Ok(Description {
@@ -173,7 +173,7 @@ impl Description {
         })
     }
 
-    fn write(&self, buffer: &mut Buffer) {
+    fn write(&self, buffer: &mut RecordBuffer) {
         buffer.object(self.format, |buffer| {
             buffer.bytes(&self.head);
             buffer.slot("TObjArray", |buffer| {
@@ -192,8 +192,8 @@ impl Description {
 
 /// The class and the bytes of an element (root-io-spec StreamerInfo §7-8).
 fn element(element: &StreamerElement) -> Result<(String, Vec<u8>)> {
-    let mut buffer = Buffer::new(0);
-    let mut tail = |version, members: &dyn Fn(&mut Buffer)| {
+    let mut buffer = RecordBuffer::new(0);
+    let mut tail = |version, members: &dyn Fn(&mut RecordBuffer)| {
         buffer.object(version, |buffer| {
             element_base(buffer, element);
             members(buffer);
@@ -250,7 +250,7 @@ fn element(element: &StreamerElement) -> Result<(String, Vec<u8>)> {
 }
 
 /// Writes the members of `TStreamerElement`.
-fn element_base(buffer: &mut Buffer, element: &StreamerElement) {
+fn element_base(buffer: &mut RecordBuffer, element: &StreamerElement) {
     let type_code = match (&element.kind, element.type_code) {
         (ElementKind::Stl { .. }, _) if !element.type_name.ends_with('*') => STL_ON_FILE,
         (_, code) => code,

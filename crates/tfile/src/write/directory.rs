@@ -1,8 +1,8 @@
 //! A directory that is written: its record, and the list of its keys.
 
 use super::free::BIG_FILE;
-use super::key::{NewKey, Place};
-use super::{Buffer, Datime, Origin};
+use super::key::{NewKey, RecordExtent};
+use super::{Datime, Origin, RecordBuffer};
 use crate::{Cursor, Key};
 use bytes::Bytes;
 use sapwood_core::{Error, Result};
@@ -25,26 +25,26 @@ pub(super) struct Directory {
     pub(super) fields_at: u32,
     pub(super) created: Datime,
     pub(super) uuid: [u8; 16],
-    pub(super) keys: Vec<Listed>,
-    /// Bytes that the record has for the fields.
+    pub(super) keys: Vec<ListedKey>,
+    /// Bytes in the record for the fields.
     pub(super) room: usize,
-    /// Where the list of keys lies in the file, and how long it is; 0 before there is one.
+    /// Offset and length of the key list in the file; 0 before there is one.
     pub(super) seek_keys: u64,
     pub(super) nbytes_keys: u32,
-    /// True if something in it is not in the file yet.
+    /// True if it has changes that are not in the file yet.
     pub(super) changed: bool,
 }
 
 /// A key in the list of a directory.
 #[derive(Debug, Clone)]
-pub(super) struct Listed {
+pub(super) struct ListedKey {
     pub(super) name: String,
     pub(super) cycle: i16,
     /// The key as it stands before the record.
     pub(super) image: Bytes,
 }
 
-impl Listed {
+impl ListedKey {
     /// The key.
     pub(super) fn key(&self) -> Result<Key> {
         Key::parse(&mut Cursor::new(&self.image, 0))
@@ -52,14 +52,15 @@ impl Listed {
 }
 
 impl Directory {
-    /// The place of a new key in the list, and its cycle: in front of those of its name (WritingFiles §8.1).
+    /// The index of a new key in the list, and its cycle: in front of the keys of the same name (WritingFiles
+    /// §8.1).
     pub(super) fn next(&self, name: &str, cycle: Option<i16>) -> (usize, i16) {
-        let run = |key: &&Listed| key.name == name;
+        let run = |key: &&ListedKey| key.name == name;
         let newest = self.keys.iter().filter(run).map(|key| key.cycle.unsigned_abs()).max();
         let next = newest.map_or(1, |cycle| i16::try_from(cycle.saturating_add(1)).unwrap_or(i16::MAX));
         let cycle = cycle.unwrap_or(next);
         // Only copies of old cycles are not the highest of their name.
-        let older = |key: &Listed| key.name == name && key.cycle.unsigned_abs() < cycle.unsigned_abs();
+        let older = |key: &ListedKey| key.name == name && key.cycle.unsigned_abs() < cycle.unsigned_abs();
         let last = self.keys.iter().rposition(|key| key.name == name);
         let place = self.keys.iter().position(older).or(last.map(|last| last + 1));
         (place.unwrap_or(self.keys.len()), cycle)
@@ -68,7 +69,7 @@ impl Directory {
     /// The fields of the record (root-io-spec Directory §2).
     pub(super) fn fields(&self, modified: Datime) -> Result<Vec<u8>> {
         let wide = [self.offset, self.parent, self.seek_keys].iter().any(|&offset| offset > BIG_FILE);
-        let mut buffer = Buffer::new(0);
+        let mut buffer = RecordBuffer::new(0);
         buffer.u16(VERSION + if wide { LARGE } else { 0 });
         buffer.u32(self.created.0);
         buffer.u32(modified.0);
@@ -87,7 +88,7 @@ impl Directory {
         if fields.len() > self.room {
             let message =
                 format!("the record of the directory '{}' has no room for larger offsets", self.name);
-            return Err(Error::unsupported(message).hint("copy what is in the file to a new one"));
+            return Err(Error::unsupported(message).hint("copy the contents of the file to a new one"));
         }
         fields.resize(self.room.min(FIELDS_LEN), 0);
         Ok(fields)
@@ -95,15 +96,15 @@ impl Directory {
 
     /// The payload of the list of keys.
     pub(super) fn key_list(&self) -> Result<Vec<u8>> {
-        let mut buffer = Buffer::new(0);
+        let mut buffer = RecordBuffer::new(0);
         buffer.count(self.keys.len());
         self.keys.iter().for_each(|key| buffer.bytes(&key.image));
         buffer.finish()
     }
 }
 
-/// The record of a new directory below another: its bytes, and what it is.
-pub(super) fn record(key: &NewKey, place: Place, origin: &Origin) -> Result<(Vec<u8>, Directory)> {
+/// The record of a new directory below another: its bytes and its state.
+pub(super) fn record(key: &NewKey, place: RecordExtent, origin: &Origin) -> Result<(Vec<u8>, Directory)> {
     let directory = Directory {
         name: key.name.clone(),
         title: key.title.clone(),

@@ -1,10 +1,9 @@
-//! A file that is written: where its records go, and what is told about them at its end.
+//! Writes a file: places its records, and writes its lists at the end.
 
-use super::directory::{self, Directory, Listed};
+use super::directory::{self, Directory, ListedKey};
 use super::free::{self, BIG_FILE};
-use super::key::{NewKey, Place};
-use super::resume::Before;
-use super::{Buffer, Descriptions, Origin, header};
+use super::key::{NewKey, RecordExtent};
+use super::{Descriptions, Origin, RecordBuffer, header};
 use crate::{FileHeader, Key};
 use bytes::Bytes;
 use sapwood_codec::{Compression, with_encoder};
@@ -12,16 +11,16 @@ use sapwood_core::{ByteRange, Error, ErrorKind, Piece, Result};
 
 /// `fBEGIN`: where the first record lies.
 const BEGIN: u64 = 100;
-/// The version of ROOT whose layout is written.
+/// The version of ROOT whose format is written.
 const VERSION: u32 = 64_004;
 /// Objects up to this length are not compressed, baskets aside (root-io-spec Compression §6).
 const SMALL: usize = 256;
-/// From this end on, keys are wide: what is prepared here can find its place 1 GB further on.
+/// From this end on, keys are wide: a record that is prepared here may be placed up to 1 GB later.
 const WIDE_FROM: u64 = BIG_FILE / 2;
-/// ROOT's own words for the record of the streamer information.
+/// ROOT's names in the record of the streamer information.
 const STREAMERS: [&str; 3] = ["TList", "StreamerInfo", "Doubly linked list"];
 
-/// Writes the container of a file, without I/O: [`take`](FileWriter::take) hands out what is to be written where.
+/// Writes the container of a file, without I/O: [`take`](FileWriter::take) returns the pieces to write.
 ///
 /// ```
 /// use sapwood_codec::Compression;
@@ -49,17 +48,26 @@ pub struct FileWriter {
     pub(super) free: Vec<ByteRange>,
     pub(super) descriptions: Descriptions,
     pub(super) waiting: Vec<Piece>,
-    /// What there was, if the file is not new.
-    pub(super) before: Option<Before>,
+    /// The state of a resumed file before; `None` for a new one.
+    pub(super) baseline: Option<Baseline>,
+}
+
+/// The state of a resumed file before any change.
+#[derive(Debug)]
+pub(super) struct Baseline {
+    /// Its end.
+    pub(super) end: u64,
+    /// The number of its class descriptions.
+    pub(super) descriptions: usize,
 }
 
 /// A directory of a [`FileWriter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DirectoryId(usize);
 
-/// Where a record was placed.
+/// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
+pub struct RecordPosition {
     /// Offset of the record.
     pub offset: u64,
     /// Bytes of its key.
@@ -71,14 +79,14 @@ pub struct Placed {
 }
 
 impl FileWriter {
-    /// A new file. `name` is what ROOT shows as its name, usually without the directories; `compression` is for
-    /// objects, and what the header announces.
+    /// A new file. `name` is what ROOT shows as its name, usually without the directories; `compression`
+    /// applies to objects, and is announced in the header.
     ///
     /// # Errors
     /// `Limit` if the name or the title is too long.
     pub fn new(name: &str, title: &str, compression: Compression, origin: Origin) -> Result<FileWriter> {
         let key = NewKey::new("TFile", name, title, false);
-        let mut strings = Buffer::new(0);
+        let mut strings = RecordBuffer::new(0);
         strings.tstring(name);
         strings.tstring(title);
         let strings = strings.finish()?;
@@ -104,7 +112,7 @@ impl FileWriter {
         };
         // The key of the top directory has no parent: WritingFiles §4.1.
         let payload_len = strings.len() + directory::FIELDS_LEN;
-        let place = Place {
+        let place = RecordExtent {
             offset: BEGIN,
             parent: 0,
             cycle: 1,
@@ -134,7 +142,7 @@ impl FileWriter {
             free: Vec::new(),
             descriptions: Descriptions::default(),
             waiting: Vec::new(),
-            before: None,
+            baseline: None,
         };
         let mut head = header::bytes(&file.header, 1)?;
         head.resize(usize::try_from(BEGIN).unwrap_or_default(), 0);
@@ -157,39 +165,39 @@ impl FileWriter {
         self.header.end
     }
 
-    /// True if new keys must have offsets of 8 bytes. It becomes true at 1 GB, so that what is prepared with a
-    /// narrow key has another gigabyte to find its place in.
+    /// True if new keys must have 8-byte offsets. It becomes true at 1 GB, so that a record prepared with a
+    /// narrow key can be placed within another gigabyte.
     pub fn wide(&self) -> bool {
         self.header.end > WIDE_FROM
     }
 
-    /// The compression that objects are written with.
+    /// The compression of objects.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// The descriptions of classes that will be written: all of those that the file has objects of are to be added.
+    /// The class descriptions to write: the classes of all objects in the file must be added.
     pub fn descriptions(&mut self) -> &mut Descriptions {
         &mut self.descriptions
     }
 
-    /// The directory of a name in another, if there is one.
+    /// The directory with a name in another one, if it exists.
     pub fn find_directory(&self, parent: DirectoryId, name: &str) -> Option<DirectoryId> {
         let parent = self.directories.get(parent.0)?;
         let found = self.directories.iter().skip(1).position(|d| d.parent == parent.offset && d.name == name);
         found.map(|index| DirectoryId(index + 1))
     }
 
-    /// The key of a name in a directory, of the highest cycle.
+    /// The key with a name in a directory, with the highest cycle.
     ///
     /// # Errors
-    /// `Corrupt` if the file was resumed, and the key makes no sense.
+    /// `Corrupt` if the file was resumed, and the key is invalid.
     pub fn key(&self, directory: DirectoryId, name: &str) -> Result<Option<Key>> {
         let keys = self.get(directory)?.keys.iter().filter(|key| key.name == name);
-        keys.max_by_key(|key| key.cycle.unsigned_abs()).map(Listed::key).transpose()
+        keys.max_by_key(|key| key.cycle.unsigned_abs()).map(ListedKey::key).transpose()
     }
 
-    /// Makes a directory in another.
+    /// Creates a directory in another one.
     ///
     /// # Errors
     /// `Usage` if its name is empty, has a slash, or is taken.
@@ -198,7 +206,7 @@ impl FileWriter {
             return Err(Error::usage(format!("a directory cannot be called '{name}'")));
         }
         if self.get(parent)?.keys.iter().any(|key| key.name == name) {
-            return Err(Error::usage(format!("there is a '{name}' already")));
+            return Err(Error::usage(format!("'{name}' already exists")));
         }
         // The class is TDirectoryFile, but the file says TDirectory: WritingFiles §5.2.
         let key = NewKey::new("TDirectory", name, title, self.wide());
@@ -212,8 +220,8 @@ impl FileWriter {
         Ok(DirectoryId(self.directories.len() - 1))
     }
 
-    /// Places the record of an object and lists it in a directory. `payload` is what is stored, compressed if it
-    /// is shorter than `object_len`, the length of the object.
+    /// Places the record of an object and lists it in a directory. `payload` is stored unchanged; it is
+    /// compressed if it is shorter than `object_len`, the length of the object.
     ///
     /// # Errors
     /// `Limit` if the record is too long, or the key is narrow and the file too long for it.
@@ -223,15 +231,15 @@ impl FileWriter {
         key: &NewKey,
         payload: Bytes,
         object_len: usize,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let (_, cycle) = self.get(directory)?.next(&key.name, key.cycle);
         let (placed, image) = self.put(directory, key, cycle, &[], payload, object_len)?;
         self.list(directory, key, cycle, image)?;
         Ok(placed)
     }
 
-    /// Places a record that no directory lists, such as a basket: the object that it belongs to says where it is.
-    /// `fields` are those that its class has in the key, behind the strings.
+    /// Places a record that no directory lists, such as a basket, which its tree locates. `fields` are the
+    /// fields of its class in the key, after the strings.
     ///
     /// # Errors
     /// As [`record`](FileWriter::record).
@@ -242,32 +250,32 @@ impl FileWriter {
         fields: &[u8],
         payload: Bytes,
         object_len: usize,
-    ) -> Result<Placed> {
+    ) -> Result<RecordPosition> {
         let cycle = key.cycle.unwrap_or(1);
         Ok(self.put(directory, key, cycle, fields, payload, object_len)?.0)
     }
 
-    /// Leaves room for a record that an earlier writer of the same file placed here and no directory lists; where it
-    /// lies.
+    /// Reserves the range of a record that an earlier writer of the same file placed here and no directory
+    /// lists; returns its position.
     pub fn pass(&mut self, bytes: u32) -> u64 {
         let offset = self.header.end;
         self.header.end += u64::from(bytes);
         offset
     }
 
-    /// Takes a key off a directory's list; its record becomes a free segment.
+    /// Removes a key from a directory's list; its record becomes a free segment.
     ///
     /// # Errors
-    /// `Missing` if it is not there, `Usage` if it is a directory.
+    /// `Missing` if it does not exist, `Usage` if it is a directory.
     pub fn remove(&mut self, directory: DirectoryId, name: &str, cycle: u16) -> Result<()> {
-        let is_it = |listed: &Listed| listed.name == name && listed.cycle.unsigned_abs() == cycle;
+        let is_it = |listed: &ListedKey| listed.name == name && listed.cycle.unsigned_abs() == cycle;
         let Some(at) = self.get(directory)?.keys.iter().position(is_it) else {
             return Err(Error::new(ErrorKind::Missing, format!("there is no '{name};{cycle}'")));
         };
-        let key = self.get(directory)?.keys.get(at).map(Listed::key).transpose()?;
+        let key = self.get(directory)?.keys.get(at).map(ListedKey::key).transpose()?;
         if let (Some(key), Some(directory)) = (key, self.directories.get_mut(directory.0)) {
             if key.is_directory() {
-                return Err(Error::usage(format!("'{name}' is a directory, and those stay")));
+                return Err(Error::usage(format!("'{name}' is a directory and cannot be removed")));
             }
             directory.keys.remove(at);
             directory.changed = true;
@@ -276,7 +284,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes an object, compressed as the file says, and lists it: `object` writes its payload.
+    /// Writes an object, compressed with the file's compression, and lists it: `object` writes its payload.
     ///
     /// # Errors
     /// As [`record`](FileWriter::record).
@@ -286,23 +294,23 @@ impl FileWriter {
         class_name: &str,
         name: &str,
         title: &str,
-        object: impl FnOnce(&mut Buffer),
-    ) -> Result<Placed> {
+        object: impl FnOnce(&mut RecordBuffer),
+    ) -> Result<RecordPosition> {
         let key = NewKey::new(class_name, name, title, self.wide());
-        let mut buffer = Buffer::new(key.len());
+        let mut buffer = RecordBuffer::new(key.len());
         object(&mut buffer);
         let (payload, object_len) = self.compressed(buffer.finish()?)?;
         self.record(directory, &key, payload, object_len)
     }
 
-    /// The pieces that are to be written since the last call, in order.
+    /// The pieces to write since the last call, in order.
     pub fn take(&mut self) -> Vec<Piece> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Ends the file: the descriptions of classes, the lists of keys, the free segments; then what was provisional,
-    /// the header last. In a [resumed](FileWriter::resume) file the header comes before the records of directories:
-    /// they name what lies behind the end that it had. One in which nothing was changed gives nothing.
+    /// Finishes the file: the class descriptions, the key lists, the free segments; then the provisional
+    /// bytes again, the header last. In a [resumed](FileWriter::resume) file, the header comes before the
+    /// records of directories, which refer to bytes behind the old end. An unchanged file gives no pieces.
     ///
     /// # Errors
     /// `Limit` if a list is too long.
@@ -326,7 +334,7 @@ impl FileWriter {
                 Ok(Piece { offset, bytes: directory.fields(self.origin.time)?.into(), provisional: false })
             });
         let records = records.collect::<Result<Vec<_>>>()?;
-        if self.before.is_some() {
+        if self.baseline.is_some() {
             self.waiting.push(head);
             self.waiting.extend(records);
         } else {
@@ -337,7 +345,7 @@ impl FileWriter {
     }
 
     fn finish_streamers(&mut self) -> Result<()> {
-        if let Some(before) = &self.before {
+        if let Some(before) = &self.baseline {
             if before.descriptions == self.descriptions.len() {
                 return Ok(());
             }
@@ -345,7 +353,7 @@ impl FileWriter {
         }
         let [class_name, name, title] = STREAMERS;
         let key = NewKey::new(class_name, name, title, self.wide());
-        let mut buffer = Buffer::new(key.len());
+        let mut buffer = RecordBuffer::new(key.len());
         self.descriptions.write(&mut buffer);
         let (payload, object_len) = self.compressed(buffer.finish()?)?;
         let placed = self.unlisted(self.top(), &key, &[], payload, object_len)?;
@@ -370,7 +378,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Places the list of free segments, which says where the file ends, itself included.
+    /// Places the list of free segments, which includes itself and determines the end of the file.
     fn finish_free(&mut self) -> Result<usize> {
         self.release(self.header.seek_free, self.header.nbytes_free);
         let top = self.get(self.top())?;
@@ -379,7 +387,7 @@ impl FileWriter {
         let payload = loop {
             let end = self.header.end + u64::from(key.len()) + len as u64;
             let payload = free::payload(&self.free, end)?;
-            // Longer only where the end passes the limit by the list itself.
+            // It gets longer only if the list itself moves the end beyond the limit.
             if payload.len() <= len {
                 break payload;
             }
@@ -391,14 +399,15 @@ impl FileWriter {
         Ok(self.free.len() + 1)
     }
 
-    /// What is free once the file is ended: nothing is written there, so that what stood there can be read until then.
+    /// Segments that are free once the file is finished: nothing is written there, so that the old contents
+    /// can be read until then.
     pub(super) fn release(&mut self, offset: u64, bytes: u32) {
         if offset > 0 && bytes > 0 {
             free::release(&mut self.free, ByteRange { start: offset, len: u64::from(bytes) });
         }
     }
 
-    /// What is stored of an object, by the rules of ROOT, and its length.
+    /// The stored bytes of an object, by the rules of ROOT, and its length.
     fn compressed(&self, object: Vec<u8>) -> Result<(Bytes, usize)> {
         let object_len = object.len();
         let mut payload = Vec::new();
@@ -418,10 +427,10 @@ impl FileWriter {
         key: &NewKey,
         payload_len: usize,
         object_len: usize,
-    ) -> Result<Place> {
+    ) -> Result<RecordExtent> {
         let parent = self.get(directory)?.offset;
         let datime = key.datime.unwrap_or(self.origin.time);
-        Ok(Place { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
+        Ok(RecordExtent { offset: self.header.end, parent, cycle, datime, payload_len, object_len })
     }
 
     fn put(
@@ -432,14 +441,14 @@ impl FileWriter {
         fields: &[u8],
         payload: Bytes,
         object_len: usize,
-    ) -> Result<(Placed, Bytes)> {
+    ) -> Result<(RecordPosition, Bytes)> {
         let place = self.place(directory, cycle, key, payload.len(), object_len)?;
         let image = Bytes::from(key.image(&place, fields)?);
         let key_len = u32::try_from(image.len()).unwrap_or(u32::MAX);
         let bytes = key_len.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
         self.append(image.clone(), false);
         self.append(payload, false);
-        Ok((Placed { offset: place.offset, key_len, bytes, cycle }, image))
+        Ok((RecordPosition { offset: place.offset, key_len, bytes, cycle }, image))
     }
 
     pub(super) fn list(
@@ -452,7 +461,7 @@ impl FileWriter {
         self.get(directory)?;
         if let Some(directory) = self.directories.get_mut(directory.0) {
             let (at, _) = directory.next(&key.name, Some(cycle));
-            directory.keys.insert(at, Listed { name: key.name.clone(), cycle, image });
+            directory.keys.insert(at, ListedKey { name: key.name.clone(), cycle, image });
             directory.changed = true;
         }
         Ok(())

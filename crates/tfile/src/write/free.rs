@@ -1,6 +1,6 @@
-//! The list of free segments, as it is written.
+//! Writes the list of free segments.
 
-use super::Buffer;
+use super::RecordBuffer;
 use sapwood_core::{ByteRange, Result};
 
 /// `kStartBigFile`: beyond this, offsets have 8 bytes (root-io-spec LargeFiles §1).
@@ -10,13 +10,13 @@ const STEP: u64 = 1_000_000_000;
 
 /// The last byte of the space behind a file that ends at `end`.
 fn last_byte(end: u64) -> u64 {
-    // It lies behind the end, or ROOT would read on (FreeSegments §3).
+    // It must lie behind the end; otherwise, ROOT would read on (FreeSegments §3).
     BIG_FILE.max((end / STEP + 1) * STEP)
 }
 
 /// The payload of the list: the free segments of a file that ends at `end`, and the space behind it.
 pub(super) fn payload(segments: &[ByteRange], end: u64) -> Result<Vec<u8>> {
-    let mut buffer = Buffer::new(0);
+    let mut buffer = RecordBuffer::new(0);
     let inside = segments.iter().map(|segment| (segment.start, segment.end() - 1));
     for (first, last) in inside.chain([(end, last_byte(end))]) {
         match (u32::try_from(first), u32::try_from(last)) {
@@ -35,7 +35,7 @@ pub(super) fn payload(segments: &[ByteRange], end: u64) -> Result<Vec<u8>> {
     buffer.finish()
 }
 
-/// Adds a segment to a list in the order of the file; neighbours become one (WritingFiles §2.4).
+/// Adds a segment to a list in the order of the file; adjacent segments are merged (WritingFiles §2.4).
 pub(super) fn release(segments: &mut Vec<ByteRange>, range: ByteRange) {
     segments.push(range);
     segments.sort_unstable();

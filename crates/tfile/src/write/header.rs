@@ -1,6 +1,6 @@
-//! The file header, as it is written: last, when everything has its place.
+//! Writes the file header: last, when everything has its place.
 
-use super::Buffer;
+use super::RecordBuffer;
 use super::free::BIG_FILE;
 use crate::FileHeader;
 use sapwood_core::Result;
@@ -8,12 +8,12 @@ use sapwood_core::Result;
 /// Added to the version in files with 8-byte offsets.
 const LARGE: u32 = 1_000_000;
 
-/// The bytes of a header; `free_segments` is the number of entries in the list of them, its last included
+/// The bytes of a header; `free_segments` is the number of entries in their list, including the last
 /// (root-io-spec FileHeader §2).
 pub(super) fn bytes(header: &FileHeader, free_segments: usize) -> Result<Vec<u8>> {
     let large = header.end > BIG_FILE;
-    let mut buffer = Buffer::new(0);
-    let offset = |buffer: &mut Buffer, offset: u64| {
+    let mut buffer = RecordBuffer::new(0);
+    let offset = |buffer: &mut RecordBuffer, offset: u64| {
         if large {
             buffer.u64(offset);
         } else {

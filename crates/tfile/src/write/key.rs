@@ -1,6 +1,6 @@
-//! The key before a record, as it is written.
+//! Writes the key before a record.
 
-use super::{Buffer, Datime};
+use super::{Datime, RecordBuffer};
 use sapwood_core::{Error, ErrorKind, Result};
 
 /// Bytes of a key besides its strings, with offsets of 4 bytes and of 8 (root-io-spec Record §2).
@@ -10,9 +10,9 @@ const FIXED_LEN_WIDE: usize = 34;
 const VERSION: u16 = 4;
 const LARGE: u16 = 1000;
 
-/// What a record is called, before it has a place.
+/// The key of a record before it is placed.
 ///
-/// Its length is known at once, which is what references inside of the object count from.
+/// Its length is known at once; references inside the object count from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKey {
     /// Class of the object.
@@ -24,17 +24,17 @@ pub struct NewKey {
     /// True if its offsets have 8 bytes: needed beyond 2 GiB, allowed everywhere. See
     /// [`FileWriter::wide`](super::FileWriter::wide).
     pub wide: bool,
-    /// `fCycle`, with the sign by which ROOT marks keys to be kept; by default the next one of its name in the
-    /// directory.
+    /// `fCycle`, with the sign by which ROOT marks keys to be kept; by default, the next cycle of its name in
+    /// the directory.
     pub cycle: Option<i16>,
     /// `fDatime`; by default the time of the file.
     pub datime: Option<Datime>,
-    /// `fPidOffset`, by which references in the object find their process id; takes a wide key.
+    /// `fPidOffset`, by which references in the object find their process ID; requires a wide key.
     pub pid_offset: u16,
 }
 
 impl NewKey {
-    /// A key with a name; offsets have 8 bytes if it is `wide`.
+    /// A key with a name; its offsets have 8 bytes if it is `wide`.
     pub fn new(class_name: &str, name: &str, title: &str, wide: bool) -> Self {
         NewKey {
             class_name: class_name.to_owned(),
@@ -47,7 +47,7 @@ impl NewKey {
         }
     }
 
-    /// `fKeylen`: bytes of the key. That of a basket has its own fields behind; these are not counted here.
+    /// `fKeylen`: bytes of the key. The additional fields of a basket's key are not included.
     pub fn len(&self) -> u32 {
         let fixed = if self.is_wide() { FIXED_LEN_WIDE } else { FIXED_LEN };
         let strings: usize = [&self.class_name, &self.name, &self.title]
@@ -66,25 +66,26 @@ impl NewKey {
         self.wide || self.pid_offset != 0
     }
 
-    /// A record that lies in no file yet: the key as for one at address 0, `fields` behind its strings, and what is
-    /// stored of an object of `object_len` bytes.
+    /// A record that is not in a file yet: its key with address 0, then `fields`, then the stored bytes of an
+    /// object of `object_len` bytes.
     ///
     /// # Errors
     /// `Limit` if the record or its key is too long.
     pub fn record(&self, fields: &[u8], payload: &[u8], object_len: usize) -> Result<Vec<u8>> {
         let datime = self.datime.unwrap_or(Datime(0));
         let cycle = self.cycle.unwrap_or(1);
-        let place = Place { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
+        let place =
+            RecordExtent { offset: 0, parent: 0, cycle, datime, payload_len: payload.len(), object_len };
         let mut record = self.image(&place, fields)?;
         record.extend_from_slice(payload);
         Ok(record)
     }
 
-    /// The bytes of the key of a record at a place, with `fields` behind it.
+    /// The bytes of the key of a placed record, followed by `fields`.
     ///
     /// # Errors
-    /// `Limit` if the record or its key is too long, or lies too far for a narrow key.
-    pub(super) fn image(&self, place: &Place, fields: &[u8]) -> Result<Vec<u8>> {
+    /// `Limit` if the record or its key is too long, or its offset is too large for a narrow key.
+    pub(super) fn image(&self, place: &RecordExtent, fields: &[u8]) -> Result<Vec<u8>> {
         let key_len = self.len() as usize + fields.len();
         let nbytes = i32::try_from(key_len + place.payload_len);
         let (Ok(short_len), Ok(nbytes), Ok(object_len)) =
@@ -94,7 +95,7 @@ impl NewKey {
             let hint = "names and titles together can have 32 KiB, an object 1 GiB";
             return Err(Error::new(ErrorKind::Limit, message).hint(hint));
         };
-        let mut buffer = Buffer::new(0);
+        let mut buffer = RecordBuffer::new(0);
         buffer.i32(nbytes);
         buffer.u16(VERSION + if self.is_wide() { LARGE } else { 0 });
         buffer.i32(object_len);
@@ -106,8 +107,10 @@ impl NewKey {
             buffer.u64(u64::from(self.pid_offset) << 48 | place.parent);
         } else {
             let (Ok(offset), Ok(parent)) = (i32::try_from(place.offset), i32::try_from(place.parent)) else {
-                let message =
-                    format!("the record of '{}' lies at {}, too far for its key", self.name, place.offset);
+                let message = format!(
+                    "the record of '{}' is at {}, beyond the range of its key",
+                    self.name, place.offset
+                );
                 return Err(Error::new(ErrorKind::Limit, message).hint("make its key wide"));
             };
             buffer.i32(offset);
@@ -121,9 +124,9 @@ impl NewKey {
     }
 }
 
-/// Where a record lies and how long it is: what its key says besides the names.
+/// The position and the lengths of a record: the numbers in its key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RecordExtent {
     pub(super) offset: u64,
     pub(super) parent: u64,
     pub(super) cycle: i16,
@@ -137,8 +140,14 @@ mod tests {
     use super::*;
     use crate::Key;
 
-    const PLACE: Place =
-        Place { offset: 1000, parent: 100, cycle: 3, datime: Datime(7), payload_len: 50, object_len: 60 };
+    const PLACE: RecordExtent = RecordExtent {
+        offset: 1000,
+        parent: 100,
+        cycle: 3,
+        datime: Datime(7),
+        payload_len: 50,
+        object_len: 60,
+    };
 
     #[test]
     fn what_is_written_is_read() {
@@ -166,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_narrow_key_reaches_two_gigabytes() {
-        let far = Place { offset: 1 << 31, ..PLACE };
+        let far = RecordExtent { offset: 1 << 31, ..PLACE };
         assert!(NewKey::new("X", "x", "", false).image(&far, b"").is_err());
         assert!(NewKey::new("X", "x", "", true).image(&far, b"").is_ok());
         let long = "x".repeat(40_000);

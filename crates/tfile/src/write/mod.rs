@@ -1,8 +1,8 @@
-//! Writing ROOT's container: header, keys, directories, free segments, streamer information. Without I/O.
+//! Writes ROOT's container: header, keys, directories, free segments, streamer information. Without I/O.
 //!
-//! [`FileWriter`] gives every record its place and hands out [`Piece`](sapwood_core::Piece)s; who writes them
-//! where is for others to know. [`Buffer`] is what the payload of an object is written with, [`NewKey`] its key
-//! before it has a place, and [`Descriptions`] the classes that the file describes.
+//! [`FileWriter`] places every record and returns [`Piece`](sapwood_core::Piece)s; the caller writes them.
+//! The payload of an object is written with [`RecordBuffer`], [`NewKey`] is its key before it is placed, and
+//! [`Descriptions`] are the classes that the file describes.
 
 mod buffer;
 mod copied;
@@ -15,9 +15,9 @@ mod key;
 mod origin;
 mod resume;
 
-pub use buffer::Buffer;
+pub use buffer::RecordBuffer;
 pub use copied::{is_wide, pid_offset};
 pub use descriptions::Descriptions;
-pub use file::{DirectoryId, FileWriter, Placed};
+pub use file::{DirectoryId, FileWriter, RecordPosition};
 pub use key::NewKey;
 pub use origin::{Datime, Origin};

@@ -1,4 +1,4 @@
-//! When and as what a file is made: the two things in it that differ from one run to the next.
+//! The origin of a file: time and UUID, the two parts that differ from one run to the next.
 
 use sapwood_core::random_bytes;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Datime(pub u32);
 
 impl Datime {
-    /// Packs a date and a time; years before 1995 or after 2058 become the nearest that can be said.
+    /// Packs a date and a time; years before 1995 or after 2058 are clamped.
     pub fn new(year: i32, (month, day): (u32, u32), (hour, minute, second): (u32, u32, u32)) -> Self {
         let year = (year.clamp(1995, 2058) - 1995).unsigned_abs();
         Datime(
@@ -50,9 +50,9 @@ impl fmt::Debug for Datime {
 /// The time and the UUID that a file is written with. Files of the same origin and content are equal byte for byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// When.
+    /// The time.
     pub time: Datime,
-    /// The file's UUID. Those of its directories are made from it.
+    /// The file's UUID. The UUIDs of its directories are derived from it.
     pub uuid: [u8; 16],
 }
 

@@ -1,6 +1,7 @@
-//! A file that is there, taken up again: what is written goes behind its end, and what it holds stays as it is.
+//! Resumes an existing file: new records go behind its end, and its contents stay unchanged.
 
-use super::directory::{Directory, Listed};
+use super::directory::{Directory, ListedKey};
+use super::file::Baseline;
 use super::{Datime, Descriptions, FileWriter, Origin};
 use crate::directory::{Directory as Read, keys_with_places};
 use crate::header::HEADER_LEN;
@@ -15,24 +16,15 @@ const OLDEST: u32 = 40_000;
 /// Directories nested deeper than this are not real.
 const MAX_DEPTH: usize = 100;
 
-/// What a file had before it was taken up again.
-#[derive(Debug)]
-pub(super) struct Before {
-    /// Where it ended.
-    pub(super) end: u64,
-    /// Number of its descriptions of classes.
-    pub(super) descriptions: usize,
-}
-
 impl FileWriter {
-    /// Takes up a file of `size` bytes: records go behind its end, and nothing that lies before is written to but
-    /// the header and the records of directories that change. These come from [`finish`](FileWriter::finish), in
-    /// an order in which the file can be read after each of them. `compression` is for objects; `None` means that of
-    /// the file's header.
+    /// Resumes a file of `size` bytes: records go behind its end; before that, only the header and the
+    /// records of changed directories are written. These come from [`finish`](FileWriter::finish), in an
+    /// order in which the file can be read after each of them. `compression` applies to objects; `None` takes
+    /// that of the file's header.
     ///
     /// # Errors
-    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if a ROOT older than 4
-    /// wrote it.
+    /// As [`TFile::open`]; `Truncated` if the file is shorter than it says, `Unsupported` if it was written
+    /// by a ROOT version before 4.
     pub fn resume(
         known: &Segments,
         size: u64,
@@ -45,7 +37,7 @@ impl FileWriter {
         };
         check(&file)?;
         let (streamers, free) = (file.streamers_record(known)?, file.free_segments(known)?);
-        let directories = Walk::through(&file, known)?;
+        let directories = DirectoryWalk::through(&file, known)?;
         let (record, free, directories) = match (streamers, free, directories) {
             (Step::Done(record), Step::Done(free), Step::Done(directories)) => (record, free, directories),
             (streamers, free, directories) => {
@@ -59,7 +51,7 @@ impl FileWriter {
         }
         let announced = Compression::from_number(file.header.compression).unwrap_or_default();
         Ok(Step::Done(FileWriter {
-            before: Some(Before { end: file.header.end, descriptions: descriptions.len() }),
+            baseline: Some(Baseline { end: file.header.end, descriptions: descriptions.len() }),
             origin: Origin { time, uuid: file.header.uuid },
             header: file.header,
             compression: compression.unwrap_or(announced),
@@ -70,10 +62,11 @@ impl FileWriter {
         }))
     }
 
-    /// The paths of what the directories list, without cycles, and its keys: of each directory before those in it.
+    /// The paths of all listed keys, without cycles, with the keys: those of a directory before those in its
+    /// subdirectories.
     ///
     /// # Errors
-    /// `Corrupt` if a key of a resumed file makes no sense.
+    /// `Corrupt` if a key of a resumed file is invalid.
     pub fn paths(&self) -> Result<Vec<(String, Key)>> {
         let mut found = Vec::new();
         let mut at = HashMap::from([(self.header.begin, String::new())]);
@@ -91,9 +84,9 @@ impl FileWriter {
         Ok(found)
     }
 
-    /// True if this is a file as it was found.
+    /// True if nothing was changed.
     pub(super) fn is_unchanged(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| {
+        self.baseline.as_ref().is_some_and(|before| {
             before.end == self.header.end
                 && before.descriptions == self.descriptions.len()
                 && self.directories.iter().all(|directory| !directory.changed)
@@ -104,13 +97,13 @@ impl FileWriter {
 fn check(file: &TFile) -> Result<()> {
     let header = &file.header;
     if header.version < OLDEST || header.begin < HEADER_LEN {
-        return Err(Error::unsupported("nothing can be added to files of a ROOT that is older than 4")
-            .hint("copy what is in it to a new file"));
+        return Err(Error::unsupported("cannot add to files written by a ROOT version before 4")
+            .hint("copy its contents to a new file"));
     }
     if header.end > file.size {
         let message = format!("the file ends at {}; its header announces {}", file.size, header.end);
         return Err(Error::new(ErrorKind::Truncated, message)
-            .hint("it was cut off, or its writer did not finish: nothing can be added to it"));
+            .hint("it was cut off, or its writer did not finish: cannot add to it"));
     }
     Ok(())
 }
@@ -123,16 +116,16 @@ fn needed<T>(step: Step<T>) -> Vec<ByteRange> {
 }
 
 /// A walk through all directories, the top one first.
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     reader: Reader<'a>,
     visited: HashSet<u64>,
-    /// Bytes of the lists met so far, which do not overlap in a sound file: this bounds the walk.
+    /// Bytes of the lists met so far, which do not overlap in a valid file: this bounds the walk.
     list_bytes: u64,
     found: Vec<Directory>,
 }
 
-/// A directory as what leads to it tells.
-struct Way {
+/// A directory, as described by the key that leads to it.
+struct DirectoryRef {
     name: String,
     title: String,
     offset: u64,
@@ -141,28 +134,33 @@ struct Way {
     room: usize,
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn through(file: &TFile, known: &Segments) -> Result<Step<Vec<Directory>>> {
-        let mut walk =
-            Walk { reader: file.reader(known), visited: HashSet::new(), list_bytes: 0, found: Vec::new() };
+        let mut walk = DirectoryWalk {
+            reader: file.reader(known),
+            visited: HashSet::new(),
+            list_bytes: 0,
+            found: Vec::new(),
+        };
         let header = &file.header;
         let fields_at = header.nbytes_name;
         if let Some(bytes) = walk.reader.get(header.begin, u64::from(fields_at), "the name of the file")? {
             let key = Key::parse_at(&bytes, header.begin)?;
             let room = key.nbytes.saturating_sub(fields_at) as usize;
             let Key { name, title, .. } = key;
-            walk.add(Way { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
+            walk.add(DirectoryRef { name, title, offset: header.begin, parent: 0, fields_at, room }, 0)?;
         }
-        let Walk { reader, found, .. } = walk;
+        let DirectoryWalk { reader, found, .. } = walk;
         let complete = !reader.is_waiting();
         Ok(reader.finish(complete.then_some(found)))
     }
 
-    /// Adds a directory and those in it. If bytes are missing, it goes on, so that they are asked for together.
-    fn add(&mut self, way: Way, depth: usize) -> Result<()> {
-        let Way { name, title, offset, parent, fields_at, room } = way;
+    /// Adds a directory and its subdirectories. If bytes are missing, it continues, so that they are
+    /// requested together.
+    fn add(&mut self, way: DirectoryRef, depth: usize) -> Result<()> {
+        let DirectoryRef { name, title, offset, parent, fields_at, room } = way;
         if !self.visited.insert(offset) || depth > MAX_DEPTH {
-            let message = format!("the directory '{name}' is in the file twice, or holds itself");
+            let message = format!("the directory '{name}' is in the file twice, or contains itself");
             return Err(Error::corrupt(message).at(offset));
         }
         let Some(read) = Read::read(&mut self.reader, offset, fields_at)? else { return Ok(()) };
@@ -178,9 +176,9 @@ impl Walk<'_> {
                 return Ok(());
             };
             for (key, place) in keys_with_places(&record, list.start)? {
-                // The sign says that ROOT shall keep it.
+                // The sign marks a key that ROOT keeps.
                 let cycle = i16::try_from(key.cycle).unwrap_or(i16::MAX);
-                keys.push(Listed { name: key.name.clone(), cycle, image: record.slice(place) });
+                keys.push(ListedKey { name: key.name.clone(), cycle, image: record.slice(place) });
                 if key.is_directory() {
                     below.push(key);
                 }
@@ -203,7 +201,7 @@ impl Walk<'_> {
         for key in below {
             let room = key.payload_len() as usize;
             let Key { name, title, offset: at, key_len: fields_at, .. } = key;
-            self.add(Way { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
+            self.add(DirectoryRef { name, title, offset: at, parent: offset, fields_at, room }, depth + 1)?;
         }
         Ok(())
     }

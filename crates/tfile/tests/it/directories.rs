@@ -3,7 +3,7 @@
 use crate::Fetched;
 use crate::handmade::{BEGIN, Item, file};
 use sapwood_core::{ErrorKind, Result};
-use sapwood_tfile::{Entry, Key, TFile};
+use sapwood_tfile::{Key, KeyEntry, TFile};
 
 fn object(name: &'static str, cycle: u16) -> Item {
     Item::Object("TTree", name, cycle, vec![u8::try_from(cycle).unwrap()])
@@ -30,7 +30,7 @@ fn find(fetched: &mut Fetched, file: &TFile, path: &str) -> Result<Key> {
     fetched.drive(|known| file.find(known, path))
 }
 
-fn list(fetched: &mut Fetched, file: &TFile) -> Result<Vec<Entry>> {
+fn list(fetched: &mut Fetched, file: &TFile) -> Result<Vec<KeyEntry>> {
     fetched.drive(|known| file.list(known))
 }
 

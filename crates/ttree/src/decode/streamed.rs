@@ -4,7 +4,7 @@ use super::input::Counts;
 use super::slice::BasketSlice;
 use rayon::prelude::*;
 use sapwood_core::{Column, Counters, Error, ErrorKind, Result};
-use sapwood_streamer::{Input, Part, Program};
+use sapwood_streamer::{ColumnPart, Program, StreamInput};
 use std::time::Instant;
 
 /// The column of all slices, the first of which begins with the entry `first`.
@@ -16,7 +16,7 @@ pub(super) fn decode(
     counters: &Counters,
 ) -> Result<Column> {
     if slices.is_empty() {
-        return Part::join(vec![program.run().finish()]);
+        return ColumnPart::join(vec![program.run().finish()]);
     }
     let starts = slices.iter().scan(first, |next, slice| {
         let start = *next;
@@ -27,12 +27,17 @@ pub(super) fn decode(
     let parts = work.into_par_iter().map(|(slice, first)| build(program, slice, first, counts));
     let parts = parts.collect::<Result<_>>()?;
     let start = Instant::now();
-    let column = Part::join(parts);
+    let column = ColumnPart::join(parts);
     counters.decode_ns.add_time(start.elapsed());
     column
 }
 
-fn build(program: &Program, slice: &BasketSlice<'_>, first: u64, counts: Option<Counts<'_>>) -> Result<Part> {
+fn build(
+    program: &Program,
+    slice: &BasketSlice<'_>,
+    first: u64,
+    counts: Option<Counts<'_>>,
+) -> Result<ColumnPart> {
     let mut run = program.run();
     slice.with_content(|content| {
         let mut boundaries = Vec::new();
@@ -42,11 +47,11 @@ fn build(program: &Program, slice: &BasketSlice<'_>, first: u64, counts: Option<
             let entry = first + index as u64;
             let origin = origins.and_then(|words| words.get(slice.wanted.start + index));
             let input = match origin {
-                None => Input::new(content.data, *begin..*end, slice.header.key_len)?,
+                None => StreamInput::new(content.data, *begin..*end, slice.header.key_len)?,
                 // References count from the start of the basket that the entry was written to.
                 Some(word) => {
                     let data = content.data.get(*begin..*end).unwrap_or_default();
-                    Input::new(data, 0..data.len(), u32::from_be_bytes(*word) as usize)?
+                    StreamInput::new(data, 0..data.len(), u32::from_be_bytes(*word) as usize)?
                 }
             };
             let result = match program.counter {

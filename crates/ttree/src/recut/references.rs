@@ -5,7 +5,7 @@
 //! are rewritten, wherever the file's descriptions say where they stand.
 
 use sapwood_core::{Error, Result};
-use sapwood_streamer::{Input, Program};
+use sapwood_streamer::{Program, StreamInput};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl References {
         let References::Described(program) = self else {
             return Err(Error::unsupported("the file does not describe its objects"));
         };
-        program.position_tags(Input::new(entry, 0..entry.len(), origin as usize)?)
+        program.position_tags(StreamInput::new(entry, 0..entry.len(), origin as usize)?)
     }
 }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use sapwood_codec::Search;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_tfile::StreamerInfo;
-use sapwood_tfile::write::{Buffer, NewKey};
+use sapwood_tfile::write::{NewKey, RecordBuffer};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -289,7 +289,7 @@ impl TreeBuilder {
         if let Some(kept) = &self.kept {
             return kept.record(key_len, &tree);
         }
-        let mut buffer = Buffer::new(key_len);
+        let mut buffer = RecordBuffer::new(key_len);
         record::put(&mut buffer, &tree);
         buffer.finish()
     }
@@ -354,7 +354,7 @@ fn basket(
     packed: CompressedBasket,
 ) -> Result<Basket> {
     let key = NewKey { cycle: Some(number as i16), ..key.clone() };
-    let mut header = Buffer::new(0);
+    let mut header = RecordBuffer::new(0);
     header.i16(BASKET_VERSION);
     header.u32(spec.basket_size);
     header.u32(packed.per_entry);

@@ -3,7 +3,7 @@
 use super::schema::{BranchSpec, Storage};
 use super::split::{Element, SplitBranch, split_branch};
 use sapwood_core::Primitive;
-use sapwood_tfile::write::Buffer;
+use sapwood_tfile::write::RecordBuffer;
 
 /// `TObject::kMustCleanup`, which trees have.
 const MUST_CLEANUP: u32 = 1 << 3;
@@ -59,7 +59,7 @@ struct ObjectIds {
 }
 
 /// Writes the payload of the tree's record.
-pub(super) fn put(buffer: &mut Buffer, tree: &TreeState<'_>) {
+pub(super) fn put(buffer: &mut RecordBuffer, tree: &TreeState<'_>) {
     let sum = |bytes: fn(&BranchState<'_>) -> u64| tree.branches.iter().map(bytes).sum::<u64>();
     let (total, zipped) = (sum(|branch| branch.total_bytes), sum(|branch| branch.zip_bytes));
     buffer.object(20, |buffer| {
@@ -104,7 +104,7 @@ pub(super) fn put(buffer: &mut Buffer, tree: &TreeState<'_>) {
 }
 
 /// `TAttFill`.
-fn fill_attributes(buffer: &mut Buffer) {
+fn fill_attributes(buffer: &mut RecordBuffer) {
     buffer.object(2, |buffer| {
         buffer.i16(0);
         buffer.i16(1001);
@@ -112,7 +112,7 @@ fn fill_attributes(buffer: &mut Buffer) {
 }
 
 /// `ROOT::TIOFeatures`, a class without version: its checksum follows (WritingTrees §3.2).
-fn io_features(buffer: &mut Buffer) {
+fn io_features(buffer: &mut RecordBuffer) {
     buffer.object(0, |buffer| {
         buffer.u32(0x1aa1_2f10);
         buffer.u8(0);
@@ -120,7 +120,12 @@ fn io_features(buffer: &mut Buffer) {
 }
 
 /// Writes the branches that are directly below another, or below none.
-fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>, known: &mut ObjectIds) {
+fn branch_slots(
+    buffer: &mut RecordBuffer,
+    tree: &TreeState<'_>,
+    above: Option<usize>,
+    known: &mut ObjectIds,
+) {
     let parts = (0..tree.specs.len()).map(|place| (place, split_branch(tree.specs, place)));
     let below: Vec<_> = parts.filter(|(_, part)| part.above == above).collect();
     buffer.tobjarray(below.len(), |buffer| {
@@ -132,7 +137,7 @@ fn branch_slots(buffer: &mut Buffer, tree: &TreeState<'_>, above: Option<usize>,
 
 /// Writes a branch behind a pointer.
 fn branch_slot(
-    buffer: &mut Buffer,
+    buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
     (place, part): (usize, SplitBranch<'_>),
     known: &mut ObjectIds,
@@ -168,7 +173,7 @@ fn branch_slot(
 
 /// `TBranch`.
 fn plain_branch(
-    buffer: &mut Buffer,
+    buffer: &mut RecordBuffer,
     tree: &TreeState<'_>,
     (place, part): (usize, SplitBranch<'_>),
     element: Option<&Element>,
@@ -288,7 +293,7 @@ pub(super) fn leaf_class(part: SplitBranch<'_>) -> (&'static str, Option<char>) 
 }
 
 /// Writes a leaf behind a pointer, or a reference to it if it stands in the record already.
-fn leaf(buffer: &mut Buffer, tree: &TreeState<'_>, place: usize, known: &mut ObjectIds) {
+fn leaf(buffer: &mut RecordBuffer, tree: &TreeState<'_>, place: usize, known: &mut ObjectIds) {
     if let Some(Some(id)) = known.leaves.get(place) {
         return buffer.reference(*id);
     }
@@ -343,7 +348,7 @@ fn is_unsigned(primitive: Primitive) -> bool {
 }
 
 /// `fMinimum` and `fMaximum`; ROOT makes room for as many items as the latter says (WritingTrees §4.4).
-fn extremes(buffer: &mut Buffer, branch: &BranchState<'_>, letter: char) {
+fn extremes(buffer: &mut RecordBuffer, branch: &BranchState<'_>, letter: char) {
     let maximum = if branch.counts || letter == 'C' { branch.maximum.max(1) } else { 0 };
     match letter {
         'O' => buffer.u16(0),

@@ -1,7 +1,7 @@
 //! The corpus of real files (`SAPWOOD_CORPUS`, by default beside the repository) and what it should hold.
 
 use sapwood_core::{ErrorKind, Result, Segments, Step};
-use sapwood_tfile::{Entry, Record, StreamerInfos, TFile};
+use sapwood_tfile::{KeyEntry, Record, StreamerInfos, TFile};
 use sapwood_ttree::Tree;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl File {
     }
 
     /// All keys of trees.
-    pub(crate) fn trees(&self) -> Vec<Entry> {
+    pub(crate) fn trees(&self) -> Vec<KeyEntry> {
         let mut entries = done(self.file.list(&self.known));
         entries.retain(|entry| {
             let class = entry.key.class_name.as_str();
@@ -78,12 +78,12 @@ impl File {
     }
 
     /// The record of a tree, the descriptions of classes and the size of the file.
-    pub(crate) fn record(&self, entry: &Entry) -> (Record, &StreamerInfos, u64) {
+    pub(crate) fn record(&self, entry: &KeyEntry) -> (Record, &StreamerInfos, u64) {
         (done(self.file.record(&self.known, &entry.key)), &self.streamers, self.file.size)
     }
 
     /// Parses the tree of a key.
-    pub(crate) fn tree(&self, entry: &Entry) -> Result<Tree> {
+    pub(crate) fn tree(&self, entry: &KeyEntry) -> Result<Tree> {
         let record = done(self.file.record(&self.known, &entry.key));
         Tree::parse(&entry.key.class_name, &record.payload, record.key_len, self.file.size, &self.streamers)
     }

@@ -1,9 +1,9 @@
-//! The form of a block in a file: a header with a checksum, and the bytes.
+//! The format of a block in a file: a header with a checksum, then the bytes.
 //!
 //! The header is `sapwood block 1\n`, then 64-bit numbers, the least significant byte first: the key of the file and
 //! its version, the start of the block, its length, and the checksum (XXH64) of all before and of the bytes.
 
-use crate::blocks::store::{Held, read_exact_at};
+use crate::blocks::store::{StoredBlock, read_exact_at};
 use sapwood_core::ByteRange;
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ const MAGIC: &[u8; 16] = b"sapwood block 1\n";
 const SUMMED: usize = 40;
 /// Bytes before the block.
 pub(super) const HEADER: u64 = 48;
-/// Bytes that are summed at once.
+/// Bytes that are hashed at once.
 const CHUNK: u64 = 256 << 10;
 
 /// Which block of which version of which file.
@@ -57,8 +57,8 @@ pub(super) fn write(mut file: &File, label: Label, bytes: &[u8]) -> io::Result<(
     file.write_all(bytes)
 }
 
-/// Opens a block; `None` if it is not, or not all, what was written.
-pub(super) fn open(path: &Path) -> io::Result<Option<(Label, Held)>> {
+/// Opens a block; `None` if it is not exactly what was written.
+pub(super) fn open(path: &Path) -> io::Result<Option<(Label, StoredBlock)>> {
     let file = File::open(path)?;
     let mut header = [0; HEADER as usize];
     if file.metadata()?.len() < HEADER {
@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> io::Result<Option<(Label, Held)>> {
     if file.metadata()?.len() != HEADER.saturating_add(label.block.len) {
         return Ok(None);
     }
-    let held = Held::new(Arc::new(file), ByteRange { start: HEADER, len: label.block.len });
+    let held = StoredBlock::new(Arc::new(file), ByteRange { start: HEADER, len: label.block.len });
     let mut found = Xxh64::new(0);
     found.update(summed);
     let mut at = 0;

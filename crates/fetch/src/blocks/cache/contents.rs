@@ -1,52 +1,52 @@
-//! What is in a cache, for whoever looks after it: listing, verifying, removing.
+//! The contents of a cache, for maintenance: listing, verifying, removing.
 
-use super::evict::{remove_empty, stored_in};
+use super::names::{BLOCK, KNOWN, range_of};
 use super::record::{self, Latest};
-use super::shelf::{BLOCK, KNOWN, range_of};
+use super::room::{remove_empty, stored_in};
 use super::{Cache, block_file};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a cache has of one file.
+/// What a cache holds of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// Its URL, without secrets; empty if the record of it was lost.
+pub struct CachedFile {
+    /// Its URL, without secrets; empty if its record was lost.
     pub url: String,
-    /// Its size when it was opened last, in bytes.
+    /// Its size in bytes when it was last opened.
     pub size: u64,
-    /// Number of blocks that are kept, of all versions.
+    /// Number of blocks that are kept, over all versions.
     pub blocks: u64,
-    /// Bytes on the disk, of all versions.
+    /// Bytes on the disk, over all versions.
     pub bytes: u64,
-    /// When any of it was used last.
+    /// When any of it was last used.
     pub used: Option<SystemTime>,
 }
 
-/// What verifying all blocks has shown.
+/// The result of verifying all blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct CacheCheck {
     /// Number of sound blocks.
     pub sound: u64,
     /// Bytes of sound blocks.
     pub bytes: u64,
-    /// Those that were not, and were removed.
+    /// Blocks that were damaged, and were removed.
     pub damaged: Vec<PathBuf>,
 }
 
 impl Cache {
-    /// What is kept, the file used last first.
-    pub fn contents(&self) -> Vec<Kept> {
-        let mut contents: Vec<_> = self.folders().iter().map(|folder| kept_in(folder)).collect();
+    /// What is kept; the most recently used file first.
+    pub fn contents(&self) -> Vec<CachedFile> {
+        let mut contents: Vec<_> = self.room.folders().iter().map(|folder| kept_in(folder)).collect();
         contents.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         contents
     }
 
     /// Reads all blocks, and removes those that are damaged.
-    pub fn verify(&self) -> Verified {
-        let mut verified = Verified::default();
-        let files = self.folders().into_iter().flat_map(|folder| stored_in(&folder));
+    pub fn verify(&self) -> CacheCheck {
+        let mut verified = CacheCheck::default();
+        let files = self.room.folders().into_iter().flat_map(|folder| stored_in(&folder));
         for file in files {
             let Some(range) = range_of(&file.path, BLOCK).or_else(|| range_of(&file.path, KNOWN)) else {
                 continue;
@@ -56,7 +56,7 @@ impl Cache {
                     verified.sound += 1;
                     verified.bytes += file.bytes;
                 }
-                // Somebody made room meanwhile.
+                // Another process made room in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 _ => {
                     let _ = fs::remove_file(&file.path);
@@ -67,14 +67,14 @@ impl Cache {
         verified
     }
 
-    /// Removes what is kept of one file, or of all. Returns the bytes that this freed. Files that are not the cache's stay,
-    /// wherever they lie: the directory may have been named by mistake.
+    /// Removes what is kept of one file, or of all. Returns how many bytes this freed. Other files stay,
+    /// wherever they are: the directory may have been named by mistake.
     ///
     /// # Errors
     /// Those of the operating system.
     pub fn clear(&self, url: Option<&str>) -> io::Result<u64> {
         let mut freed = 0;
-        for folder in self.folders() {
+        for folder in self.room.folders() {
             let kept = kept_in(&folder);
             if url.is_none_or(|url| url == kept.url) {
                 for file in stored_in(&folder) {
@@ -91,11 +91,11 @@ impl Cache {
     }
 }
 
-fn kept_in(folder: &Path) -> Kept {
+fn kept_in(folder: &Path) -> CachedFile {
     let (url, size) =
         Latest::read(folder).map(|latest| (latest.identity.url, latest.identity.size)).unwrap_or_default();
     let files = stored_in(folder);
-    Kept {
+    CachedFile {
         url,
         size,
         blocks: files.iter().filter(|file| range_of(&file.path, BLOCK).is_some()).count() as u64,

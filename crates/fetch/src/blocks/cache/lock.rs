@@ -1,53 +1,55 @@
-//! Locks on files, kept by the operating system: they end with the process that holds them, however it ends.
+//! File locks of the operating system: they end with the process that holds them, however it ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A file that is locked by us, and its path; both end when this is dropped.
+/// A file that this process has locked, and its path; dropping it removes and unlocks the file.
 #[derive(Debug)]
-pub(super) struct Locked {
+pub(super) struct FileLock {
     pub(super) file: File,
     path: PathBuf,
 }
 
-impl Locked {
-    /// Makes the file, or takes one that a dead process left; `None` if somebody else has it.
-    pub(super) fn try_new(path: &Path) -> io::Result<Option<Locked>> {
+impl FileLock {
+    /// Creates the file, or takes over one that a dead process left; `None` if another process holds it.
+    pub(super) fn try_new(path: &Path) -> io::Result<Option<FileLock>> {
         loop {
             let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             if !try_lock(&file)? {
                 return Ok(None);
             }
-            // Whoever had it may have renamed or removed it meanwhile: then it is another file that is there now.
+            // The previous holder may have renamed or removed it in the meantime: then another file is there
+            // now.
             if is_at(&file, path)? {
                 file.set_len(0)?;
-                return Ok(Some(Locked { file, path: path.to_owned() }));
+                return Ok(Some(FileLock { file, path: path.to_owned() }));
             }
         }
     }
 
-    /// The same, but waits for whoever has it, in this thread; `None` if he keeps it for longer.
-    pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<Locked>> {
+    /// Like [`try_new`](FileLock::try_new), but waits for the holder, on this thread; `None` after `longest`.
+    pub(super) fn wait_for(path: &Path, longest: Duration) -> io::Result<Option<FileLock>> {
         let begin = Instant::now();
         loop {
-            match Locked::try_new(path)? {
+            match FileLock::try_new(path)? {
                 None if begin.elapsed() < longest => std::thread::sleep(Duration::from_millis(2)),
                 locked => return Ok(locked),
             }
         }
     }
 
-    /// Gives the file its name; what was there is replaced.
+    /// Renames the file; an existing file of that name is replaced.
     pub(super) fn rename(self, to: &Path) -> io::Result<()> {
         fs::rename(&self.path, to)
     }
 }
 
-impl Drop for Locked {
+impl Drop for FileLock {
     fn drop(&mut self) {
-        // While it is locked: nobody else has begun with it. After a rename, there is nothing of ours to remove.
+        // Removed under the lock, before another process can take it. After a rename, there is nothing to
+        // remove.
         if is_at(&self.file, &self.path).unwrap_or(false) {
             let _ = fs::remove_file(&self.path);
         }
@@ -65,7 +67,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A process that was forked may hold the file open, too: closing it would not be enough.
+/// A forked process may hold the file open, too, so closing it would not be enough.
 #[cfg(unix)]
 fn unlock(file: &File) {
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::Unlock);
@@ -104,12 +106,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.part");
         fs::write(&path, "what a dead process left").unwrap();
-        let first = Locked::try_new(&path).unwrap().unwrap();
+        let first = FileLock::try_new(&path).unwrap().unwrap();
         assert_eq!(first.file.metadata().unwrap().len(), 0);
-        assert!(Locked::try_new(&path).unwrap().is_none());
+        assert!(FileLock::try_new(&path).unwrap().is_none());
         drop(first);
         assert!(!path.exists());
-        let second = Locked::try_new(&path).unwrap().unwrap();
+        let second = FileLock::try_new(&path).unwrap().unwrap();
         second.rename(&folder.path().join("x.block")).unwrap();
         assert!(folder.path().join("x.block").exists() && !path.exists());
     }

@@ -1,27 +1,30 @@
 //! A directory of blocks that processes share, and that outlives them.
 //!
 //! ```text
-//! <directory>/<of the name>/latest                the version that was seen last, and when
-//! <directory>/<of the name>/<of the version>/     one version of a file:
+//! <directory>/<hash of the name>/latest           the version that was seen last, and when
+//! <directory>/<hash of the name>/<version>/       one version of a file:
 //!         <start>-<length>.block                  a block, with its checksum
-//!         <start>-<length>.known                  the same of what came with opening: head and tail
-//!         ….part                                  what is being fetched; locked by whoever does
+//!         <start>-<length>.known                  the same for bytes that came with opening: head and tail
+//!         ….part                                  a block that is being fetched; locked by its writer
 //! ```
 //!
-//! Nothing is ever changed in place: a block is written beside, and renamed when it is whole. What is damaged is
-//! removed when it is read, and fetched again. A lock ends with the process that holds it.
+//! Nothing is changed in place: a block is written to a `.part` file and renamed when it is complete. A damaged block
+//! is removed when it is read, and fetched again. A lock ends with the process that holds it.
 
 mod block_file;
 mod contents;
-mod evict;
 mod lock;
+mod names;
 mod record;
+mod room;
 mod shelf;
 
-pub use contents::{Kept, Verified};
+pub use contents::{CacheCheck, CachedFile};
 pub(super) use shelf::Shelf;
 
-use evict::Usage;
+use names::hashed;
+use record::Latest;
+use room::Room;
 use sapwood_core::{Error, ErrorKind, Result};
 use sapwood_source::Identity;
 use std::fs;
@@ -40,7 +43,7 @@ const TAG: (&str, &str) = (
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
-    usage: Arc<Usage>,
+    room: Arc<Room>,
 }
 
 impl Cache {
@@ -60,7 +63,7 @@ impl Cache {
         if !tag.exists() {
             fs::write(tag, TAG.1).map_err(failed)?;
         }
-        Ok(Cache { usage: Arc::new(Usage::new(size)), directory })
+        Ok(Cache { room: Arc::new(Room::new(&directory, size)), directory })
     }
 
     /// The blocks of one version of a file; `None` if nothing tells its versions apart.
@@ -71,21 +74,25 @@ impl Cache {
         Some(Shelf::new(
             directory,
             xxh64(format!("{name}\n{key}").as_bytes(), 0),
-            self.clone(),
+            Arc::clone(&self.room),
             &identity.url,
         ))
+    }
+
+    /// The version of a file that was seen last.
+    pub(super) fn latest(&self, name: &str) -> Option<Latest> {
+        Latest::read(&self.of_name(name))
+    }
+
+    /// Remembers that the server was asked just now.
+    pub(super) fn remember(&self, name: &str, identity: &Identity) -> io::Result<()> {
+        record::write(&self.of_name(name), identity)
     }
 
     /// The folder of a file.
     fn of_name(&self, name: &str) -> PathBuf {
         self.directory.join(hashed(name))
     }
-}
-
-/// 32 characters that stand for a text.
-fn hashed(text: &str) -> String {
-    let half = |seed| xxh64(text.as_bytes(), seed);
-    format!("{:016x}{:016x}", half(0), half(1))
 }
 
 /// Makes a directory, and those above it, that nobody else may look into: what is read may be private.

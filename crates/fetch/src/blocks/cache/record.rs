@@ -1,6 +1,6 @@
 //! Which version of a file was seen last, and when.
 
-use super::{Cache, hashed};
+use super::names::hashed;
 use sapwood_source::Identity;
 use serde_json::{Value, json};
 use std::fs;
@@ -10,25 +10,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The name of the record in the folder of a file.
 pub(super) const FILE: &str = "latest";
-/// What the name of a record begins with that is being written.
+/// The names of records that are being written begin with this.
 const UNFINISHED: &str = ".latest";
 
-/// What the server said of a file when it was asked last.
+/// What the server last said about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Latest {
-    /// The version that it had.
+    /// The version at that time.
     pub(crate) identity: Identity,
     /// Seconds since 1970 when the server was asked.
     pub(super) asked: u64,
 }
 
 impl Latest {
-    /// The time since the server was asked; the longest if that lies in the future.
+    /// The time since the server was asked; the maximum if that is in the future.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_secs(now().checked_sub(self.asked).unwrap_or(u64::MAX))
     }
 
-    /// Reads the record in the folder of a file; `None` if it is not there, or damaged.
+    /// Reads the record in the folder of a file; `None` if it is missing or damaged.
     pub(super) fn read(folder: &Path) -> Option<Latest> {
         let text = fs::read_to_string(folder.join(FILE)).ok()?;
         let (sum, text) = text.split_once('\n')?;
@@ -42,25 +42,17 @@ impl Latest {
     }
 }
 
-impl Cache {
-    /// The version of a file that was seen last.
-    pub(crate) fn latest(&self, name: &str) -> Option<Latest> {
-        Latest::read(&self.of_name(name))
-    }
-
-    /// Remembers that the server was asked just now.
-    pub(crate) fn remember(&self, name: &str, identity: &Identity) -> io::Result<()> {
-        let folder = self.of_name(name);
-        fs::create_dir_all(&folder)?;
-        let Identity { url, size, version } = identity;
-        let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
-        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&folder)?;
-        io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
-        file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
-    }
+/// Records what the server said just now.
+pub(super) fn write(folder: &Path, identity: &Identity) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let Identity { url, size, version } = identity;
+    let text = json!({"url": url, "size": size, "version": version, "asked": now()}).to_string();
+    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    io::Write::write_all(&mut file, format!("{}\n{text}", hashed(&text)).as_bytes())?;
+    file.persist(folder.join(FILE)).map(drop).map_err(|error| error.error)
 }
 
-/// Removes records that a process was killed in the middle of.
+/// Removes records whose writer was killed.
 pub(super) fn forget_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED)) {
@@ -69,7 +61,7 @@ pub(super) fn forget_unfinished(folder: &Path) {
     }
 }
 
-/// Forgets which version of a file was seen last.
+/// Removes the record of the version that was seen last.
 pub(super) fn forget(folder: &Path) {
     let _ = fs::remove_file(folder.join(FILE));
 }
@@ -85,20 +77,20 @@ mod tests {
     #[test]
     fn a_record_that_is_damaged_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path(), 1000).unwrap();
+        let folder = folder.path();
         let identity = Identity { url: "http://h/f".into(), size: 1234, version: Some("v".into()) };
-        assert_eq!(cache.latest("n"), None);
-        cache.remember("n", &identity).unwrap();
-        let latest = cache.latest("n").unwrap();
+        assert_eq!(Latest::read(folder), None);
+        write(folder, &identity).unwrap();
+        let latest = Latest::read(folder).unwrap();
         assert_eq!(latest.identity, identity);
         assert!(latest.age() < Duration::from_secs(60));
-        let path = cache.of_name("n").join(FILE);
+        let path = folder.join(FILE);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("1234", "1235")).unwrap();
-        assert_eq!(cache.latest("n"), None);
+        assert_eq!(Latest::read(folder), None);
         fs::write(&path, &text[..text.len() - 1]).unwrap();
-        assert_eq!(cache.latest("n"), None);
-        forget(&cache.of_name("n"));
+        assert_eq!(Latest::read(folder), None);
+        forget(folder);
         assert!(!path.exists());
     }
 

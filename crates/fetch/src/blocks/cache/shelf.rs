@@ -1,9 +1,11 @@
 //! The blocks of one version of a file in the cache.
 
 use super::block_file::{self, HEADER, Label};
-use super::lock::Locked;
-use super::{Cache, record};
-use crate::blocks::store::{Held, Place, Reserved, Store};
+use super::lock::FileLock;
+use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::record;
+use super::room::Room;
+use crate::blocks::store::{BlockStore, BlockWriter, Reservation, StoredBlock};
 use crate::blocks::trouble::Trouble;
 use sapwood_core::{ByteRange, Segments};
 use std::collections::{HashMap, HashSet};
@@ -13,45 +15,40 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Blocks that are held open: what was verified once need not be verified again.
+/// Blocks that stay open, so that each is verified only once.
 const MOST_OPEN: usize = 32;
-
-/// The ends of the names of blocks, of what came with opening, and of what is being fetched.
-pub(super) const BLOCK: &str = "block";
-pub(super) const KNOWN: &str = "known";
-pub(super) const PART: &str = "part";
 
 /// The folder of one version.
 #[derive(Debug)]
-pub(crate) struct Shelf(Arc<Inner>);
+pub(crate) struct Shelf(Arc<VersionFolder>);
 
 #[derive(Debug)]
-struct Inner {
+struct VersionFolder {
     folder: PathBuf,
     key: u64,
-    cache: Cache,
+    room: Arc<Room>,
     trouble: Trouble,
-    seen: Mutex<Seen>,
+    seen: Mutex<ShelfIndex>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    /// The starts of blocks that were there when they were looked for last.
+struct ShelfIndex {
+    /// The starts of blocks that existed when last looked up.
     kept: HashSet<u64>,
-    /// Blocks that were verified, by their starts, and when they were used last.
-    open: HashMap<u64, (u64, Held)>,
+    /// Verified blocks by start, and when each was last used.
+    open: HashMap<u64, (u64, StoredBlock)>,
     clock: u64,
 }
 
-impl Seen {
-    fn open(&mut self, start: u64) -> Option<Held> {
+impl ShelfIndex {
+    fn open(&mut self, start: u64) -> Option<StoredBlock> {
         self.clock += 1;
         let (used, held) = self.open.get_mut(&start)?;
         *used = self.clock;
         Some(held.clone())
     }
 
-    fn keep_open(&mut self, start: u64, held: Held) {
+    fn keep_open(&mut self, start: u64, held: StoredBlock) {
         if self.open.len() >= MOST_OPEN {
             let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(&start, _)| start);
             oldest.and_then(|start| self.open.remove(&start));
@@ -62,8 +59,14 @@ impl Seen {
 }
 
 impl Shelf {
-    pub(super) fn new(folder: PathBuf, key: u64, cache: Cache, url: &str) -> Self {
-        Shelf(Arc::new(Inner { folder, key, cache, trouble: Trouble::new(url), seen: Mutex::default() }))
+    pub(super) fn new(folder: PathBuf, key: u64, room: Arc<Room>, url: &str) -> Self {
+        Shelf(Arc::new(VersionFolder {
+            folder,
+            key,
+            room,
+            trouble: Trouble::new(url),
+            seen: Mutex::default(),
+        }))
     }
 
     /// Keeps the bytes that came with opening.
@@ -72,7 +75,7 @@ impl Shelf {
             let path = self.0.path(range, KNOWN);
             let Some(bytes) = known.get(range).filter(|_| !self.is_broken()) else { continue };
             if self.0.verified(&path, range).is_none()
-                && let Reserved::Ours(place) = self.0.room(path, range)
+                && let Reservation::Ours(place) = self.0.reserve(path, range)
             {
                 place.keep(&bytes);
             }
@@ -94,9 +97,9 @@ impl Shelf {
         (whole(|range| range.start, 0) && whole(ByteRange::end, size)).then_some(known)
     }
 
-    /// Something cannot be written: from now on nothing is kept.
+    /// A write failed: from now on nothing is kept.
     pub(crate) fn fail(&self, error: &io::Error) {
-        self.0.trouble.report("the cache cannot be written", error);
+        self.0.trouble.report("cannot write the cache", error);
     }
 
     /// True if nothing can be kept.
@@ -105,8 +108,8 @@ impl Shelf {
     }
 }
 
-impl Store for Shelf {
-    fn find(&self, block: ByteRange) -> Option<Held> {
+impl BlockStore for Shelf {
+    fn find(&self, block: ByteRange) -> Option<StoredBlock> {
         if let Some(held) = self.0.lock().open(block.start).filter(|held| held.len() == block.len) {
             return Some(held);
         }
@@ -122,13 +125,13 @@ impl Store for Shelf {
         found
     }
 
-    fn reserve(&self, block: ByteRange) -> Reserved {
+    fn reserve(&self, block: ByteRange) -> Reservation {
         if self.is_broken() {
-            return self.find(block).map_or(Reserved::Nowhere, Reserved::Here);
+            return self.find(block).map_or(Reservation::Nowhere, Reservation::Here);
         }
-        match self.0.room(self.0.path(block, BLOCK), block) {
-            // Whoever had the lock may have written it just before.
-            Reserved::Ours(place) => self.find(block).map_or(Reserved::Ours(place), Reserved::Here),
+        match self.0.reserve(self.0.path(block, BLOCK), block) {
+            // The process that held the lock may just have written it.
+            Reservation::Ours(place) => self.find(block).map_or(Reservation::Ours(place), Reservation::Here),
             other => other,
         }
     }
@@ -137,7 +140,7 @@ impl Store for Shelf {
         self.0.lock().kept.len() as u64
     }
 
-    /// The next time that the file is opened, the server is asked.
+    /// The server is asked when the file is opened next.
     fn outdated(&self) {
         if let Some(folder) = self.0.folder.parent() {
             record::forget(folder);
@@ -145,39 +148,41 @@ impl Store for Shelf {
     }
 }
 
-impl Inner {
+impl VersionFolder {
     fn path(&self, block: ByteRange, end: &str) -> PathBuf {
         self.folder.join(format!("{:x}-{:x}.{end}", block.start, block.len))
     }
 
-    /// A place for a file in the folder.
-    fn room(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reserved {
+    /// Reserves a file in the folder.
+    fn reserve(self: &Arc<Self>, path: PathBuf, block: ByteRange) -> Reservation {
         match self.part(&path) {
-            Ok(None) => Reserved::Elsewhere,
-            Ok(Some(part)) => Reserved::Ours(Box::new(Room { shelf: Arc::clone(self), part, path, block })),
+            Ok(None) => Reservation::Elsewhere,
+            Ok(Some(part)) => {
+                Reservation::Ours(Box::new(BlockFileWriter { shelf: Arc::clone(self), part, path, block }))
+            }
             Err(error) => {
-                self.trouble.report("the cache cannot be written", &error);
-                Reserved::Nowhere
+                self.trouble.report("cannot write the cache", &error);
+                Reservation::Nowhere
             }
         }
     }
 
-    fn part(&self, path: &Path) -> io::Result<Option<Locked>> {
+    fn part(&self, path: &Path) -> io::Result<Option<FileLock>> {
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".{PART}"));
         let part = PathBuf::from(part);
-        match Locked::try_new(&part) {
-            // It is the first file of this version; or all of them were removed.
+        match FileLock::try_new(&part) {
+            // It is the first file of this version, or all of them were removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&self.folder)?;
-                Locked::try_new(&part)
+                FileLock::try_new(&part)
             }
             lock => lock,
         }
     }
 
-    /// What is in a file, if it is there and sound; one that is not is removed.
-    fn verified(&self, path: &Path, block: ByteRange) -> Option<Held> {
+    /// The block in a file, if it exists and is intact; a damaged file is removed.
+    fn verified(&self, path: &Path, block: ByteRange) -> Option<StoredBlock> {
         match block_file::open(path) {
             Ok(Some((found, held))) if found == (Label { key: self.key, block }) => {
                 touch(path);
@@ -187,53 +192,46 @@ impl Inner {
             damaged => {
                 let why = damaged.err().map(|error| format!(": {error}")).unwrap_or_default();
                 let name = path.display();
-                log::warn!(target: "sapwood.source", "the cache's {name} is damaged{why}; it is fetched again");
+                log::warn!(target: "sapwood.source", "{name} in the cache is damaged{why}; it is fetched again");
                 let _ = fs::remove_file(path);
                 None
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, ShelfIndex> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Marks a block as used now; if that is not allowed, it will make room sooner.
+/// Marks a block as used now; if that is not permitted, the block will be evicted sooner.
 fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// The range that the name of a file with this end says.
-pub(super) fn range_of(path: &Path, end: &str) -> Option<ByteRange> {
-    let name = path.file_name()?.to_str()?.strip_suffix(end)?.strip_suffix('.')?;
-    let (start, len) = name.split_once('-')?;
-    ByteRange::new(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(len, 16).ok()?).ok()
-}
-
-/// Where a file of the cache is to be written.
+/// A file of the cache that is to be written.
 #[derive(Debug)]
-struct Room {
-    shelf: Arc<Inner>,
-    part: Locked,
+struct BlockFileWriter {
+    shelf: Arc<VersionFolder>,
+    part: FileLock,
     path: PathBuf,
     block: ByteRange,
 }
 
-impl Place for Room {
+impl BlockWriter for BlockFileWriter {
     fn keep(self: Box<Self>, bytes: &[u8]) -> bool {
-        let Room { shelf, part, path, block } = *self;
+        let BlockFileWriter { shelf, part, path, block } = *self;
         let label = Label { key: shelf.key, block };
         match block_file::write(&part.file, label, bytes).and_then(|()| part.rename(&path)) {
             Ok(()) => {
                 if range_of(&path, BLOCK).is_some() {
                     shelf.lock().kept.insert(block.start);
                 }
-                shelf.cache.grown(HEADER + block.len);
+                shelf.room.grown(HEADER + block.len);
                 true
             }
             Err(error) => {
-                shelf.trouble.report("the cache cannot be written", &error);
+                shelf.trouble.report("cannot write the cache", &error);
                 false
             }
         }

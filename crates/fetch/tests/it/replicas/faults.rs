@@ -2,7 +2,7 @@
 
 use super::model::{Manner, SIZE, Server, content, open, within};
 use sapwood_core::{ByteRange, ErrorKind};
-use sapwood_fetch::replicas::Settings;
+use sapwood_fetch::replicas::ReplicaOptions;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -40,7 +40,7 @@ async fn one(seed: u64) {
         })
         .collect();
     let right: Vec<_> = servers.iter().filter(|server| server.is_right()).cloned().collect();
-    let Ok((source, counters)) = open(&servers, Settings::default(), within(60)).await else { return };
+    let Ok((source, counters)) = open(&servers, ReplicaOptions::default(), within(60)).await else { return };
     let seconds = 30 + random.below(100);
     let faults = tokio::spawn(misbehave(servers.clone(), Random(seed ^ 0xabcd), seconds));
     for _ in 0..3 {

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 use sapwood_core::{Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_fetch::replicas::{Finder, Known};
+use sapwood_fetch::replicas::{Finder, KnownReplica};
 use sapwood_source::{BoxFuture, Checksum, MemorySource, Opened};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,7 @@ impl List {
     }
 
     /// The next place to try; `None` once all were.
-    fn take(&self) -> Option<(Trying<'_>, &Candidate)> {
+    fn take(&self) -> Option<(OpenAttempt<'_>, &Candidate)> {
         let mut places = self.places();
         let next = places.iter().position(|&place| place == Place::Untried);
         let (Some(next), Some(candidate)) = (next, next.and_then(|next| self.candidates.get(next))) else {
@@ -69,7 +69,7 @@ impl List {
             }
             return None;
         };
-        let trying = Trying { list: self, index: next, outcome: Place::Untried };
+        let trying = OpenAttempt { list: self, index: next, outcome: Place::Untried };
         trying.set(&mut places, Place::BeingTried);
         Some((trying, candidate))
     }
@@ -80,13 +80,13 @@ impl List {
 }
 
 /// A place that is being tried; what became of it is written down when this is dropped.
-struct Trying<'a> {
+struct OpenAttempt<'a> {
     list: &'a List,
     index: usize,
     outcome: Place,
 }
 
-impl Trying<'_> {
+impl OpenAttempt<'_> {
     fn set(&self, places: &mut [Place], to: Place) {
         if let Some(place) = places.get_mut(self.index) {
             *place = to;
@@ -94,14 +94,18 @@ impl Trying<'_> {
     }
 }
 
-impl Drop for Trying<'_> {
+impl Drop for OpenAttempt<'_> {
     fn drop(&mut self) {
         self.set(&mut self.list.places(), self.outcome);
     }
 }
 
 impl Finder for List {
-    fn next<'a>(&'a self, _: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+    fn next<'a>(
+        &'a self,
+        _: &'a [KnownReplica],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Opened>>> {
         Box::pin(async move {
             let Some((mut trying, candidate)) = self.take() else { return Ok(None) };
             let opened: Result<_, Error> = (candidate.open)(deadline).await;

@@ -4,7 +4,7 @@ use super::list::{Candidate, List};
 use bytes::Bytes;
 use futures::FutureExt;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_fetch::replicas::{Replicas, Settings};
+use sapwood_fetch::replicas::{ReplicaOptions, Replicas};
 use sapwood_source::{BoxFuture, Checksum, Identity, Opened, Physics, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -190,24 +190,24 @@ impl Source for Server {
 /// A file at all of these servers.
 pub(super) async fn open(
     servers: &[Arc<Server>],
-    settings: Settings,
+    options: ReplicaOptions,
     deadline: Deadline,
 ) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
-    open_stated(servers, Vec::new(), settings, deadline).await
+    open_stated(servers, Vec::new(), options, deadline).await
 }
 
 /// The same, of which this is stated.
 pub(super) async fn open_stated(
     servers: &[Arc<Server>],
     stated: Vec<Checksum>,
-    settings: Settings,
+    options: ReplicaOptions,
     deadline: Deadline,
 ) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
     let candidates = servers.iter().map(Server::candidate).collect();
     let list = Arc::new(List::new(candidates).stating(stated));
     let counters = Arc::<Counters>::default();
     let trace = Trace::new(Instant::now().into_std());
-    let opened = Replicas::open(list, settings, Arc::clone(&counters), trace, deadline).await?;
+    let opened = Replicas::open(list, options, Arc::clone(&counters), trace, deadline).await?;
     Ok((opened.source, counters))
 }
 

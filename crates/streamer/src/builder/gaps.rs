@@ -1,9 +1,10 @@
-//! What a column lacks: members that cannot be read and, as only the data tell, objects of classes that nothing describes.
+//! What is missing from a column: members that cannot be read, and objects of undescribed classes that only
+//! the data name.
 
-use super::{Class, Node, undescribed};
-use crate::builder::Builder;
+use super::Builder;
+use crate::node::{CompiledClass, Node, undescribed};
 
-/// Bytes of all that is reported; more helps nobody.
+/// Most bytes of the report; longer ones help no one.
 const LONGEST_REPORT: usize = 1 << 18;
 
 /// Path and reason of what is missing.
@@ -13,7 +14,8 @@ struct Gaps {
 }
 
 impl Node {
-    /// Path and reason of the members that are left out of what this builds, as far as descriptions tell.
+    /// Path and reason of members that are omitted from what this builds, as far as descriptions determine
+    /// them.
     pub(crate) fn skipped(&self) -> Vec<(String, String)> {
         if let Some(class) = self.class() {
             return class.skipped.clone();
@@ -36,8 +38,8 @@ impl Node {
         }
     }
 
-    /// Adds to `known` the path and reason of everything in `built` that was passed over because of the class
-    /// of an object that a pointer or a container met: the object itself, or members of it.
+    /// Adds to `known` the path and reason of everything in `built` that was skipped because of the class of
+    /// an object behind a pointer or in a container: the object itself, or members of it.
     pub(crate) fn gaps(&self, built: &Builder, known: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut gaps = Gaps { found: known, length: 0 };
         gaps.look(self, built, "");
@@ -88,7 +90,7 @@ impl Gaps {
         }
     }
 
-    fn members(&mut self, class: &Class, fields: &[Builder], path: &str) {
+    fn members(&mut self, class: &CompiledClass, fields: &[Builder], path: &str) {
         for (field, built) in class.fields.iter().zip(fields) {
             self.look(&field.node, built, &joined(path, &field.name));
         }

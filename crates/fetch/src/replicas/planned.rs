@@ -1,36 +1,37 @@
-//! One request of the planner: which parts of it are asked of which source, and when again of another.
+//! One request of the planner: which parts go to which source, and when a part is requested again from
+//! another source.
 //!
-//! Pure: no I/O, and the time is an argument. Each source has a share, that it is asked for from its beginning on, in
-//! several requests; who has none left takes the end of another's.
+//! Pure: no I/O, and the time is an argument. Each source has a share, requested from its front on in several
+//! requests; a source that finishes early takes over the tail of another's share.
 
 use super::divide::{Worker, divide, steal};
-use super::layout::Layout;
-use super::roster::{Id, Roster};
+use super::roster::{ReplicaId, Roster};
+use super::row::ByteRow;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Event};
 use std::time::{Duration, Instant};
 
 /// A request of the planner.
 #[derive(Debug)]
-pub(crate) struct Job<'a> {
-    layout: Layout<'a>,
-    /// Whether there may be other sources than one: then it is asked for in pieces.
+pub(crate) struct PlannedRequest<'a> {
+    row: ByteRow<'a>,
+    /// Whether there may be more than one source: then it is requested in parts.
     shared: bool,
-    shares: Vec<Share>,
-    pieces: Vec<Piece>,
+    shares: Vec<UnaskedPart>,
+    pieces: Vec<AskedPart>,
 }
 
-/// What was not asked for yet, from one place to another, and of whom it shall be.
+/// A range that was not requested yet, and the source that should get it.
 #[derive(Debug, Clone, Copy)]
-struct Share {
-    owner: Option<Id>,
+struct UnaskedPart {
+    owner: Option<ReplicaId>,
     from: u64,
     to: u64,
 }
 
-/// What was asked for together.
+/// A range that was requested as one.
 #[derive(Debug)]
-struct Piece {
+struct AskedPart {
     from: u64,
     to: u64,
     asks: Vec<Ask>,
@@ -39,7 +40,7 @@ struct Piece {
 
 #[derive(Debug, Clone, Copy)]
 struct Ask {
-    id: Id,
+    id: ReplicaId,
     number: u64,
     late: Instant,
 }
@@ -48,10 +49,10 @@ struct Ask {
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) piece: usize,
-    pub(crate) id: Id,
+    pub(crate) id: ReplicaId,
     pub(crate) number: u64,
     pub(crate) ranges: Vec<ByteRange>,
-    /// Whether another source was asked for the same before, and may still answer.
+    /// Whether the same was requested before from another source, which may still answer.
     pub(crate) again: bool,
 }
 
@@ -61,14 +62,14 @@ impl Order {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> PlannedRequest<'a> {
     pub(crate) fn new(ranges: &'a [ByteRange], shared: bool) -> Self {
-        let layout = Layout::new(ranges);
-        let shares = vec![Share { owner: None, from: 0, to: layout.len() }];
-        Job { layout, shared, shares, pieces: Vec::new() }
+        let row = ByteRow::new(ranges);
+        let shares = vec![UnaskedPart { owner: None, from: 0, to: row.len() }];
+        PlannedRequest { row, shared, shares, pieces: Vec::new() }
     }
 
-    /// True once all bytes came.
+    /// True once all bytes have arrived.
     pub(crate) fn is_done(&self) -> bool {
         self.shares.iter().all(|share| share.from >= share.to)
             && self.pieces.iter().all(|piece| piece.answers.is_some())
@@ -77,7 +78,7 @@ impl<'a> Job<'a> {
     /// The bytes of the ranges.
     pub(crate) fn finish(self) -> Vec<Bytes> {
         let parts = self.pieces.into_iter().map(|piece| (piece.from, piece.answers.unwrap_or_default()));
-        self.layout.join(parts.collect())
+        self.row.join(parts.collect())
     }
 
     /// The requests to send now.
@@ -101,22 +102,27 @@ impl<'a> Job<'a> {
         open.filter_map(|piece| piece.asks.last().map(|ask| ask.late)).filter(|&late| late > now).min()
     }
 
-    /// A piece came. Returns the requests for the same that may be abandoned.
-    pub(crate) fn answered(&mut self, piece: usize, number: u64, answers: Vec<Bytes>) -> Vec<(Id, u64)> {
+    /// A part arrived. Returns the requests for the same part, which can be cancelled.
+    pub(crate) fn answered(
+        &mut self,
+        piece: usize,
+        number: u64,
+        answers: Vec<Bytes>,
+    ) -> Vec<(ReplicaId, u64)> {
         let Some(piece) = self.pieces.get_mut(piece) else { return Vec::new() };
         piece.answers.get_or_insert(answers);
         let others = piece.asks.drain(..).filter(|ask| ask.number != number);
         others.map(|ask| (ask.id, ask.number)).collect()
     }
 
-    /// A request for a piece failed.
+    /// A request for a part failed.
     pub(crate) fn failed(&mut self, piece: usize, number: u64) {
         if let Some(piece) = self.pieces.get_mut(piece) {
             piece.asks.retain(|ask| ask.number != number);
         }
     }
 
-    /// Asks others for what failed, and for what is late.
+    /// Requests failed and late parts from other sources.
     fn ask_again(&mut self, roster: &mut Roster, now: Instant, orders: &mut Vec<Order>) {
         for (index, piece) in self.pieces.iter_mut().enumerate() {
             let waits = piece.asks.last().is_some_and(|ask| ask.late > now);
@@ -132,17 +138,17 @@ impl<'a> Job<'a> {
                 roster.tell(id, Event::Duplicated, "asked for what another was slow with");
             }
             piece.asks.push(Ask { id, number: sent.number, late: later(now, sent.limit) });
-            let ranges = self.layout.cut(piece.from, piece.to);
+            let ranges = self.row.cut(piece.from, piece.to);
             orders.push(Order { piece: index, id, number: sent.number, ranges, again });
         }
     }
 
-    /// Divides what has no owner, or one that is not read from any more, among those that are.
-    fn assign(&mut self, workers: &[(Id, Worker)]) {
+    /// Divides parts without an owner, or whose owner is no longer active, among the active sources.
+    fn assign(&mut self, workers: &[(ReplicaId, Worker)]) {
         if workers.is_empty() {
             return;
         }
-        let is_worker = |owner: Option<Id>| workers.iter().any(|&(id, _)| Some(id) == owner);
+        let is_worker = |owner: Option<ReplicaId>| workers.iter().any(|&(id, _)| Some(id) == owner);
         let shares = std::mem::take(&mut self.shares);
         let shares = shares.into_iter().filter(|share| share.from < share.to);
         let (kept, free): (Vec<_>, Vec<_>) = shares.partition(|share| is_worker(share.owner));
@@ -154,52 +160,53 @@ impl<'a> Job<'a> {
             let last = parts.iter().rposition(|&bytes| bytes > 0);
             for (i, (&(id, _), bytes)) in workers.iter().zip(parts).enumerate() {
                 let end = from.saturating_add(bytes).min(share.to);
-                let to = if Some(i) == last { share.to } else { self.layout.near(end).max(from) };
+                let to = if Some(i) == last { share.to } else { self.row.near(end).max(from) };
                 if bytes > 0 && from < to {
-                    self.shares.push(Share { owner: Some(id), from, to });
+                    self.shares.push(UnaskedPart { owner: Some(id), from, to });
                     from = to;
                 }
             }
         }
     }
 
-    /// The share that a source works on: its own, or the end of another's.
-    fn share_of(&mut self, id: Id, worker: &Worker, roster: &Roster) -> Option<usize> {
+    /// The share that a source works on: its own, or the tail of another's.
+    fn share_of(&mut self, id: ReplicaId, worker: &Worker, roster: &Roster) -> Option<usize> {
         let own = self.shares.iter().position(|share| share.owner == Some(id) && share.from < share.to);
         own.or_else(|| self.steal(id, worker, roster))
     }
 
-    fn steal(&mut self, thief: Id, worker: &Worker, roster: &Roster) -> Option<usize> {
-        let owner = |share: &Share| Some(roster.members().get(share.owner?)?.worker());
-        let gain =
-            |(i, share): (usize, &Share)| Some((i, steal(share.to - share.from, &owner(share)?, worker)));
+    fn steal(&mut self, thief: ReplicaId, worker: &Worker, roster: &Roster) -> Option<usize> {
+        let owner = |share: &UnaskedPart| Some(roster.replicas().get(share.owner?)?.worker());
+        let gain = |(i, share): (usize, &UnaskedPart)| {
+            Some((i, steal(share.to - share.from, &owner(share)?, worker)))
+        };
         let open = self.shares.iter().enumerate().filter(|(_, share)| share.from < share.to);
         let (victim, bytes) = open.filter_map(gain).max_by_key(|&(_, bytes)| bytes)?;
         let share = self.shares.get_mut(victim)?;
-        let from = self.layout.near(share.to - bytes).max(share.from);
+        let from = self.row.near(share.to - bytes).max(share.from);
         if bytes == 0 || from >= share.to {
             return None;
         }
-        let stolen = Share { owner: Some(thief), from, to: share.to };
+        let stolen = UnaskedPart { owner: Some(thief), from, to: share.to };
         share.to = from;
         self.shares.push(stolen);
         Some(self.shares.len() - 1)
     }
 
-    /// Asks a source for the beginning of a share.
-    fn send(&mut self, share: usize, id: Id, roster: &mut Roster, now: Instant) -> Order {
+    /// Requests the front of a share from a source.
+    fn send(&mut self, share: usize, id: ReplicaId, roster: &mut Roster, now: Instant) -> Order {
         let physics = roster.physics(id);
         let largest = physics.largest_request.max(1);
-        let bytes = roster.members().get(id).filter(|_| self.shared).map_or(largest, |m| m.piece_bytes());
+        let bytes = roster.replicas().get(id).filter(|_| self.shared).map_or(largest, |m| m.piece_bytes());
         let (from, to) = self.shares.get_mut(share).map_or((0, 0), |share| {
             let from = share.from;
-            share.from = self.layout.advance(from, share.to, bytes.min(largest), physics.ranges_per_request);
+            share.from = self.row.advance(from, share.to, bytes.min(largest), physics.ranges_per_request);
             (from, share.from)
         });
         let sent = roster.sent(id, to - from, now);
         let ask = Ask { id, number: sent.number, late: later(now, sent.limit) };
-        self.pieces.push(Piece { from, to, asks: vec![ask], answers: None });
-        let (piece, ranges) = (self.pieces.len() - 1, self.layout.cut(from, to));
+        self.pieces.push(AskedPart { from, to, asks: vec![ask], answers: None });
+        let (piece, ranges) = (self.pieces.len() - 1, self.row.cut(from, to));
         Order { piece, id, number: sent.number, ranges, again: false }
     }
 }

@@ -1,21 +1,22 @@
-//! A request as one row of bytes, whatever its ranges are: parts of it become requests, and their answers ranges again.
+//! A request as one row of bytes, whatever its ranges: parts of the row become requests, and their answers
+//! ranges again.
 
 use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
 
-/// A part is not cut inside a range of fewer bytes: its halves would have to be copied together.
+/// A part is not cut inside a range smaller than this: its halves would have to be copied together.
 const WHOLE: u64 = 256 << 10;
 
 /// The ranges of a request, one after the other. A *place* is the number of bytes before it.
 #[derive(Debug)]
-pub(crate) struct Layout<'a> {
+pub(crate) struct ByteRow<'a> {
     ranges: &'a [ByteRange],
     /// The place of each range.
     starts: Vec<u64>,
     len: u64,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> ByteRow<'a> {
     pub(crate) fn new(ranges: &'a [ByteRange]) -> Self {
         let mut len = 0_u64;
         let starts = ranges.iter().map(|range| {
@@ -24,7 +25,7 @@ impl<'a> Layout<'a> {
             start
         });
         let starts = starts.collect();
-        Layout { ranges, starts, len }
+        ByteRow { ranges, starts, len }
     }
 
     /// Bytes in all.
@@ -32,7 +33,7 @@ impl<'a> Layout<'a> {
         self.len
     }
 
-    /// Where a part ends that begins at `from`: at most so many bytes and ranges behind it, and not behind `to`.
+    /// The end of a part that begins at `from`: at most this many bytes and ranges later, and not after `to`.
     pub(crate) fn advance(&self, from: u64, to: u64, most_bytes: u64, most_ranges: usize) -> u64 {
         let first = self.range_at(from);
         let last = first.saturating_add(most_ranges.max(1));
@@ -45,7 +46,7 @@ impl<'a> Layout<'a> {
         if cut > from { cut } else { self.end_of(first).min(end) }
     }
 
-    /// A place near this one where a part may end: not inside a small range.
+    /// A nearby place where a part may end: not inside a small range.
     pub(crate) fn near(&self, place: u64) -> u64 {
         let at = self.range_at(place);
         let (Some(range), Some(&start)) = (self.ranges.get(at), self.starts.get(at)) else { return place };
@@ -67,7 +68,8 @@ impl<'a> Layout<'a> {
         cut
     }
 
-    /// The bytes of the ranges, out of those of all parts: the place of each, and the answers to what was cut there.
+    /// The bytes of the ranges, assembled from all parts: the place of each, and the answers to the ranges
+    /// that were cut there.
     pub(crate) fn join(&self, mut parts: Vec<(u64, Vec<Bytes>)>) -> Vec<Bytes> {
         parts.sort_unstable_by_key(|&(from, _)| from);
         let mut pieces = parts.into_iter().flat_map(|(_, answers)| answers).filter(|piece| !piece.is_empty());
@@ -114,13 +116,13 @@ mod tests {
     #[test]
     fn parts_are_cut_between_small_ranges_and_inside_large_ones() {
         let ranges = [range(0, 100), range(500, 100), range(1000, 1 << 20)];
-        let layout = Layout::new(&ranges);
-        assert_eq!(layout.advance(0, layout.len(), 150, 9), 100);
-        assert_eq!(layout.advance(0, layout.len(), 50, 9), 100, "a small range is not cut");
-        assert_eq!(layout.advance(0, layout.len(), 5000, 9), 5000);
-        assert_eq!(layout.advance(0, layout.len(), 5000, 2), 200);
-        assert_eq!(layout.advance(0, 100, 5000, 9), 100);
-        assert_eq!(layout.cut(100, 5000), [range(500, 100), range(1000, 4800)]);
+        let row = ByteRow::new(&ranges);
+        assert_eq!(row.advance(0, row.len(), 150, 9), 100);
+        assert_eq!(row.advance(0, row.len(), 50, 9), 100, "a small range is not cut");
+        assert_eq!(row.advance(0, row.len(), 5000, 9), 5000);
+        assert_eq!(row.advance(0, row.len(), 5000, 2), 200);
+        assert_eq!(row.advance(0, 100, 5000, 9), 100);
+        assert_eq!(row.cut(100, 5000), [range(500, 100), range(1000, 4800)]);
     }
 
     proptest! {
@@ -137,19 +139,19 @@ mod tests {
             }).collect();
             let content: Bytes = (0..4_900_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
             let slice = |r: &ByteRange| content.slice(r.start as usize..r.end() as usize);
-            let layout = Layout::new(&ranges);
+            let row = ByteRow::new(&ranges);
             let (mut parts, mut at) = (Vec::new(), 0);
-            while at < layout.len() {
-                let end = layout.advance(at, layout.len(), bytes, count);
-                prop_assert!(end > at && end <= layout.len());
-                let cut = layout.cut(at, end);
+            while at < row.len() {
+                let end = row.advance(at, row.len(), bytes, count);
+                prop_assert!(end > at && end <= row.len());
+                let cut = row.cut(at, end);
                 prop_assert!(cut.len() <= count);
                 prop_assert_eq!(cut.iter().map(|range| range.len).sum::<u64>(), end - at);
                 parts.push((at, cut.iter().map(slice).collect()));
                 at = end;
             }
             parts.reverse();
-            prop_assert_eq!(layout.join(parts), ranges.iter().map(slice).collect::<Vec<_>>());
+            prop_assert_eq!(row.join(parts), ranges.iter().map(slice).collect::<Vec<_>>());
         }
     }
 }

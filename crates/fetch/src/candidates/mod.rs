@@ -1,92 +1,93 @@
-//! Finds the sources of a file: at the places of a list, and at those that redirectors know.
+//! Finds replicas of a file: among listed candidates, and through redirectors.
 
-mod spots;
+mod candidate;
 
-use crate::replicas::{Finder, Known, Standing};
+use crate::replicas::{Finder, KnownReplica, Standing};
+use candidate::{Candidate, CandidateState, is_known, next, sites};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
 use sapwood_source::{
     BoxFuture, Checksum, Described, OpenOptions, Opened, Place, Redirector, open, redact, site_of,
 };
-use spots::{Outcome, Spot, is_known, next, sites};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a redirector that knew of no more is left alone while there is a source to read from.
+/// How long to wait before asking a redirector again that knew no other replica, while there is a source to
+/// read from.
 const ASK_AGAIN: Duration = Duration::from_secs(60);
 
-/// The places where a file may be. As a [`Finder`], it opens the file at one after the other: those of sites that are
-/// not read from first. A place of which a redirector is in charge gives more than one source.
+/// The candidates for replicas of a file. As a [`Finder`], it opens the file at one after the other: first at
+/// sites that are not in use. A candidate behind a redirector can lead to more than one source.
 #[derive(Debug)]
-pub struct Places {
+pub struct ReplicaCandidates {
     options: OpenOptions,
-    state: Mutex<State>,
+    state: Mutex<CandidateList>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// What was opened before the finder was made.
+struct CandidateList {
+    /// The file that was opened before the finder was created.
     first: Option<Opened>,
-    spots: Vec<Spot>,
-    redirectors: Vec<Asked>,
+    spots: Vec<Candidate>,
+    redirectors: Vec<AskedRedirector>,
 }
 
-/// A redirector, and when it was asked last.
+/// A redirector, and when it was last asked.
 #[derive(Debug)]
-struct Asked {
+struct AskedRedirector {
     redirector: Redirector,
-    /// The server that it handed out first.
+    /// The server that it returned first.
     server: String,
     last: Option<Instant>,
-    /// It hands out caches: a second one would only fetch the file again.
+    /// It returns caches: a second one would only fetch the file again.
     is_of_caches: bool,
 }
 
-impl Places {
-    /// No place yet.
-    pub fn new(options: OpenOptions) -> Places {
-        Places { options, state: Mutex::default() }
+impl ReplicaCandidates {
+    /// No candidate yet.
+    pub fn new(options: OpenOptions) -> ReplicaCandidates {
+        ReplicaCandidates { options, state: Mutex::default() }
     }
 
-    /// Adds a place.
+    /// Adds a candidate.
     pub fn add(&self, place: Place) {
-        self.lock().spots.push(Spot::new(place));
+        self.lock().spots.push(Candidate::new(place));
     }
 
-    /// Adds the places that a document states. What has another size or checksum than it says is not read; they do not
-    /// get the headers of the options, which may be secret.
+    /// Adds the locations that a document lists. A replica with another size or checksum than stated is not
+    /// read, and none of them gets the headers of the options, which may be secret.
     pub fn add_described(&self, described: Described) {
         let Described { size, checksums, places, .. } = described;
         let spot = |place| {
             let checksums = checksums.clone();
-            Spot { size, checksums, is_named: false, ..Spot::new(place) }
+            Candidate { size, checksums, is_named: false, ..Candidate::new(place) }
         };
         let spots = places.into_iter().map(spot);
         self.lock().spots.extend(spots);
     }
 
-    /// Adds the place of a file that is open already.
+    /// Adds a file that is open already.
     pub fn add_opened(&self, url: &str, opened: Opened) {
         self.learn_redirector(url, &opened);
         let mut state = self.lock();
-        state.spots.push(Spot { outcome: Outcome::Done, ..Spot::new(Place::of(url)) });
+        state.spots.push(Candidate { outcome: CandidateState::Done, ..Candidate::new(Place::of(url)) });
         state.first = Some(opened);
     }
 
-    /// Number of places.
+    /// Number of candidates.
     pub fn len(&self) -> usize {
         self.lock().spots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CandidateList> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn find(&self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
+    async fn find(&self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<Opened>> {
         loop {
             if let Some(opened) = self.lock().first.take() {
                 return Ok(Some(opened));
@@ -100,8 +101,8 @@ impl Places {
             }
             let Some(index) = self.due(known) else {
                 let mut state = self.lock();
-                for spot in state.spots.iter_mut().filter(|spot| spot.outcome == Outcome::Failed) {
-                    spot.outcome = Outcome::Untried;
+                for spot in state.spots.iter_mut().filter(|spot| spot.outcome == CandidateState::Failed) {
+                    spot.outcome = CandidateState::Untried;
                 }
                 return Ok(None);
             };
@@ -111,14 +112,14 @@ impl Places {
         }
     }
 
-    /// The next place to open the file at.
-    fn take(&self, known: &[Known]) -> Option<Trying<'_>> {
+    /// The next candidate to open.
+    fn take(&self, known: &[KnownReplica]) -> Option<OpenAttempt<'_>> {
         let mut state = self.lock();
         let index = next(&state.spots, known)?;
         let spot = state.spots.get_mut(index)?;
-        spot.outcome = Outcome::BeingTried;
-        let Spot { place, size, checksums, is_named, is_guess, .. } = spot;
-        let trying = Trying {
+        spot.outcome = CandidateState::BeingTried;
+        let Candidate { place, size, checksums, is_named, is_guess, .. } = spot;
+        let trying = OpenAttempt {
             places: self,
             index,
             url: place.url.clone(),
@@ -126,13 +127,13 @@ impl Places {
             adler32: checksums.iter().find_map(Checksum::adler32),
             is_named: *is_named,
             is_guess: *is_guess,
-            outcome: Outcome::Untried,
+            outcome: CandidateState::Untried,
         };
         Some(trying)
     }
 
-    /// A redirector that may know of more.
-    fn due(&self, known: &[Known]) -> Option<usize> {
+    /// A redirector that may know more replicas.
+    fn due(&self, known: &[KnownReplica]) -> Option<usize> {
         let is_read = is_read(known);
         let pause = if is_read { ASK_AGAIN } else { Duration::from_secs(1) };
         let mut state = self.lock();
@@ -143,9 +144,9 @@ impl Places {
         Some(index)
     }
 
-    /// Asks a redirector for another source. Where it has none, the places that it names are added; that there is
-    /// nothing is no failure.
-    async fn ask(&self, index: usize, known: &[Known], deadline: Deadline) -> Option<Opened> {
+    /// Asks a redirector for another source. If it has none, the locations that it names are added; finding
+    /// nothing is not a failure.
+    async fn ask(&self, index: usize, known: &[KnownReplica], deadline: Deadline) -> Option<Opened> {
         let (redirector, server) = {
             let state = self.lock();
             let asked = state.redirectors.get(index)?;
@@ -166,7 +167,7 @@ impl Places {
         if !is_elsewhere {
             self.add_located(&redirector, opened.as_ref(), known, deadline).await;
         }
-        // One of another site is better, if there is one at hand.
+        // A replica at another site is better, if one is available.
         if opened.is_some()
             && !is_elsewhere
             && let Some(trying) = self.take_elsewhere(known)
@@ -185,7 +186,7 @@ impl Places {
         &self,
         redirector: &Redirector,
         opened: Option<&Opened>,
-        known: &[Known],
+        known: &[KnownReplica],
         deadline: Deadline,
     ) {
         let Ok(urls) = redirector.locate(deadline).await else { return };
@@ -200,52 +201,52 @@ impl Places {
         let mut state = self.lock();
         for url in urls.into_iter().filter(|url| !is_there(url)) {
             if !state.spots.iter().any(|spot| spot.place.url == url) {
-                state.spots.push(Spot::guess(url));
+                state.spots.push(Candidate::guess(url));
             }
         }
     }
 
-    /// The next place to try, if it is at a site that is not read from.
-    fn take_elsewhere(&self, known: &[Known]) -> Option<Trying<'_>> {
+    /// The next candidate, if it is at a site that is not read from.
+    fn take_elsewhere(&self, known: &[KnownReplica]) -> Option<OpenAttempt<'_>> {
         let trying = self.take(known)?;
         let site = sapwood_source::place_of(&trying.url).map(|server| site_of(&server));
         let used = sites(&self.lock().spots, known);
         site.is_some_and(|site| !used.contains(&site)).then_some(trying)
     }
 
-    fn is_elsewhere(&self, opened: &Opened, known: &[Known]) -> bool {
+    fn is_elsewhere(&self, opened: &Opened, known: &[KnownReplica]) -> bool {
         let used = sites(&self.lock().spots, known);
         opened.source.server().is_some_and(|server| !used.contains(&site_of(&server)))
     }
 
-    /// Keeps the redirector that handed out a source, if it was one.
+    /// Remembers the redirector that returned a source, if there was one.
     fn learn_redirector(&self, url: &str, opened: &Opened) -> bool {
         let server = opened.source.server();
         let Some(redirector) = Redirector::of(url, server.as_deref(), &self.options) else { return false };
         let server = server.unwrap_or_default();
-        self.lock().redirectors.push(Asked { redirector, server, last: None, is_of_caches: false });
+        self.lock().redirectors.push(AskedRedirector { redirector, server, last: None, is_of_caches: false });
         true
     }
 }
 
-/// Whether there is a source that serves.
-fn is_read(known: &[Known]) -> bool {
+/// Whether a source is being read.
+fn is_read(known: &[KnownReplica]) -> bool {
     known.iter().any(|known| known.standing == Standing::Active)
 }
 
-/// A place that is being tried; what became of it is written down when this is dropped.
-struct Trying<'a> {
-    places: &'a Places,
+/// An attempt to open a candidate; its result is recorded when this is dropped.
+struct OpenAttempt<'a> {
+    places: &'a ReplicaCandidates,
     index: usize,
     url: String,
     size: Option<u64>,
     adler32: Option<u32>,
     is_named: bool,
     is_guess: bool,
-    outcome: Outcome,
+    outcome: CandidateState,
 }
 
-impl Drop for Trying<'_> {
+impl Drop for OpenAttempt<'_> {
     fn drop(&mut self) {
         if let Some(spot) = self.places.lock().spots.get_mut(self.index) {
             spot.outcome = self.outcome;
@@ -253,9 +254,9 @@ impl Drop for Trying<'_> {
     }
 }
 
-impl Trying<'_> {
-    /// Opens the file there. `None` if it is read from that server already, or it was only a guess.
-    async fn open(mut self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
+impl OpenAttempt<'_> {
+    /// Opens the file there. `None` if that server is read already, or if it was only a guess.
+    async fn open(mut self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<Opened>> {
         let mut options = OpenOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
@@ -263,24 +264,24 @@ impl Trying<'_> {
         let opened = match open(&self.url, &options).await {
             Ok(opened) => opened,
             Err(error) => {
-                self.outcome = if self.is_guess { Outcome::Done } else { Outcome::Failed };
+                self.outcome = if self.is_guess { CandidateState::Done } else { CandidateState::Failed };
                 return if self.is_guess { Ok(None) } else { Err(error.url(redact(&self.url))) };
             }
         };
-        self.outcome = Outcome::Done;
+        self.outcome = CandidateState::Done;
         self.check(&opened)?;
         let is_redirected = self.places.learn_redirector(&self.url, &opened);
         let is_read = || opened.source.server().is_some_and(|server| is_known(&server, known));
         Ok(if is_redirected && is_read() { None } else { Some(opened) })
     }
 
-    /// Whether it is the file that was described.
+    /// Whether it is the described file.
     fn check(&self, opened: &Opened) -> Result<()> {
         let size = opened.source.identity().size;
         let different = |what: String| {
-            Error::new(ErrorKind::Changed, format!("this is not the file that was described: {what}"))
+            Error::new(ErrorKind::Changed, format!("this is not the described file: {what}"))
                 .url(redact(&self.url))
-                .hint("its description is out of date, or the file there is not the right one")
+                .hint("its description is out of date, or the file there is a different one")
         };
         if let Some(described) = self.size.filter(|&described| described != size) {
             return Err(different(format!("it has {size} bytes, not {described}")));
@@ -296,8 +297,12 @@ impl Trying<'_> {
     }
 }
 
-impl Finder for Places {
-    fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+impl Finder for ReplicaCandidates {
+    fn next<'a>(
+        &'a self,
+        known: &'a [KnownReplica],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<Opened>>> {
         Box::pin(self.find(known, deadline))
     }
 
@@ -311,7 +316,7 @@ impl Finder for Places {
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65521;
     let (mut a, mut b) = (1_u32, 0_u32);
-    // So many sums of bytes fit in 32 bits.
+    // This many sums of bytes fit in 32 bits.
     for part in bytes.chunks(5552) {
         for &byte in part {
             a += u32::from(byte);
@@ -350,7 +355,7 @@ mod tests {
         }
     }
 
-    fn find(places: &Places) -> Result<Option<u64>> {
+    fn find(places: &ReplicaCandidates) -> Result<Option<u64>> {
         let opened = places.next(&[], Deadline::default()).now_or_never().unwrap()?;
         Ok(opened.map(|opened| opened.source.identity().size))
     }
@@ -358,7 +363,7 @@ mod tests {
     #[test]
     fn places_are_tried_in_order_and_those_that_failed_again() {
         let folder = Folder::new("order");
-        let places = Places::new(OpenOptions::default());
+        let places = ReplicaCandidates::new(OpenOptions::default());
         places.add(Place::of(folder.file("a", "a")));
         places.add(Place::of(folder.0.join("missing").to_str().unwrap()));
         places.add(Place::of(folder.file("b", "bc")));
@@ -381,7 +386,7 @@ mod tests {
             ..Described::default()
         };
         folder.file("a", "Wikipedia");
-        let places = Places::new(OpenOptions::default());
+        let places = ReplicaCandidates::new(OpenOptions::default());
         places.add_described(described("a", 8, "11e60398"));
         places.add_described(described("a", 9, "11e60399"));
         places.add_described(described("a", 9, "11E60398"));

@@ -1,41 +1,42 @@
-//! One source of a file, as it is known: whether it is read from, what is asked of it just now, what it can do.
+//! One source of a file: its state, its requests in flight, its measured quality.
 
 use super::divide::Worker;
 use super::quality::Quality;
-use super::{Settings, Standing};
+use super::{ReplicaOptions, Standing};
 use sapwood_core::Error;
 use sapwood_source::Physics;
 use std::time::{Duration, Instant};
 
-/// No request is taken as late before this time, however soon its answer was expected.
+/// No request counts as late before this time, however soon its answer was expected.
 const SOONEST: f64 = 0.5;
 
-/// How much longer than expected a request may take in any case; but no longer than so many stalls, however little is
-/// expected of a source: others may have become better.
+/// How much longer than expected a request may take in any case; but at most this many read timeouts, however
+/// slow the source is expected to be: others may have improved.
 const PATIENCE: (f64, f64) = (1.5, 4.0);
 
-/// Seconds of transfer in one request, so that there are several to choose from and none is large.
+/// Seconds of transfer per request, so that there are several to distribute and none is large.
 const PIECE: f64 = 0.25;
 
-/// Bytes of a request to a source of which nothing is known, of which there are two at most: the first answer tells more.
+/// Bytes of a request to a source that was not measured yet; at most two of these are sent before the first
+/// answer.
 const FIRST_BYTES: u64 = 512 << 10;
 
-/// Seconds of transfer that are in flight, beside two round trips.
+/// Seconds of transfer in flight, beyond two round trips.
 const IN_FLIGHT: f64 = 0.5;
 
 /// Bytes of the smallest and the largest request that work is cut into.
 const PIECE_BYTES: (f64, f64) = ((128 << 10) as f64, (8 << 20) as f64);
 
-/// What is made of a source.
+/// The state of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ReplicaState {
     /// It is read from.
     Active,
-    /// It could be; if it is `trusted`, it answered since it failed last.
+    /// It is available; if it is `trusted`, it has answered since its last failure.
     Idle { trusted: bool },
-    /// It is left alone; if it was `silent`, it may still answer.
+    /// It is not used; if it was `silent`, it may still answer.
     Resting { until: Instant, silent: bool },
-    /// It has another file.
+    /// It has a different file.
     Refused,
 }
 
@@ -51,42 +52,48 @@ struct Flight {
 
 /// A source.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct Replica {
     /// Its server, or its URL.
     pub(crate) name: String,
-    pub(crate) state: State,
+    pub(crate) state: ReplicaState,
     pub(crate) quality: Quality,
-    /// Why it was left last.
+    /// The reason for its last failure.
     pub(crate) error: Option<Error>,
     /// Errors without an answer between them.
     pub(crate) failures: u32,
-    /// When it was left last.
+    /// When it last failed.
     pub(crate) left: Option<Instant>,
-    /// Bytes that it answered with.
+    /// Bytes of its answers.
     pub(crate) bytes: u64,
     flights: Vec<Flight>,
     answered: Option<Instant>,
 }
 
-impl Member {
+impl Replica {
     pub(crate) fn new(name: String, quality: Quality) -> Self {
-        let (state, flights) = (State::Idle { trusted: true }, Vec::new());
+        let (state, flights) = (ReplicaState::Idle { trusted: true }, Vec::new());
         let (error, left, answered) = (None, None, None);
-        Member { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
+        Replica { name, state, quality, error, failures: 0, left, bytes: 0, flights, answered }
     }
 
     pub(crate) fn standing(&self) -> Standing {
         match self.state {
-            State::Active => Standing::Active,
-            State::Idle { .. } => Standing::Idle,
-            State::Resting { .. } => Standing::Resting,
-            State::Refused => Standing::Refused,
+            ReplicaState::Active => Standing::Active,
+            ReplicaState::Idle { .. } => Standing::Idle,
+            ReplicaState::Resting { .. } => Standing::Resting,
+            ReplicaState::Refused => Standing::Refused,
         }
     }
 
-    /// A request for so many bytes is sent. Returns after which time it is late.
-    pub(crate) fn sent(&mut self, number: u64, bytes: u64, settings: &Settings, now: Instant) -> Duration {
-        let limit = self.limit(self.queued() + bytes, settings);
+    /// A request for this many bytes is sent. Returns after which time it is late.
+    pub(crate) fn sent(
+        &mut self,
+        number: u64,
+        bytes: u64,
+        options: &ReplicaOptions,
+        now: Instant,
+    ) -> Duration {
+        let limit = self.limit(self.queued() + bytes, options);
         let alone = self.flights.is_empty();
         self.flights.push(Flight { number, bytes, sent: now, alone });
         limit
@@ -101,19 +108,19 @@ impl Member {
         self.failures = self.failures.saturating_sub(1);
     }
 
-    /// A request was abandoned because another source answered first.
+    /// A request was cancelled because another source answered first.
     pub(crate) fn late(&mut self, number: u64, now: Instant) {
         if let Some(flight) = self.take(number) {
             self.quality.late(flight.sent, now);
         }
     }
 
-    /// A request failed. True if it was sent before the source was left last.
+    /// A request failed. True if it was sent before the source last failed.
     pub(crate) fn failed(&mut self, number: u64) -> bool {
         self.take(number).is_some_and(|flight| self.left.is_some_and(|left| flight.sent <= left))
     }
 
-    /// Nobody waits any more for a request.
+    /// A request is no longer needed.
     pub(crate) fn dropped(&mut self, number: u64) {
         self.take(number);
     }
@@ -123,18 +130,18 @@ impl Member {
         Some(self.flights.swap_remove(at))
     }
 
-    /// Bytes that were asked for and did not come yet.
+    /// Bytes that were requested and have not arrived.
     fn queued(&self) -> u64 {
         self.flights.iter().map(|flight| flight.bytes).sum()
     }
 
-    /// What it can be expected to do from now on.
+    /// Its expected performance from now on.
     pub(crate) fn worker(&self) -> Worker {
         let begin = self.quality.seconds_for(self.queued());
         Worker { begin, latency: self.quality.latency(), bandwidth: self.quality.bandwidth() }
     }
 
-    /// Bytes of the requests that work for it is cut into.
+    /// Bytes per request for this source.
     pub(crate) fn piece_bytes(&self) -> u64 {
         match self.quality.measured() {
             Some(bandwidth) => (bandwidth * PIECE).clamp(PIECE_BYTES.0, PIECE_BYTES.1) as u64,
@@ -142,7 +149,8 @@ impl Member {
         }
     }
 
-    /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest can go elsewhere.
+    /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest
+    /// can go elsewhere.
     pub(crate) fn has_room(&self, physics: &Physics) -> bool {
         let known = self.quality.measured().unwrap_or_default();
         let useful = known * (2.0 * self.quality.latency() + IN_FLIGHT);
@@ -150,22 +158,22 @@ impl Member {
         self.flights.is_empty() || (self.flights.len() < physics.concurrency && self.queued() < useful)
     }
 
-    /// The moment at which it will have been silent for too long, if nothing comes before.
-    pub(crate) fn silent_at(&self, settings: &Settings) -> Option<Instant> {
+    /// When it will have been silent for too long, if nothing arrives before.
+    pub(crate) fn silent_at(&self, options: &ReplicaOptions) -> Option<Instant> {
         let oldest = self.flights.iter().map(|flight| flight.sent).min()?;
         let since = self.answered.map_or(oldest, |answered| answered.max(oldest));
-        Some(since + self.limit(self.queued(), settings))
+        Some(since + self.limit(self.queued(), options))
     }
 
-    /// How long to wait for so many bytes, in all, before they are late.
-    fn limit(&self, bytes: u64, settings: &Settings) -> Duration {
+    /// How long to wait for this many bytes in total before they are late.
+    fn limit(&self, bytes: u64, options: &ReplicaOptions) -> Duration {
         if self.quality.measured().is_none() {
-            return settings.stall;
+            return options.read_timeout;
         }
         let expected = self.quality.seconds_for(bytes);
-        let stall = settings.stall.as_secs_f64();
-        let most = (PATIENCE.0 * expected).clamp(stall, PATIENCE.1 * stall);
-        let seconds = (settings.straggler * expected).max(SOONEST).min(most);
-        Duration::try_from_secs_f64(seconds).unwrap_or(settings.stall)
+        let read_timeout = options.read_timeout.as_secs_f64();
+        let most = (PATIENCE.0 * expected).clamp(read_timeout, PATIENCE.1 * read_timeout);
+        let seconds = (options.straggler * expected).max(SOONEST).min(most);
+        Duration::try_from_secs_f64(seconds).unwrap_or(options.read_timeout)
     }
 }

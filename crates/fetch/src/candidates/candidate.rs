@@ -1,45 +1,45 @@
-//! The places of a file that are known, and which of them is tried next.
+//! Candidates: where replicas of a file may be, and which one is tried next.
 
-use crate::replicas::{Known, Standing};
+use crate::replicas::{KnownReplica, Standing};
 use sapwood_source::{Checksum, Place, comparable, place_of, redact, site_of};
 
-/// What became of a place.
+/// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// It is to be tried.
+pub(super) enum CandidateState {
+    /// It has not been tried.
     Untried,
-    /// Somebody is trying it.
+    /// It is being tried.
     BeingTried,
     /// It could not be opened; it is tried again in the next round.
     Failed,
-    /// It was opened, or is of no use: it is not tried again.
+    /// It was opened, or cannot be used: it is not tried again.
     Done,
 }
 
-/// A place, and what became of it.
+/// A location where a replica may be, and what became of it.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct Candidate {
     pub(super) place: Place,
-    /// Size of the file there, where that is stated.
+    /// Size of the file there, if stated.
     pub(super) size: Option<u64>,
-    /// Its checksums, where some are stated.
+    /// Its checksums, if stated.
     pub(super) checksums: Vec<Checksum>,
-    /// The caller named it. Others do not get the headers that he gave, which may be secret.
+    /// The caller named it. Others do not get the caller's headers, which may be secret.
     pub(super) is_named: bool,
-    /// It was named by a redirector, and may be one that does not let everybody in: failures are no news.
+    /// A redirector named it, and it may not admit everyone: failures are not reported.
     pub(super) is_guess: bool,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CandidateState,
 }
 
-impl Spot {
-    pub(super) fn new(place: Place) -> Spot {
-        let (size, checksums, outcome) = (None, Vec::new(), Outcome::Untried);
-        Spot { place, size, checksums, is_named: true, is_guess: false, outcome }
+impl Candidate {
+    pub(super) fn new(place: Place) -> Candidate {
+        let (size, checksums, outcome) = (None, Vec::new(), CandidateState::Untried);
+        Candidate { place, size, checksums, is_named: true, is_guess: false, outcome }
     }
 
-    /// A place that a redirector named.
-    pub(super) fn guess(url: String) -> Spot {
-        Spot { is_named: false, is_guess: true, ..Spot::new(Place::of(url)) }
+    /// A location that a redirector named.
+    pub(super) fn guess(url: String) -> Candidate {
+        Candidate { is_named: false, is_guess: true, ..Candidate::new(Place::of(url)) }
     }
 
     fn site(&self) -> Option<String> {
@@ -47,26 +47,26 @@ impl Spot {
     }
 }
 
-/// The sites of sources that are known, as far as these are in use or were left because of errors.
-pub(super) fn sites(spots: &[Spot], known: &[Known]) -> Vec<String> {
-    let of = |known: &Known| {
+/// The sites of known replicas that are in use, or that failed.
+pub(super) fn sites(spots: &[Candidate], known: &[KnownReplica]) -> Vec<String> {
+    let of = |known: &KnownReplica| {
         let spot = spots.iter().find(|spot| redact(&spot.place.url) == known.url);
         spot.and_then(|spot| spot.place.site.clone()).or_else(|| known.server.as_deref().map(site_of))
     };
     known.iter().filter(|known| known.standing != Standing::Refused).filter_map(of).collect()
 }
 
-/// Whether a server, given as `host:port`, is among those that are known.
-pub(super) fn is_known(server: &str, known: &[Known]) -> bool {
+/// Whether a server, given as `host:port`, is among the known replicas.
+pub(super) fn is_known(server: &str, known: &[KnownReplica]) -> bool {
     let server = comparable(server);
     known.iter().filter_map(|known| known.server.as_deref()).any(|known| comparable(known) == server)
 }
 
-/// The place to try next: the first at a site that is not used yet; else the first.
-pub(super) fn next(spots: &[Spot], known: &[Known]) -> Option<usize> {
+/// The candidate to try next: the first one at a site that is not in use; otherwise the first one.
+pub(super) fn next(spots: &[Candidate], known: &[KnownReplica]) -> Option<usize> {
     let used = sites(spots, known);
-    let untried = || spots.iter().enumerate().filter(|(_, spot)| spot.outcome == Outcome::Untried);
-    let elsewhere = |spot: &Spot| spot.site().is_none_or(|site| !used.contains(&site));
+    let untried = || spots.iter().enumerate().filter(|(_, spot)| spot.outcome == CandidateState::Untried);
+    let elsewhere = |spot: &Candidate| spot.site().is_none_or(|site| !used.contains(&site));
     let chosen = untried().find(|(_, spot)| elsewhere(spot)).or_else(|| untried().next());
     chosen.map(|(index, _)| index)
 }
@@ -75,16 +75,16 @@ pub(super) fn next(spots: &[Spot], known: &[Known]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn known(url: &str, server: &str, standing: Standing) -> Known {
-        Known { url: url.to_owned(), server: Some(server.to_owned()), standing }
+    fn known(url: &str, server: &str, standing: Standing) -> KnownReplica {
+        KnownReplica { url: url.to_owned(), server: Some(server.to_owned()), standing }
     }
 
-    fn spots(places: &[(&str, Option<&str>)]) -> Vec<Spot> {
+    fn spots(places: &[(&str, Option<&str>)]) -> Vec<Candidate> {
         let place = |&(url, site): &(&str, Option<&str>)| Place {
             url: url.to_owned(),
             site: site.map(str::to_owned),
         };
-        places.iter().map(|one| Spot::new(place(one))).collect()
+        places.iter().map(|one| Candidate::new(place(one))).collect()
     }
 
     #[test]
@@ -96,14 +96,14 @@ mod tests {
             ("root://d.y.org//f", Some("X")),
         ]);
         assert_eq!(next(&spots, &[]), Some(0));
-        spots[0].outcome = Outcome::Done;
+        spots[0].outcome = CandidateState::Done;
         let first = known("root://a.x.org//f?authz=…", "a.x.org:1094", Standing::Active);
         assert_eq!(next(&spots, std::slice::from_ref(&first)), Some(2));
-        spots[2].outcome = Outcome::Failed;
+        spots[2].outcome = CandidateState::Failed;
         assert_eq!(next(&spots, std::slice::from_ref(&first)), Some(3));
-        spots[3].outcome = Outcome::BeingTried;
+        spots[3].outcome = CandidateState::BeingTried;
         assert_eq!(next(&spots, std::slice::from_ref(&first)), Some(1));
-        spots[1].outcome = Outcome::Done;
+        spots[1].outcome = CandidateState::Done;
         assert_eq!(next(&spots, &[first]), None);
     }
 
@@ -114,7 +114,7 @@ mod tests {
             ("root://b.z.org//f", Some("T2_X")),
             ("root://c.x.org//f", Some("T2_Y")),
         ]);
-        spots[0].outcome = Outcome::Done;
+        spots[0].outcome = CandidateState::Done;
         let first = known("root://a.x.org//f", "a.x.org:1094", Standing::Resting);
         assert_eq!(next(&spots, &[first]), Some(2));
     }

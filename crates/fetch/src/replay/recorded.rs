@@ -7,62 +7,62 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A job, process by process.
 #[derive(Debug, Clone, Default)]
-pub struct Job {
+pub struct RecordedJob {
     /// The processes, the first one first.
-    pub processes: Vec<Process>,
+    pub processes: Vec<RecordedProcess>,
     /// Bytes of the recording that could not be read.
     pub unreadable_bytes: u64,
 }
 
 /// One process of a job. All times are in microseconds since it began to record.
 #[derive(Debug, Clone, Default)]
-pub struct Process {
-    /// The number that the system gave it.
+pub struct RecordedProcess {
+    /// Its process ID.
     pub number: u32,
-    /// How much later than the first process it began to record.
+    /// How much later than the first process it started to record.
     pub begin: u64,
     /// Name of the program.
     pub program: String,
-    /// When the last thing happened.
+    /// When the last event happened.
     pub end: u64,
     /// The files, by number.
-    pub files: BTreeMap<u64, File>,
+    pub files: BTreeMap<u64, RecordedFile>,
     /// The reads, by number.
-    pub reads: BTreeMap<u64, Read>,
-    /// What it did, each thread's steps in order.
-    pub steps: Vec<Step>,
-    /// What sources were asked, in the order asked.
-    pub requests: Vec<Request>,
+    pub reads: BTreeMap<u64, RecordedRead>,
+    /// The steps of each thread, in order.
+    pub steps: Vec<RecordedStep>,
+    /// The requests to sources, in order.
+    pub requests: Vec<RecordedRequest>,
     /// Events that were not recorded.
     pub lost: u64,
 }
 
 /// A file.
 #[derive(Debug, Clone)]
-pub struct File {
+pub struct RecordedFile {
     /// The URL, without secrets.
     pub url: String,
     /// Size in bytes.
     pub size: u64,
     /// The server; empty if there is none.
     pub server: String,
-    /// What its source said of itself.
+    /// The cost model of its source.
     pub physics: Physics,
     /// Bytes that came with opening.
     pub opening_bytes: u64,
-    /// Requests that opening took.
+    /// Requests while opening.
     pub opening_requests: u64,
-    /// Turnarounds that opening took.
+    /// Round trips while opening.
     pub opening_turnarounds: u64,
     /// Microseconds that opening took.
     pub opening_time: u64,
-    /// What is in memory once its structure is known.
+    /// Bytes that are in memory once its structure is known.
     pub known: Vec<ByteRange>,
 }
 
 /// A read of a tree.
 #[derive(Debug, Clone)]
-pub struct Read {
+pub struct RecordedRead {
     /// `read`, `scan`, `entries` or `lazy`.
     pub kind: String,
     /// The file that the tree is in.
@@ -71,7 +71,7 @@ pub struct Read {
     pub tree: String,
     /// The columns.
     pub columns: Vec<String>,
-    /// What was planned.
+    /// The planned ranges.
     pub ranges: Vec<EntryRange>,
 }
 
@@ -86,18 +86,18 @@ pub struct EntryRange {
     pub baskets: Vec<Basket>,
 }
 
-/// What a source was asked.
+/// A request to a source.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RecordedRequest {
     /// The file.
     pub file: u64,
-    /// When it was asked.
+    /// When it was sent.
     pub asked: u64,
-    /// When it answered or failed; `None` if it was abandoned, or the recording ends before.
+    /// When it was answered or failed; `None` if it was cancelled, or the recording ends before.
     pub answered: Option<u64>,
     /// Number of ranges.
     pub ranges: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
     /// The server that answered; empty if there is none.
     pub server: String,
@@ -105,9 +105,9 @@ pub struct Request {
     pub error: String,
 }
 
-/// One thing that a thread did.
+/// One operation of a thread.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct RecordedStep {
     /// The thread.
     pub thread: u64,
     /// When it began.
@@ -116,65 +116,65 @@ pub struct Step {
     pub end: u64,
     /// How long it waited for bytes.
     pub waited: u64,
-    /// What it was.
+    /// The operation.
     pub action: Action,
-    /// A step of another thread that ended last before it began, while its own thread had nothing to do.
+    /// The last step of another thread that ended before this one began, while this thread was idle.
     pub after: Option<usize>,
 }
 
-/// What a step does.
+/// The operation of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Opens a file.
     Open(u64),
     /// Reads parts of the structure of a file.
     Structure(u64, Vec<ByteRange>),
-    /// Begins a read: the first bytes are asked for.
+    /// Begins a read: the first bytes are requested.
     Begin(u64),
     /// Takes the next range of a read.
     Next(u64),
     /// Ends a read.
     End(u64),
-    /// Starts a fetch of a lazy reader, by its place in the steps.
+    /// Starts a fetch of a lazy reader, given by its index in the steps.
     Fetch(Vec<Basket>),
     /// Touches columns of a lazy reader: waits for some of its fetches.
     Touch(Vec<usize>),
 }
 
-impl Job {
-    /// Makes steps of what was recorded.
-    pub fn new(recording: &Recording) -> Job {
+impl RecordedJob {
+    /// Derives the steps from the recording.
+    pub fn new(recording: &Recording) -> RecordedJob {
         let first = recording.processes.keys().map(|id| id.begin).min().unwrap_or_default();
         let processes = recording.processes.iter().map(|(id, events)| process(*id, first, events)).collect();
-        Job { processes, unreadable_bytes: recording.unreadable_bytes }
+        RecordedJob { processes, unreadable_bytes: recording.unreadable_bytes }
     }
 }
 
-/// The process while its events are gone through.
-struct Builder<'e> {
-    process: Process,
+/// The state of a process while its events are processed.
+struct ProcessBuilder<'e> {
+    process: RecordedProcess,
     names: HashMap<u64, &'e str>,
-    /// Steps that have begun: of a read, by thread.
-    open: HashMap<(u64, u64), Begun>,
+    /// Steps of reads that have begun, by thread.
+    open: HashMap<(u64, u64), OpenStep>,
     /// Fetches by read.
-    fetches: HashMap<u64, Vec<Fetched<'e>>>,
+    fetches: HashMap<u64, Vec<LazyFetch<'e>>>,
     asked: HashMap<(u64, u64), usize>,
     threads: HashMap<u64, u64>,
 }
 
 /// A fetch of a lazy reader: window, columns, and the step.
-type Fetched<'e> = (u64, &'e [u64], usize);
+type LazyFetch<'e> = (u64, &'e [u64], usize);
 
 /// A step that has begun.
-struct Begun {
+struct OpenStep {
     at: u64,
     action: Action,
 }
 
-fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> Process {
+fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> RecordedProcess {
     let begin = id.begin.saturating_sub(first);
-    let process = Process { number: id.number, begin, ..Process::default() };
-    let mut builder = Builder {
+    let process = RecordedProcess { number: id.number, begin, ..RecordedProcess::default() };
+    let mut builder = ProcessBuilder {
         process,
         names: HashMap::new(),
         open: HashMap::new(),
@@ -189,14 +189,14 @@ fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> Process {
     builder.finish()
 }
 
-impl<'e> Builder<'e> {
+impl<'e> ProcessBuilder<'e> {
     fn add(&mut self, time: u64, event: &'e Event) {
         match event {
             Event::Process { program, .. } => self.process.program.clone_from(program),
             Event::Name { name, text } => drop(self.names.insert(*name, text)),
             Event::Lost { events } => self.process.lost = self.process.lost.saturating_add(*events),
             Event::Opened { file, thread, took, .. } => {
-                self.process.files.insert(*file, File::new(event));
+                self.process.files.insert(*file, RecordedFile::new(event));
                 self.step(*thread, time.saturating_sub(*took), time, 0, Action::Open(*file));
             }
             Event::Known { file, known } => {
@@ -213,7 +213,7 @@ impl<'e> Builder<'e> {
                 let name = |name| self.names.get(name).copied().unwrap_or("?").to_owned();
                 let columns = columns.iter().map(name).collect();
                 let (kind, tree, ranges) = (kind.clone(), tree.clone(), Vec::new());
-                self.process.reads.insert(*read, Read { kind, file: *file, tree, columns, ranges });
+                self.process.reads.insert(*read, RecordedRead { kind, file: *file, tree, columns, ranges });
                 self.threads.insert(*read, *thread);
                 self.step(*thread, time, time, 0, Action::Begin(*read));
             }
@@ -225,11 +225,11 @@ impl<'e> Builder<'e> {
             }
             Event::Next { read, thread } => {
                 self.threads.insert(*read, *thread);
-                let begun = Begun { at: time, action: Action::Next(*read) };
+                let begun = OpenStep { at: time, action: Action::Next(*read) };
                 self.open.insert((*read, *thread), begun);
             }
             Event::Touch { read, thread, .. } => {
-                let begun = Begun { at: time, action: self.touch(event) };
+                let begun = OpenStep { at: time, action: self.touch(event) };
                 self.open.insert((*read, *thread), begun);
             }
             Event::Delivered { read, thread, waited, .. } | Event::Touched { read, thread, waited, .. } => {
@@ -243,8 +243,9 @@ impl<'e> Builder<'e> {
                 let place = self.process.steps.len();
                 self.step(*thread, time, time, 0, Action::Fetch(baskets.clone()));
                 self.fetches.entry(*read).or_default().push((*window, columns, place));
-                // What is touched and was missing is fetched meanwhile.
-                if let Some(Begun { action: Action::Touch(needs), .. }) = self.open.get_mut(&(*read, *thread))
+                // Touched columns that were missing are fetched at the same time.
+                if let Some(OpenStep { action: Action::Touch(needs), .. }) =
+                    self.open.get_mut(&(*read, *thread))
                 {
                     needs.push(place);
                 }
@@ -252,7 +253,7 @@ impl<'e> Builder<'e> {
         }
     }
 
-    /// The fetches that a touch may have to wait for: those that asked for its columns.
+    /// The fetches that a touch may have to wait for: those that requested its columns.
     fn touch(&self, event: &Event) -> Action {
         let Event::Touch { read, window, columns, .. } = event else { return Action::Touch(Vec::new()) };
         let fetches = self.fetches.get(read).into_iter().flatten();
@@ -262,7 +263,7 @@ impl<'e> Builder<'e> {
     }
 
     fn ended(&mut self, read: u64, thread: u64, time: u64, waited: u64, event: &Event) {
-        let Some(Begun { at, action }) = self.open.remove(&(read, thread)) else { return };
+        let Some(OpenStep { at, action }) = self.open.remove(&(read, thread)) else { return };
         let action = match (action, event) {
             (Action::Touch(needs), Event::Touched { .. }) => {
                 // It waited for its own fetches only if it waited at all.
@@ -275,7 +276,7 @@ impl<'e> Builder<'e> {
 
     fn step(&mut self, thread: u64, begin: u64, end: u64, waited: u64, action: Action) {
         let waited = waited.min(end - begin.min(end));
-        self.process.steps.push(Step { thread, begin, end, waited, action, after: None });
+        self.process.steps.push(RecordedStep { thread, begin, end, waited, action, after: None });
     }
 
     fn request(&mut self, time: u64, event: &Event) {
@@ -286,7 +287,7 @@ impl<'e> Builder<'e> {
                 let (server, error) = (String::new(), String::new());
                 let ranges = ranges.len() as u64;
                 let answered = None;
-                self.process.requests.push(Request {
+                self.process.requests.push(RecordedRequest {
                     file: *file,
                     asked: time,
                     answered,
@@ -307,10 +308,10 @@ impl<'e> Builder<'e> {
         }
     }
 
-    /// What had not ended ends with the recording; then it is told which steps followed from others.
-    fn finish(mut self) -> Process {
+    /// Steps that had not ended end with the recording; then steps that depend on others are linked to them.
+    fn finish(mut self) -> RecordedProcess {
         let end = self.process.end;
-        for ((_, thread), Begun { at, action }) in std::mem::take(&mut self.open) {
+        for ((_, thread), OpenStep { at, action }) in std::mem::take(&mut self.open) {
             self.step(thread, at, end, end, action);
         }
         let steps = &mut self.process.steps;
@@ -318,7 +319,7 @@ impl<'e> Builder<'e> {
         ends.sort_unstable();
         let mut before: HashMap<u64, u64> = HashMap::new();
         for &(_, index) in &ends {
-            let Some(Step { thread, begin, end, .. }) = steps.get(index).cloned() else { continue };
+            let Some(RecordedStep { thread, begin, end, .. }) = steps.get(index).cloned() else { continue };
             let idle_since = before.insert(thread, end);
             let until = ends.partition_point(|(end, _)| *end <= begin);
             let others = ends.get(..until).unwrap_or_default().iter().rev();
@@ -334,9 +335,9 @@ impl<'e> Builder<'e> {
     }
 }
 
-impl File {
-    fn new(event: &Event) -> File {
-        let mut file = File {
+impl RecordedFile {
+    fn new(event: &Event) -> RecordedFile {
+        let mut file = RecordedFile {
             url: String::new(),
             size: 0,
             server: String::new(),

@@ -1,40 +1,41 @@
-//! Keeping the cache under its size: what was used least recently goes first.
+//! Keeps the cache below its size: the least recently used files are removed first.
 
-use super::lock::Locked;
-use super::shelf::{BLOCK, KNOWN, PART, range_of};
-use super::{Cache, record};
+use super::lock::FileLock;
+use super::names::{BLOCK, KNOWN, PART, range_of};
+use super::record;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// What a dead process left is removed after this time.
+/// Files that a dead process left are removed after this time.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
-/// How long somebody else may take to make room.
+/// How long another process may take to make room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How much of its size a cache is left with when room was made, in tenths.
+/// How full a cache is after room was made, in tenths of its size.
 const LEFT: u64 = 9;
 
-/// How full the cache is. Other processes fill it, too: so it is counted again and again.
+/// The room in a cache. Other processes fill it, too, so its use is counted regularly.
 #[derive(Debug)]
-pub(super) struct Usage {
+pub(super) struct Room {
+    directory: PathBuf,
     most: u64,
-    counted: Mutex<Option<Counted>>,
+    counted: Mutex<Option<DiskUse>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct DiskUse {
     bytes: u64,
-    /// What was added by us since.
+    /// What this process has added since.
     since: u64,
 }
 
-impl Usage {
-    pub(super) fn new(most: u64) -> Self {
-        Usage { most, counted: Mutex::default() }
+impl Room {
+    pub(super) fn new(directory: &Path, most: u64) -> Self {
+        Room { directory: directory.to_owned(), most, counted: Mutex::default() }
     }
 
     /// Counts what was added; true if it is time to look at the directory.
@@ -44,48 +45,38 @@ impl Usage {
             None => true,
             Some(counted) => {
                 counted.since = counted.since.saturating_add(bytes);
-                // Eight processes that see only what they add themselves go a tenth beyond the size.
+                // Eight processes that see only their own additions exceed the size by a tenth.
                 counted.since >= self.most / 64 || counted.bytes.saturating_add(counted.since) > self.most
             }
         }
     }
 
     fn set(&self, bytes: u64) {
-        let counted = Counted { bytes, since: 0 };
+        let counted = DiskUse { bytes, since: 0 };
         *self.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
     }
-}
 
-/// A file in the cache.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
-    pub(super) used: SystemTime,
-}
-
-impl Cache {
-    /// A file was added: makes room if there is too much.
+    /// A file was added: makes room if the cache is too full.
     pub(super) fn grown(&self, bytes: u64) {
-        if self.usage.add(bytes)
+        if self.add(bytes)
             && let Err(error) = self.make_room()
         {
             let directory = self.directory.display();
-            log::warn!(target: "sapwood.source", "no room can be made in the cache {directory}: {error}");
+            log::warn!(target: "sapwood.source", "cannot make room in the cache {directory}: {error}");
         }
     }
 
     fn make_room(&self) -> io::Result<()> {
-        // Whoever makes room just now may not have seen what was added last.
-        let Some(_lock) = Locked::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
+        // The process that makes room now may not have seen the last addition.
+        let Some(_lock) = FileLock::wait_for(&self.directory.join("room.lock"), PATIENCE)? else {
             return Ok(());
         };
         let mut files: Vec<_> = self.folders().iter().flat_map(|folder| stored_in(folder)).collect();
         let mut total = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
-        if total > self.usage.most {
+        if total > self.most {
             files.sort_unstable_by_key(|file| file.used);
             for file in &files {
-                if total <= self.usage.most / 10 * LEFT {
+                if total <= self.most / 10 * LEFT {
                     break;
                 }
                 if !is_part(&file.path) && fs::remove_file(&file.path).is_ok() {
@@ -94,11 +85,11 @@ impl Cache {
             }
         }
         files.iter().filter(|file| is_part(&file.path) && is_old(file)).for_each(|file| {
-            // Who can lock it knows that nobody writes it; letting it go removes it.
-            drop(Locked::try_new(&file.path));
+            // Whoever can lock it knows that no process writes it; releasing the lock removes it.
+            drop(FileLock::try_new(&file.path));
         });
         self.folders().iter().for_each(|folder| remove_empty(folder));
-        self.usage.set(total);
+        self.set(total);
         Ok(())
     }
 
@@ -112,8 +103,16 @@ impl Cache {
     }
 }
 
-/// What is kept in the folder of a file, of all its versions; only what the cache itself calls so.
-pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
+/// A file in the cache.
+#[derive(Debug)]
+pub(super) struct StoredFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) used: SystemTime,
+}
+
+/// What is kept in the folder of a file, over all its versions; only files with names of the cache.
+pub(super) fn stored_in(folder: &Path) -> Vec<StoredFile> {
     let files = entries(folder).flat_map(|version| entries(&version.path()).collect::<Vec<_>>());
     let stored = |entry: DirEntry| {
         let path = entry.path();
@@ -121,12 +120,12 @@ pub(super) fn stored_in(folder: &Path) -> Vec<Stored> {
             return None;
         }
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Stored { path, bytes: metadata.len(), used: metadata.modified().ok()? })
+        Some(StoredFile { path, bytes: metadata.len(), used: metadata.modified().ok()? })
     };
     files.filter_map(stored).collect()
 }
 
-/// What is in a folder; nothing if it cannot be read, as when somebody just removed it.
+/// The entries of a folder; none if it cannot be read, for example because another process just removed it.
 fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
@@ -135,14 +134,14 @@ fn is_part(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == PART)
 }
 
-fn is_old(file: &Stored) -> bool {
+fn is_old(file: &StoredFile) -> bool {
     file.used.elapsed().is_ok_and(|age| age > FORGOTTEN)
 }
 
 /// Removes the folder of a file of which no version is kept.
 pub(super) fn remove_empty(folder: &Path) {
     for version in entries(folder) {
-        // Fails, as it should, if there is something in it.
+        // Fails, as it should, if the folder is not empty.
         let _ = fs::remove_dir(version.path());
     }
     if entries(folder).all(|entry| entry.file_name() == record::FILE) {

@@ -1,12 +1,12 @@
-//! The form of what nodes build: what the descriptions say, and what only the data tell.
+//! The form of what nodes build: from the descriptions and, where they leave it open, from the data.
 
-use super::{Class, Node};
-use crate::builder::Builder;
+use super::Builder;
+use crate::node::{CompiledClass, Node};
 use sapwood_core::{Field, Form, Primitive};
 
 impl Node {
-    /// The form of what this node builds, as far as it does not depend on the data: what only the data tell
-    /// is [`Form::Empty`].
+    /// The form of what this node builds, as far as it does not depend on the data; the rest is
+    /// [`Form::Empty`].
     pub fn form(&self) -> Form {
         self.form_with(None)
     }
@@ -85,7 +85,7 @@ impl Node {
     }
 }
 
-impl Class {
+impl CompiledClass {
     fn form_with<'b>(&self, built: impl Fn(usize) -> Option<&'b Builder>) -> Form {
         let fields = self.fields.iter().enumerate().map(|(index, field)| Field {
             name: field.name.clone(),

@@ -1,8 +1,8 @@
-//! Which members are wanted.
+//! Which members are requested.
 
 use std::collections::BTreeMap;
 
-/// The members that are wanted of an object, and of what they hold.
+/// The members that are requested of an object, and of its members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selection(Option<BTreeMap<String, Selection>>);
 
@@ -12,7 +12,7 @@ impl Selection {
         Selection(None)
     }
 
-    /// Nothing: what is only to be passed over.
+    /// Nothing: the object is only skipped.
     pub(crate) fn nothing() -> Self {
         Selection(Some(BTreeMap::new()))
     }
@@ -36,7 +36,7 @@ impl Selection {
         members.entry(first.to_owned()).or_insert_with(Selection::nothing).add(rest);
     }
 
-    /// What is wanted of a member; `None` if it is not wanted at all.
+    /// The selection for a member; `None` if it is not requested at all.
     pub(crate) fn member(&self, name: &str) -> Option<Selection> {
         match &self.0 {
             None => Some(Selection::all()),
@@ -44,7 +44,7 @@ impl Selection {
         }
     }
 
-    /// Names of the members that are wanted; none if all are.
+    /// Names of the requested members; none if all are.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Selection)> {
         self.0.iter().flatten().map(|(name, selection)| (name.as_str(), selection))
     }
