@@ -10,6 +10,7 @@
 //! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
 //! - [`printable`]: what files and servers say, fit to be shown.
 //! - [`random_bytes`]: names that nobody else chooses.
+//! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
 
 mod buffer;
 mod column;
@@ -17,6 +18,8 @@ mod counters;
 mod deadline;
 mod error;
 mod form;
+mod future;
+mod os_error;
 mod piece;
 mod printable;
 mod random;
@@ -25,6 +28,7 @@ mod segments;
 mod story;
 mod take;
 mod unify;
+mod url;
 
 pub use buffer::Buffer;
 pub use column::Column;
@@ -32,9 +36,12 @@ pub use counters::{Counter, Counters, Snapshot};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
 pub use form::{Field, Form, Primitive};
+pub use future::BoxFuture;
+pub use os_error::{cannot_read, cannot_write};
 pub use piece::Piece;
 pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
 pub use story::{Event, Story, Told};
+pub use url::{Protocol, local_path, redact, server_of, url_scheme};

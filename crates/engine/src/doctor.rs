@@ -4,12 +4,12 @@ use crate::dataset::Named;
 use crate::{File, Interrupt, pool};
 use sapwood_core::{Deadline, Result};
 use sapwood_fetch::wait;
-use sapwood_source::{Diagnosis, OpenOptions, Outcome, Step};
+use sapwood_source::{Diagnosis, DiagnosisStep, OpenOptions, StepOutcome};
 use std::time::{Duration, Instant};
 
 /// Tries step by step what reading a file needs; no step takes longer than `longest`.
 ///
-/// A step that fails is no error here, but says so itself: see [`Outcome`].
+/// A step that fails is no error here, but says so itself: see [`StepOutcome`].
 ///
 /// # Errors
 /// `Cancelled`; `Io` if there can be no threads.
@@ -18,7 +18,7 @@ pub fn diagnose(
     options: &OpenOptions,
     longest: Duration,
     interrupt: Interrupt<'_>,
-) -> Result<Vec<Step>> {
+) -> Result<Vec<DiagnosisStep>> {
     let mut diagnosis = reached(url, options, longest, interrupt)?;
     if diagnosis.opened.is_none()
         && let Some(mark) = Named::mark(url, options)
@@ -29,22 +29,22 @@ pub fn diagnose(
             let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
             let (outcome, facts) = match File::open(url, options, interrupt) {
                 Ok(file) => told(&file),
-                Err(error) => (Outcome::Failed(error), Vec::new()),
+                Err(error) => (StepOutcome::Failed(error), Vec::new()),
             };
             let mut steps = other.steps;
-            steps.push(Step { name: "dataset", time: begin.elapsed(), outcome, facts });
+            steps.push(DiagnosisStep { name: "dataset", time: begin.elapsed(), outcome, facts });
             return Ok(steps);
         }
     }
     let begin = Instant::now();
     let (outcome, facts) = match diagnosis.opened.take() {
-        None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
+        None => (StepOutcome::Skipped("there are no bytes".to_owned()), Vec::new()),
         Some(opened) => match File::from_source(opened.source, options.deadline.within(longest), interrupt) {
             Ok(file) => described(&file, options.deadline.within(longest), interrupt),
-            Err(error) => (Outcome::Failed(error), Vec::new()),
+            Err(error) => (StepOutcome::Failed(error), Vec::new()),
         },
     };
-    diagnosis.steps.push(Step { name: "ROOT file", time: begin.elapsed(), outcome, facts });
+    diagnosis.steps.push(DiagnosisStep { name: "ROOT file", time: begin.elapsed(), outcome, facts });
     Ok(diagnosis.steps)
 }
 
@@ -62,9 +62,9 @@ fn reached(
 }
 
 /// What a dataset says of itself.
-fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
+fn told(file: &File) -> (StepOutcome, Vec<(String, String)>) {
     let Some(dataset) = &file.0.dataset else {
-        return (Outcome::Passed("a file has come in its place".to_owned()), Vec::new());
+        return (StepOutcome::Passed("a file has come in its place".to_owned()), Vec::new());
     };
     let snapshot = &dataset.snapshot;
     let entries = file.dataset_entries(&snapshot.tree).unwrap_or_default();
@@ -75,16 +75,20 @@ fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
         ("segments", snapshot.segments.len().to_string()),
     ];
     let facts = facts.map(|(name, value)| (name.to_owned(), value)).into();
-    (Outcome::Passed(format!("opened as {}", dataset.url())), facts)
+    (StepOutcome::Passed(format!("opened as {}", dataset.url())), facts)
 }
 
-fn described(file: &File, deadline: Deadline, interrupt: Interrupt<'_>) -> (Outcome, Vec<(String, String)>) {
+fn described(
+    file: &File,
+    deadline: Deadline,
+    interrupt: Interrupt<'_>,
+) -> (StepOutcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
     let keys = match file.root_keys(deadline, interrupt) {
         Ok(keys) => keys.len(),
-        Err(error) => return (Outcome::Failed(error), Vec::new()),
+        Err(error) => return (StepOutcome::Failed(error), Vec::new()),
     };
     let facts = vec![("keys".to_owned(), keys.to_string())];
-    (Outcome::Passed(format!("written by ROOT {version}")), facts)
+    (StepOutcome::Passed(format!("written by ROOT {version}")), facts)
 }

@@ -3,14 +3,13 @@
 use crate::dataset::{Named, View, stored};
 use crate::elsewhere::beside;
 use crate::keys::Keys;
-use crate::opening;
 use crate::reach::Reached;
-use crate::{Interrupt, Object, Tree, pool};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step};
+use crate::{Interrupt, Object, Tree, opening, pool};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step, redact};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, Opened, Replicas, Source, Trace, TracedSource, is_document,
-    record, redact,
+    CountingSource, MemorySource, OpenOptions, OpenedSource, Replicas, Source, Trace, TracedSource,
+    is_document, record,
 };
 use sapwood_streamer::Compiler;
 use sapwood_tfile::{FileHeader, Key, Record, StreamerInfos, TFile};
@@ -182,7 +181,7 @@ impl File {
     ) -> Result<File> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
-        let opened = Opened { source, known: Segments::default() };
+        let opened = OpenedSource { source, known: Segments::default() };
         let begin = Instant::now();
         File::from_reached(
             Reached::alone(opened, begin, Trace::new(begin)),
@@ -202,7 +201,7 @@ impl File {
         interrupt: Interrupt<'_>,
     ) -> Result<File> {
         let (opened, begin) =
-            (Opened { source: Arc::new(source), known: Segments::default() }, Instant::now());
+            (OpenedSource { source: Arc::new(source), known: Segments::default() }, Instant::now());
         let (reached, counters) = (Reached::alone(opened, begin, Trace::new(begin)), Arc::clone(counters));
         File::from_reached(reached, begin, counters, None, deadline, interrupt)
     }

@@ -65,7 +65,7 @@ pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_source::{
-    BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,
+    BlockOptions, CacheOptions, ListingEntry, OpenOptions, Replicas, Source, Trace, TraceRecord,
 };
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};

@@ -1,9 +1,9 @@
 //! Opening a file as its options say: read as it is reached, or in blocks that are kept.
 
 use crate::reach::{Reached, reach};
-use sapwood_core::{Deadline, Result};
+use sapwood_core::{BoxFuture, Deadline, Result};
 use sapwood_fetch::blocks::{self, Reopen};
-use sapwood_source::{BoxFuture, OpenOptions, Opened, Trace, address};
+use sapwood_source::{OpenOptions, OpenedSource, Trace, address};
 use std::sync::Arc;
 
 /// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
@@ -11,7 +11,7 @@ pub(crate) async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Resu
     let Some(wish) = &options.blocks else { return reach(url, options, trace).await };
     let anew = Anew { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
     let (name, counters) = (name_of(url, options), Arc::clone(&options.counters));
-    let Opened { source, known } =
+    let OpenedSource { source, known } =
         blocks::open(wish, &name, Arc::new(anew), counters, options.deadline).await?;
     Ok(Reached { source, known, trace })
 }
@@ -37,12 +37,12 @@ struct Anew {
 }
 
 impl Reopen for Anew {
-    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<Opened>> {
+    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<OpenedSource>> {
         Box::pin(async move {
             let tail = if tail { self.options.tail } else { 0 };
             let options = OpenOptions { deadline, tail, ..self.options.clone() };
             let Reached { source, known, .. } = reach(&self.url, &options, self.trace.clone()).await?;
-            Ok(Opened { source, known })
+            Ok(OpenedSource { source, known })
         })
     }
 }
@@ -50,7 +50,7 @@ impl Reopen for Anew {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sapwood_source::StorageOptions;
+    use sapwood_credentials::StorageOptions;
 
     #[test]
     fn a_name_tells_files_apart_that_are_called_the_same() {

@@ -1,12 +1,12 @@
 //! How a file is reached: at its one place as it is; at several, as one source that is made of all.
 
 use futures::future::{Either, select};
-use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
+use sapwood_core::{Error, ErrorKind, Event, Result, Segments, redact, server_of};
 use sapwood_fetch::places::Places;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
-    Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
-    open, parse_document, place_of, read_document, redact, server_of, tell,
+    OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose,
+    is_document, log_event, open, parse_document, place_of, read_document,
 };
 use std::future::pending;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub(crate) struct Reached {
 
 impl Reached {
     /// A file with one source, which was opened since `begin`.
-    pub(crate) fn alone(opened: Opened, begin: Instant, trace: Trace) -> Reached {
-        let Opened { source, known } = opened;
+    pub(crate) fn alone(opened: OpenedSource, begin: Instant, trace: Trace) -> Reached {
+        let OpenedSource { source, known } = opened;
         let traced = TracedSource::within(source, trace.clone()).with_opening(begin, &known);
         Reached { source: Arc::new(traced), known, trace }
     }
@@ -61,7 +61,7 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
 }
 
 /// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
-async fn open_one(url: &str, options: &OpenOptions) -> Result<Opened> {
+async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
     let Some(redirector) = redirector else { return open(url, options).await };
     let elsewhere = async {
@@ -88,13 +88,19 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
         if !is_document(place) {
-            places.add(Place::of(place));
+            places.add(Replica::of(place));
             continue;
         }
         match read_document(place, options).await.and_then(|found| described(found, url, place)) {
             Ok(described) => places.add_described(described),
             Err(error) => {
-                tell(&options.counters, place, server_of(place).as_deref(), Event::Failed, error.message());
+                log_event(
+                    &options.counters,
+                    place,
+                    server_of(place).as_deref(),
+                    Event::Failed,
+                    error.message(),
+                );
                 failure = Some(error);
             }
         }
@@ -112,7 +118,7 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
 }
 
 /// What a document says of the file that was asked for; of the only one, if the document itself was.
-fn described(found: Vec<Described>, url: &str, document: &str) -> Result<Described> {
+fn described(found: Vec<ReplicaList>, url: &str, document: &str) -> Result<ReplicaList> {
     let name = Some(url).filter(|&url| url != document);
     let place = if document.is_empty() { url } else { document };
     choose(found, name).map_err(|error| error.url(redact(place)))

@@ -1,8 +1,8 @@
 //! What a fetcher shows of its source: reads that are made on it are counted, for they go around the planner.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
+use sapwood_source::{Checksum, Identity, Physics, Source};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use sapwood::{Deadline, Error, ErrorKind, Result, Source};
-use sapwood_core::ByteRange;
-use sapwood_source::{BoxFuture, Identity, Physics};
+use sapwood_core::{BoxFuture, ByteRange};
+use sapwood_source::{Identity, Physics};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads through `seek` and `read` of a Python object, under the GIL and one range at a time.

@@ -61,18 +61,19 @@ impl Turnarounds {
 
 /// Adds what one source does to the counters of a file.
 #[derive(Debug)]
-pub(crate) struct Accounting {
+pub struct Accounting {
     counters: Arc<Counters>,
     turnarounds: Turnarounds,
 }
 
 impl Accounting {
-    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+    /// Counts what one source does, and adds it to `counters`.
+    pub fn new(counters: Arc<Counters>) -> Self {
         Accounting { counters, turnarounds: Turnarounds::default() }
     }
 
     /// A message with `ranges` ranges goes out.
-    pub(crate) fn request(&self, ranges: usize) -> Wait {
+    pub fn request(&self, ranges: usize) -> Wait {
         let (wait, longer) = self.turnarounds.ask();
         self.counters.requests.add(1);
         self.counters.ranges.add(ranges as u64);
@@ -81,17 +82,17 @@ impl Accounting {
     }
 
     /// The answer to a message begins to arrive, or is known not to come.
-    pub(crate) fn answered(&self, wait: Wait) {
+    pub fn answered(&self, wait: Wait) {
         self.turnarounds.answered(wait);
     }
 
     /// What is added to.
-    pub(crate) fn counters(&self) -> &Arc<Counters> {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
     /// Bytes arrived.
-    pub(crate) fn received(&self, bytes: usize) {
+    pub fn received(&self, bytes: usize) {
         self.counters.fetched_bytes.add(bytes as u64);
     }
 }

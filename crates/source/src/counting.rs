@@ -1,9 +1,9 @@
 //! A decorator that counts: for sources that do not count themselves.
 
 use crate::accounting::Accounting;
-use crate::{BoxFuture, Checksum, Identity, Physics, Source};
+use crate::{Checksum, Identity, Physics, Source};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
 use std::time::Duration;
 

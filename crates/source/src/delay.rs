@@ -1,8 +1,8 @@
 //! A decorator that makes a source behave like a distant server.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, Identity, Physics, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
 use tokio::time::sleep_until;
 

@@ -1,8 +1,8 @@
 //! A decorator that fails as its script says: for tests of the layers above.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, Identity, Physics, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -24,58 +24,56 @@ mod accounting;
 mod blocks;
 mod check;
 mod checksum;
-mod cloud;
+pub mod cloud;
+mod cost_model;
 mod counting;
-mod credentials;
 mod delay;
 mod doctor;
+mod ends;
+mod entry;
 mod fault;
 mod find;
-mod http;
-mod listing;
+pub mod http;
+mod list;
 mod local;
 mod memory;
 mod open;
-mod physics;
+mod options;
 pub mod record;
 mod retry;
-mod server;
-pub mod sink;
 mod spans;
-mod store;
 mod trace;
 mod traits;
+mod transient;
 mod uses;
 #[cfg(unix)]
 mod xrootd;
 
-pub use accounting::{Turnarounds, Wait};
+pub use accounting::{Accounting, Turnarounds, Wait};
 pub use blocks::{BlockOptions, CacheOptions};
 pub use checksum::Checksum;
-pub use cloud::{StorageOptions, address};
+pub use cloud::address;
+pub use cost_model::Physics;
 pub use counting::CountingSource;
-pub use credentials::{Environment, Finding, Secret, State};
 pub use delay::DelayedSource;
-pub use doctor::{Diagnosis, Outcome, Step, diagnose};
+pub use doctor::{Diagnosis, DiagnosisStep, StepOutcome, diagnose};
+pub use ends::{FAR_TAIL, HEAD, TAIL};
+pub use entry::ListingEntry;
 pub use fault::{Fault, FaultySource};
 pub use find::{
-    Described, Place, Redirector, choose, comparable, is_document, parse_document, place_of, read_document,
-    site_of,
+    Redirector, Replica, ReplicaList, choose, comparable, is_document, parse_document, place_of,
+    read_document, site_of,
 };
 pub use http::HttpSource;
-pub use listing::{Entry, list};
+pub use list::list;
 pub use local::LocalSource;
 pub use memory::MemorySource;
-pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
-pub use physics::Physics;
-pub use retry::{LOG, once, tell};
-pub use server::server_of;
-pub use store::{
-    CountingStore, Created, FaultyStore, LocalStore, MemoryStore, Store, StoreCall, StoreFault,
-    StoreOperation, Stored, open_store,
-};
+pub use open::open;
+pub use options::{OpenOptions, Replicas};
+pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};
 pub use trace::{Trace, TraceRecord, TracedSource};
-pub use traits::{BoxFuture, Identity, Opened, Source};
+pub use traits::{Identity, OpenedSource, Source};
+pub use transient::{is_transient, is_transient_status, may_succeed_later};
 pub use uses::{Reads, ServerUse};
 #[cfg(unix)]
 pub use xrootd::XrootdSource;

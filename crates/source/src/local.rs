@@ -1,8 +1,8 @@
 //! A source over a file of the local machine.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{Identity, Physics, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, cannot_read};
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -102,14 +102,7 @@ impl Source for LocalSource {
 }
 
 fn io_error(error: io::Error) -> Error {
-    let (kind, message) = match error.kind() {
-        io::ErrorKind::NotFound => (ErrorKind::NotFound, "there is no such file".to_owned()),
-        io::ErrorKind::PermissionDenied => {
-            (ErrorKind::Permission, "you are not allowed to read this file".to_owned())
-        }
-        _ => (ErrorKind::Io, format!("the operating system cannot read the file: {error}")),
-    };
-    Error::new(kind, message).caused_by(error)
+    cannot_read(error, "there is no such file")
 }
 
 #[cfg(unix)]

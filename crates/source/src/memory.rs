@@ -1,8 +1,8 @@
 //! A source over bytes that are in memory already.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{Identity, Physics, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::fmt;
 
 /// Bytes in memory. Answers share memory with them: nothing is copied.

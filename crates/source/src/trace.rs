@@ -1,8 +1,8 @@
 //! A decorator that remembers what was asked for and when.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, record};
+use crate::{Checksum, Identity, Physics, Source, record};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,17 +1,11 @@
 //! The trait that holds sapwood together: one verb, and what a source says of itself.
 
-use crate::server::server_of;
 use crate::{Checksum, Physics};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments, server_of};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A future on the heap that may move between threads.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Which object, and which version of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +95,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 
 /// A source that was just opened, with the bytes that came along: usually the head and the tail.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSource {
     /// The source.
     pub source: Arc<dyn Source>,
     /// What was read while opening, so that it need not be asked for again.

@@ -4,7 +4,7 @@ use crate::log::Log;
 use bytes::Bytes;
 use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::Created;
+use sapwood_store::Created;
 use std::sync::Arc;
 
 /// Those that create the same entry at the same time.

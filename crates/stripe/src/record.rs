@@ -3,7 +3,7 @@
 use crate::{Kind, seal, unseal};
 use bytes::Bytes;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{Created, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -2,6 +2,7 @@
 //!
 //! - [`Server`] behaves like any HTTP server that was met in the wild: see [`Behaviour`].
 //! - [`Proxy`] puts distance between a client and a server: see [`Link`].
+//! - [`Scripted`] answers what a test wants; [`Directory`] holds the files of one.
 //! - [`conformance`] checks that a source keeps the contract of `sapwood_source::Source`, [`store_conformance`] the same
 //!   of stores.
 //!
@@ -9,20 +10,24 @@
 
 mod behaviour;
 mod conformance;
+mod directory;
 mod objects;
 mod port;
 mod proxy;
 mod request;
 mod respond;
+mod scripted;
 mod server;
 mod stats;
 mod store;
 
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};
+pub use directory::Directory;
 pub use objects::Objects;
 pub use proxy::{Link, LinkFault, Proxy};
 pub use request::Request;
+pub use scripted::{Scripted, answer, part, refusal};
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
 pub use store::{store_conformance, store_race};

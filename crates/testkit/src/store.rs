@@ -1,11 +1,11 @@
-//! What every store must do: the contract of `sapwood_source::Store`, checked.
+//! What every store must do: the contract of `sapwood_store::Store`, checked.
 
 use crate::sample;
 use bytes::Bytes;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{Created, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! A store that accepts every PUT and keeps nothing: what is left is the time that everything else takes.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Created, Store, Stored};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_store::{Created, Store, Stored};
 use std::time::SystemTime;
 
 /// The store.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, with_encoder};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Piece, Result};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead, wait};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_stripe::checksum;
 use sapwood_ttree::Entries;
 use std::ops::Range;

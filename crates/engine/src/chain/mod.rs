@@ -24,7 +24,7 @@ use lanes::Lanes;
 use output::{Stripes, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_stripe::LayoutOptions;
 use stages::Stages;
 use std::sync::atomic::Ordering;

@@ -17,7 +17,7 @@ use crate::repack::writing::Output as RootFile;
 use sapwood_codec::Compression;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::wait;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, Layout, LayoutOptions, Made as Provenance, NewSegment, plan};
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
 use std::sync::Arc;

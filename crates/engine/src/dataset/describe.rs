@@ -3,7 +3,8 @@
 use crate::{Interrupt, pool};
 use sapwood_core::Result;
 use sapwood_fetch::wait;
-use sapwood_source::{OpenOptions, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Description, Entry, Log, Version};
 use std::sync::Arc;
 

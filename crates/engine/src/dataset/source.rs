@@ -3,8 +3,9 @@
 use super::objects::{END, Held, Objects, Piece};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source, Store, server_of};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, server_of};
+use sapwood_source::{Checksum, Identity, Physics, Source};
+use sapwood_store::Store;
 use sapwood_stripe::keys;
 use std::sync::Arc;
 use std::time::Duration;

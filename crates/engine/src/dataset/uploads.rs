@@ -3,9 +3,9 @@
 use crate::Interrupt;
 use crate::pool::runtime;
 use bytes::Bytes;
-use sapwood_core::{Deadline, Error, Result};
+use sapwood_core::{Deadline, Error, Result, redact};
 use sapwood_fetch::wait;
-use sapwood_source::{Store, redact};
+use sapwood_store::Store;
 use sapwood_stripe::Dataset;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Drop for Uploads {
 mod tests {
     use super::*;
     use sapwood_core::ByteRange;
-    use sapwood_source::MemoryStore;
+    use sapwood_store::MemoryStore;
 
     #[test]
     fn all_objects_arrive_or_it_is_told() {

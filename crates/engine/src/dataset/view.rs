@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::wait;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
 use sapwood_tfile::{FileHeader, Record, StreamerInfos};

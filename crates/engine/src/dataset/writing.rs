@@ -2,12 +2,11 @@
 
 use super::cutting::Order;
 use super::held::while_held;
-use super::identity;
 use super::matching::orders;
-use super::scattered;
 use super::segment::{Part, Writing, put_whole, sizes};
 use super::template::{Template, auxiliary, open_tree};
 use super::uploads::Uploads;
+use super::{identity, scattered};
 use crate::pool::{computing, runtime};
 use crate::repack::Input;
 use crate::repack::chosen::Chosen as Entries;
@@ -16,7 +15,8 @@ use crate::{File, Interrupt, ReadOptions};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Deadline, Error, Result};
 use sapwood_fetch::wait;
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::{Store, open_store};
 use sapwood_stripe::{Change, Committed, Dataset, EventIndex, LayoutOptions, Log, Made, NewSegment, plan};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -21,7 +21,7 @@ impl Input {
     pub fn url(&self) -> String {
         match self {
             Input::Open(file) => file.url().to_owned(),
-            Input::At(url, _) => sapwood_source::redact(url),
+            Input::At(url, _) => sapwood_core::redact(url),
         }
     }
 }

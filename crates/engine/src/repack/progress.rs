@@ -2,7 +2,7 @@
 //! was placed. The next run does everything again but for these baskets, and so writes the same file.
 
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_source::sink::{Left, Sink};
+use sapwood_sink::{Left, Sink};
 use sapwood_tfile::write::{Datime, Origin};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use crate::Interrupt;
 use crate::pool::{compute, computing};
 use sapwood_codec::Compression;
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 pub use sapwood_tfile::write::DirectoryId;
 use sapwood_tfile::write::{Buffer, FileWriter, NewKey, Origin};

@@ -4,7 +4,7 @@ use crate::inputs::{MIXED, never, open, readable};
 use sapwood::dataset::{AddOptions, Consolidation, WriteOptions, Written, add, append, consolidate};
 use sapwood::repack::Input;
 use sapwood::{Column, Deadline, ErrorKind, File, OpenOptions, ReadOptions, Result};
-use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
+use sapwood_store::{FaultyStore, MemoryStore, Store, StoreFault};
 use sapwood_stripe::{Change, Dataset, GcOptions, LayoutOptions, Made, Segment, Version, keys};
 use std::collections::BTreeMap;
 use std::future::Future;

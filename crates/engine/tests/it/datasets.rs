@@ -3,7 +3,7 @@
 use crate::inputs::{MIXED, corpus, never, open, readable, trees};
 use bytes::Bytes;
 use sapwood::{Column, Deadline, Error, ErrorKind, File, OpenOptions, ReadOptions, Tree};
-use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
+use sapwood_store::{CountingStore, MemoryStore, Store, StoreOperation};
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, Made, NewProduct, NewSegment, ObjectBuilder, ObjectName, StripeList,
     Version, keys,

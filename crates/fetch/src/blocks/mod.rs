@@ -21,8 +21,8 @@ pub use origin::Reopen;
 use claims::Claims;
 use grid::Grid;
 use origin::Origin;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
+use sapwood_source::{Identity, Physics, Source};
 use std::sync::Arc;
 use store::Store;
 

@@ -3,10 +3,8 @@
 mod spots;
 
 use crate::replicas::{Finder, Known, Standing};
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{
-    BoxFuture, Checksum, Described, OpenOptions, Opened, Place, Redirector, open, redact, site_of,
-};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, redact};
+use sapwood_source::{Checksum, OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, open, site_of};
 use spots::{Outcome, Spot, is_known, next, sites};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,7 +23,7 @@ pub struct Places {
 #[derive(Debug, Default)]
 struct State {
     /// What was opened before the finder was made.
-    first: Option<Opened>,
+    first: Option<OpenedSource>,
     spots: Vec<Spot>,
     redirectors: Vec<Asked>,
 }
@@ -48,27 +46,27 @@ impl Places {
     }
 
     /// Adds a place.
-    pub fn add(&self, place: Place) {
+    pub fn add(&self, place: Replica) {
         self.lock().spots.push(Spot::new(place));
     }
 
     /// Adds the places that a document states. What has another size or checksum than it says is not read; they do not
     /// get the headers of the options, which may be secret.
-    pub fn add_described(&self, described: Described) {
-        let Described { size, checksums, places, .. } = described;
+    pub fn add_described(&self, described: ReplicaList) {
+        let ReplicaList { size, checksums, replicas, .. } = described;
         let spot = |place| {
             let checksums = checksums.clone();
             Spot { size, checksums, is_named: false, ..Spot::new(place) }
         };
-        let spots = places.into_iter().map(spot);
+        let spots = replicas.into_iter().map(spot);
         self.lock().spots.extend(spots);
     }
 
     /// Adds the place of a file that is open already.
-    pub fn add_opened(&self, url: &str, opened: Opened) {
+    pub fn add_opened(&self, url: &str, opened: OpenedSource) {
         self.learn_redirector(url, &opened);
         let mut state = self.lock();
-        state.spots.push(Spot { outcome: Outcome::Done, ..Spot::new(Place::of(url)) });
+        state.spots.push(Spot { outcome: Outcome::Done, ..Spot::new(Replica::of(url)) });
         state.first = Some(opened);
     }
 
@@ -86,7 +84,7 @@ impl Places {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn find(&self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
+    async fn find(&self, known: &[Known], deadline: Deadline) -> Result<Option<OpenedSource>> {
         loop {
             if let Some(opened) = self.lock().first.take() {
                 return Ok(Some(opened));
@@ -145,7 +143,7 @@ impl Places {
 
     /// Asks a redirector for another source. Where it has none, the places that it names are added; that there is
     /// nothing is no failure.
-    async fn ask(&self, index: usize, known: &[Known], deadline: Deadline) -> Option<Opened> {
+    async fn ask(&self, index: usize, known: &[Known], deadline: Deadline) -> Option<OpenedSource> {
         let (redirector, server) = {
             let state = self.lock();
             let asked = state.redirectors.get(index)?;
@@ -184,7 +182,7 @@ impl Places {
     async fn add_located(
         &self,
         redirector: &Redirector,
-        opened: Option<&Opened>,
+        opened: Option<&OpenedSource>,
         known: &[Known],
         deadline: Deadline,
     ) {
@@ -213,13 +211,13 @@ impl Places {
         site.is_some_and(|site| !used.contains(&site)).then_some(trying)
     }
 
-    fn is_elsewhere(&self, opened: &Opened, known: &[Known]) -> bool {
+    fn is_elsewhere(&self, opened: &OpenedSource, known: &[Known]) -> bool {
         let used = sites(&self.lock().spots, known);
         opened.source.server().is_some_and(|server| !used.contains(&site_of(&server)))
     }
 
     /// Keeps the redirector that handed out a source, if it was one.
-    fn learn_redirector(&self, url: &str, opened: &Opened) -> bool {
+    fn learn_redirector(&self, url: &str, opened: &OpenedSource) -> bool {
         let server = opened.source.server();
         let Some(redirector) = Redirector::of(url, server.as_deref(), &self.options) else { return false };
         let server = server.unwrap_or_default();
@@ -255,7 +253,7 @@ impl Drop for Trying<'_> {
 
 impl Trying<'_> {
     /// Opens the file there. `None` if it is read from that server already, or it was only a guess.
-    async fn open(mut self, known: &[Known], deadline: Deadline) -> Result<Option<Opened>> {
+    async fn open(mut self, known: &[Known], deadline: Deadline) -> Result<Option<OpenedSource>> {
         let mut options = OpenOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
@@ -275,7 +273,7 @@ impl Trying<'_> {
     }
 
     /// Whether it is the file that was described.
-    fn check(&self, opened: &Opened) -> Result<()> {
+    fn check(&self, opened: &OpenedSource) -> Result<()> {
         let size = opened.source.identity().size;
         let different = |what: String| {
             Error::new(ErrorKind::Changed, format!("this is not the file that was described: {what}"))
@@ -297,7 +295,11 @@ impl Trying<'_> {
 }
 
 impl Finder for Places {
-    fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+    fn next<'a>(
+        &'a self,
+        known: &'a [Known],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<OpenedSource>>> {
         Box::pin(self.find(known, deadline))
     }
 
@@ -359,9 +361,9 @@ mod tests {
     fn places_are_tried_in_order_and_those_that_failed_again() {
         let folder = Folder::new("order");
         let places = Places::new(OpenOptions::default());
-        places.add(Place::of(folder.file("a", "a")));
-        places.add(Place::of(folder.0.join("missing").to_str().unwrap()));
-        places.add(Place::of(folder.file("b", "bc")));
+        places.add(Replica::of(folder.file("a", "a")));
+        places.add(Replica::of(folder.0.join("missing").to_str().unwrap()));
+        places.add(Replica::of(folder.file("b", "bc")));
         assert_eq!(find(&places).unwrap(), Some(1));
         assert_eq!(find(&places).unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(find(&places).unwrap(), Some(2));
@@ -374,11 +376,11 @@ mod tests {
     #[test]
     fn what_is_not_as_described_is_refused_for_good() {
         let folder = Folder::new("described");
-        let described = |name: &str, size, adler32: &str| Described {
+        let described = |name: &str, size, adler32: &str| ReplicaList {
             size: Some(size),
             checksums: Checksum::parse("adler32", adler32).into_iter().collect(),
-            places: vec![Place::of(folder.0.join(name).to_str().unwrap())],
-            ..Described::default()
+            replicas: vec![Replica::of(folder.0.join(name).to_str().unwrap())],
+            ..ReplicaList::default()
         };
         folder.file("a", "Wikipedia");
         let places = Places::new(OpenOptions::default());

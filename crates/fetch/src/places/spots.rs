@@ -1,7 +1,8 @@
 //! The places of a file that are known, and which of them is tried next.
 
 use crate::replicas::{Known, Standing};
-use sapwood_source::{Checksum, Place, comparable, place_of, redact, site_of};
+use sapwood_core::redact;
+use sapwood_source::{Checksum, Replica, comparable, place_of, site_of};
 
 /// What became of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Outcome {
 /// A place, and what became of it.
 #[derive(Debug)]
 pub(super) struct Spot {
-    pub(super) place: Place,
+    pub(super) place: Replica,
     /// Size of the file there, where that is stated.
     pub(super) size: Option<u64>,
     /// Its checksums, where some are stated.
@@ -32,14 +33,14 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    pub(super) fn new(place: Place) -> Spot {
+    pub(super) fn new(place: Replica) -> Spot {
         let (size, checksums, outcome) = (None, Vec::new(), Outcome::Untried);
         Spot { place, size, checksums, is_named: true, is_guess: false, outcome }
     }
 
     /// A place that a redirector named.
     pub(super) fn guess(url: String) -> Spot {
-        Spot { is_named: false, is_guess: true, ..Spot::new(Place::of(url)) }
+        Spot { is_named: false, is_guess: true, ..Spot::new(Replica::of(url)) }
     }
 
     fn site(&self) -> Option<String> {
@@ -80,7 +81,7 @@ mod tests {
     }
 
     fn spots(places: &[(&str, Option<&str>)]) -> Vec<Spot> {
-        let place = |&(url, site): &(&str, Option<&str>)| Place {
+        let place = |&(url, site): &(&str, Option<&str>)| Replica {
             url: url.to_owned(),
             site: site.map(str::to_owned),
         };

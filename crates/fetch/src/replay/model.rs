@@ -2,8 +2,8 @@
 
 use super::policy::Line;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{Identity, Physics, Source};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;

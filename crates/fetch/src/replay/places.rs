@@ -2,13 +2,13 @@
 
 use super::model::Way;
 use crate::replicas::{Finder, Known};
-use sapwood_core::{Deadline, Result};
-use sapwood_source::{BoxFuture, Opened};
+use sapwood_core::{BoxFuture, Deadline, Result};
+use sapwood_source::OpenedSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What opens the file at the end of a way, under the name of its server.
-pub(super) type Open = dyn Fn(Arc<Way>, String) -> BoxFuture<'static, Opened> + Send + Sync;
+pub(super) type Open = dyn Fn(Arc<Way>, String) -> BoxFuture<'static, OpenedSource> + Send + Sync;
 
 /// The places of a file; none of them fails.
 pub(super) struct Places {
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Places {
 }
 
 impl Finder for Places {
-    fn next<'a>(&'a self, _: &'a [Known], _: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+    fn next<'a>(&'a self, _: &'a [Known], _: Deadline) -> BoxFuture<'a, Result<Option<OpenedSource>>> {
         Box::pin(async move {
             let index = self.found.fetch_add(1, Ordering::Relaxed);
             match self.ways.get(index) {

@@ -10,10 +10,10 @@ use crate::replicas::{Replicas, Settings};
 use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Snapshot};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Snapshot};
 use sapwood_source::record::Basket;
 use sapwood_source::{
-    BlockOptions, BoxFuture, CountingSource, Identity, OpenOptions, Opened, Physics, Source, Trace, open,
+    BlockOptions, CountingSource, Identity, OpenOptions, OpenedSource, Physics, Source, Trace, open,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,7 +165,7 @@ impl World {
     }
 
     /// Opens a modelled file at the end of a way.
-    async fn open_model(&self, file: &File, way: Arc<Way>, server: Option<String>) -> Opened {
+    async fn open_model(&self, file: &File, way: Arc<Way>, server: Option<String>) -> OpenedSource {
         let (requests, turnarounds) = match file.physics.immediate {
             true => (1, 2),
             false => (file.opening_requests, file.opening_turnarounds + 1),
@@ -179,18 +179,18 @@ impl World {
         let physics = self.physics(file.physics);
         let source = Modelled { identity, physics, way, nought: self.nought.clone(), server };
         let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
-        Opened { source, known: self.known(&file.known) }
+        OpenedSource { source, known: self.known(&file.known) }
     }
 
     /// Opens a modelled file that is at several places.
-    async fn open_places(self: &Arc<Self>, file: &File, sources: usize) -> Result<Opened> {
+    async fn open_places(self: &Arc<Self>, file: &File, sources: usize) -> Result<OpenedSource> {
         let first = self.way(&file.server);
         let further = match self.further.is_empty() {
             true => vec![self.way_beside(&file.server)],
             false => self.further.clone(),
         };
         let (world, file) = (Arc::clone(self), file.clone());
-        let open = Box::new(move |way, server| -> BoxFuture<'static, Opened> {
+        let open = Box::new(move |way, server| -> BoxFuture<'static, OpenedSource> {
             let (world, file) = (Arc::clone(&world), file.clone());
             Box::pin(async move { world.open_model(&file, way, Some(server)).await })
         });
@@ -218,7 +218,7 @@ impl World {
         known
     }
 
-    async fn in_blocks(&self, opened: Opened, block: u64, url: &str) -> Result<Opened> {
+    async fn in_blocks(&self, opened: OpenedSource, block: u64, url: &str) -> Result<OpenedSource> {
         let options = BlockOptions { block, ..BlockOptions::default() };
         let reopen = Arc::new(Again(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
@@ -238,8 +238,8 @@ fn further(place: &Place) -> Vec<Arc<Way>> {
 struct Again(Arc<dyn Source>, Segments);
 
 impl Reopen for Again {
-    fn open(&self, _tail: bool, _deadline: Deadline) -> BoxFuture<'_, Result<Opened>> {
-        Box::pin(async { Ok(Opened { source: Arc::clone(&self.0), known: self.1.clone() }) })
+    fn open(&self, _tail: bool, _deadline: Deadline) -> BoxFuture<'_, Result<OpenedSource>> {
+        Box::pin(async { Ok(OpenedSource { source: Arc::clone(&self.0), known: self.1.clone() }) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where further sources of a file come from.
 
-use sapwood_core::{Deadline, Result};
-use sapwood_source::{BoxFuture, Checksum, Opened};
+use sapwood_core::{BoxFuture, Deadline, Result};
+use sapwood_source::{Checksum, OpenedSource};
 use std::fmt;
 
 /// What is made of a source that was found before.
@@ -39,7 +39,11 @@ pub struct Known {
 /// - While one call waits for a place that is slow, another may be made: it tries another place.
 pub trait Finder: fmt::Debug + Send + Sync + 'static {
     /// Another source of the file.
-    fn next<'a>(&'a self, known: &'a [Known], deadline: Deadline) -> BoxFuture<'a, Result<Option<Opened>>>;
+    fn next<'a>(
+        &'a self,
+        known: &'a [Known],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Option<OpenedSource>>>;
 
     /// Checksums that are stated of the file by whoever named its places; by default none.
     fn checksums(&self) -> Vec<Checksum> {

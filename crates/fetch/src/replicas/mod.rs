@@ -30,8 +30,8 @@ pub use finder::{Finder, Known, Standing};
 pub use settings::Settings;
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
+use sapwood_source::{Identity, OpenedSource, Physics, Source, Trace};
 use shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,9 +57,9 @@ impl Replicas {
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedSource> {
         let (shared, known) = Shared::open(finder, settings, counters, trace, deadline).await?;
-        Ok(Opened { source: Arc::new(Replicas { shared }), known })
+        Ok(OpenedSource { source: Arc::new(Replicas { shared }), known })
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Source, once};
+use sapwood_source::{Source, without_retries};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -194,7 +194,7 @@ impl Shared {
 /// keep the thread, and gets one of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
     if !source.physics().immediate {
-        return once(source.read_ranges(ranges, deadline)).await;
+        return without_retries(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
     let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));

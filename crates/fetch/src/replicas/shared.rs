@@ -8,8 +8,8 @@ use super::search::Search;
 use super::{Finder, Known, Settings};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
-use sapwood_source::{Checksum, Identity, Opened, Source, Trace, TracedSource, server_of, tell};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments, server_of};
+use sapwood_source::{Checksum, Identity, OpenedSource, Source, Trace, TracedSource, log_event};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
@@ -76,7 +76,7 @@ impl Shared {
         let found = find(&*finder, &[], settings.stall, &counters, deadline).await;
         let (began, opened) = found?
             .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no place to read the file from"))?;
-        let Opened { source, known } = opened;
+        let OpenedSource { source, known } = opened;
         let state = State {
             roster: Roster::new(settings),
             search: Search::default(),
@@ -147,7 +147,7 @@ impl Shared {
                 // As usual, and often: of no interest while it happens.
                 Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
                 _ if !self.settings.logged => self.counters.story.tell(name.as_deref(), event, text),
-                _ => tell(&self.counters, &self.identity.url, name.as_deref(), event, &text),
+                _ => log_event(&self.counters, &self.identity.url, name.as_deref(), event, &text),
             }
         }
     }
@@ -247,7 +247,7 @@ impl Shared {
         let Ok(Ok(Some((began, opened)))) = found else { return false };
         let agreed = match self.agreed(&opened, deadline).await {
             Ok(()) => {
-                let Opened { source, known } = &opened;
+                let OpenedSource { source, known } = &opened;
                 self.verified(source, || self.join(Arc::clone(source), began, known)).await
             }
             different => different,
@@ -261,8 +261,8 @@ impl Shared {
     }
 
     /// Compares what a further source has with what the first one brought.
-    async fn agreed(&self, opened: &Opened, deadline: Deadline) -> Result<()> {
-        let Opened { source, known } = opened;
+    async fn agreed(&self, opened: &OpenedSource, deadline: Deadline) -> Result<()> {
+        let OpenedSource { source, known } = opened;
         let ask = compare((&self.identity, &self.known), (source.identity(), known))?;
         if ask.is_empty() {
             return Ok(());
@@ -274,7 +274,7 @@ impl Shared {
         compare((&self.identity, &self.known), (source.identity(), &more)).map(drop)
     }
 
-    fn refuse(&self, opened: &Opened, error: Error) {
+    fn refuse(&self, opened: &OpenedSource, error: Error) {
         let source = &opened.source;
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         {
@@ -326,7 +326,7 @@ async fn find(
     stall: Duration,
     counters: &Counters,
     deadline: Deadline,
-) -> Result<Option<(Instant, Opened)>> {
+) -> Result<Option<(Instant, OpenedSource)>> {
     let began = now();
     let mut trying = FuturesUnordered::new();
     let (mut last, mut exhausted) = (None, false);
@@ -343,7 +343,7 @@ async fn find(
                 Ok(None) => exhausted = true,
                 Err(error) => {
                     let url = error.url_str().unwrap_or("a place of the file");
-                    tell(counters, url, server_of(url).as_deref(), Event::Failed, error.message());
+                    log_event(counters, url, server_of(url).as_deref(), Event::Failed, error.message());
                     last = Some(error);
                 }
             },

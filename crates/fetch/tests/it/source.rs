@@ -1,9 +1,9 @@
 //! A source whose physics and behaviour a test chooses, and which remembers what it was asked.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_source::{Identity, Physics, Source};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,11 +1,10 @@
 //! Name resolution, TCP and TLS, one after the other.
 
-use crate::Environment;
-use crate::credentials::x509::{Trust, not_after};
-use crate::credentials::{Finding, State};
 use crate::http::client::tls;
 use rustls::pki_types::ServerName;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_credentials::x509::{Trust, not_after};
+use sapwood_credentials::{CredentialFinding, CredentialState, Environment};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{TcpStream, lookup_host};
@@ -67,8 +66,8 @@ pub(super) async fn secure(
     fact("issuer", parsed.issuer().to_string());
     fact("names", names(&parsed));
     fact("valid until", parsed.validity().not_after.to_string());
-    let valid = State::until(certificate.and_then(|certificate| not_after(certificate)));
-    Ok((Finding::new("certificate", format!("the name of {host}"), valid).to_string(), facts))
+    let valid = CredentialState::until(certificate.and_then(|certificate| not_after(certificate)));
+    Ok((CredentialFinding::new("certificate", format!("the name of {host}"), valid).to_string(), facts))
 }
 
 /// The hosts that a certificate is for.

@@ -1,7 +1,9 @@
 //! A server that knows of several copies of a file, and hands out one at a time: an XRootD redirector.
 
-use crate::{OpenOptions, Opened};
-use sapwood_core::{Deadline, Result};
+use crate::{OpenOptions, OpenedSource};
+#[cfg(unix)]
+use sapwood_core::Protocol;
+use sapwood_core::{Deadline, Result, redact};
 
 /// A redirector that was asked for a file, and handed out a copy of it.
 #[derive(Clone)]
@@ -13,7 +15,7 @@ pub struct Redirector {
 impl std::fmt::Debug for Redirector {
     /// The URL may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Redirector").field("url", &crate::redact(&self.url)).finish_non_exhaustive()
+        f.debug_struct("Redirector").field("url", &redact(&self.url)).finish_non_exhaustive()
     }
 }
 
@@ -21,7 +23,7 @@ impl std::fmt::Debug for Redirector {
 impl Redirector {
     /// What may be one: the server of `url`, if it speaks XRootD.
     pub fn at(url: &str, options: &OpenOptions) -> Option<Redirector> {
-        let is_xrootd = crate::xrootd::is_scheme(crate::open::scheme(url));
+        let is_xrootd = Protocol::of(url) == Some(Protocol::Xrootd);
         is_xrootd.then(|| Redirector { url: url.to_owned(), options: options.clone() })
     }
 
@@ -35,7 +37,7 @@ impl Redirector {
     ///
     /// # Errors
     /// Those of opening; `NotFound` if there is no other.
-    pub async fn another(&self, known: &[String], deadline: Deadline) -> Result<Opened> {
+    pub async fn another(&self, known: &[String], deadline: Deadline) -> Result<OpenedSource> {
         let url = crate::xrootd::avoiding(&self.url, known, crate::xrootd::Why::Further);
         crate::open(&url, &OpenOptions { deadline, ..self.options.clone() }).await
     }
@@ -72,7 +74,7 @@ impl Redirector {
     ///
     /// # Errors
     /// Always.
-    pub async fn another(&self, _: &[String], _: Deadline) -> Result<Opened> {
+    pub async fn another(&self, _: &[String], _: Deadline) -> Result<OpenedSource> {
         Err(sapwood_core::Error::unsupported("root:// is not read on this system"))
     }
 

@@ -1,6 +1,6 @@
 //! Where servers stand: those of one site are likely to fail together.
 
-use crate::server::server_of;
+use sapwood_core::server_of;
 use std::net::IpAddr;
 
 /// The server of a URL as `host:port`, written so that it can be compared; `None` if there is none.

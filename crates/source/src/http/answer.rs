@@ -2,6 +2,7 @@
 
 use super::header::ContentRange;
 use super::multipart::{self, Part};
+use crate::is_transient_status;
 use bytes::Bytes;
 use reqwest::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
@@ -10,9 +11,6 @@ use reqwest::header::{
 use reqwest::{Response, StatusCode};
 use sapwood_core::{Error, ErrorKind};
 use std::time::Duration;
-
-/// Longest pause before a retry that a server may ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What tells one version of an object from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,7 +97,9 @@ impl Failure {
     pub(super) fn transient(self) -> Result<(Error, Option<Duration>), Error> {
         match self {
             Failure::Unreachable(error) | Failure::Network(error) => Ok((error, None)),
-            Failure::Status(Status { code: 408 | 429 | 500.., error, pause, .. }) => Ok((error, pause)),
+            Failure::Status(Status { code, error, pause, .. }) if is_transient_status(code) => {
+                Ok((error, pause))
+            }
             Failure::Status(Status { error, .. }) | Failure::Fatal(error) => Err(error),
         }
     }
@@ -155,7 +155,7 @@ impl Status {
         Status {
             code: status.as_u16(),
             error: status_error(status, answer),
-            pause: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE)),
+            pause: seconds.map(Duration::from_secs),
             total,
         }
     }

@@ -3,8 +3,8 @@
 //! RFC 3230 (`Want-Digest`, as storage of the field answers it), RFC 9530 (`Want-Repr-Digest`), S3 and those like it
 //! (`x-amz-checksum-…`), Google (`x-goog-hash`), RFC 1864 (`Content-MD5`, as Azure sends it).
 
-use super::HttpSource;
 use super::answer::Validators;
+use super::remote::Remote;
 use crate::Checksum;
 use reqwest::header::{HeaderMap, HeaderValue};
 
@@ -18,21 +18,19 @@ const WANTED: [(&str, &str); 3] = [
 /// How the names of S3's checksums begin.
 const S3: &str = "x-amz-checksum-";
 
-impl HttpSource {
-    /// What the server states of the version that was opened.
-    pub(super) async fn stated(&self) -> Vec<Checksum> {
-        let wanted = WANTED.iter().map(|(name, value)| ((*name).to_owned(), *value));
-        let wanted =
-            wanted.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))));
-        match self.remote.head(wanted.collect()).await {
-            Ok(headers) if !self.validators.differ(&Validators::of(&headers)) => stated(&headers),
-            _ => Vec::new(),
-        }
+/// The checksums that the server states of the version that was opened.
+pub(super) async fn stated(remote: &Remote, opened: &Validators) -> Vec<Checksum> {
+    let wanted = WANTED.iter().map(|(name, value)| ((*name).to_owned(), *value));
+    let wanted =
+        wanted.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))));
+    match remote.head(wanted.collect()).await {
+        Ok(headers) if !opened.differ(&Validators::of(&headers)) => of_headers(&headers),
+        _ => Vec::new(),
     }
 }
 
 /// The checksums in the headers of an answer that is about a whole object.
-fn stated(headers: &HeaderMap) -> Vec<Checksum> {
+fn of_headers(headers: &HeaderMap) -> Vec<Checksum> {
     let texts =
         |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>();
     let mut found = Vec::new();
@@ -60,7 +58,7 @@ mod tests {
         let lines =
             lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
         let headers: HeaderMap = lines.collect();
-        stated(&headers).iter().map(Checksum::to_string).collect()
+        of_headers(&headers).iter().map(Checksum::to_string).collect()
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The connection pool of the process, and its TLS.
 
-use crate::Environment;
-use crate::credentials::x509::Trust;
 use reqwest::Client;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_credentials::Environment;
+use sapwood_credentials::x509::Trust;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

@@ -5,12 +5,12 @@ use super::buffers::Buffer;
 use super::client;
 use crate::OpenOptions;
 use crate::accounting::Accounting;
-use crate::credentials::{Access, Mark, Signed};
-use crate::retry::Retries;
+use crate::retry::{Retries, RetryPolicy};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{Deadline, Error, ErrorKind};
+use sapwood_credentials::{Access, CredentialId, SignedRequest};
 use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::Arc;
@@ -42,18 +42,19 @@ pub(super) struct Waited(pub(super) Duration);
 pub(super) struct Exchange {
     pub(super) access: Access,
     pub(super) accounting: Accounting,
-    stall: Duration,
+    read_timeout: Duration,
+    retry: RetryPolicy,
 }
 
 impl Exchange {
     pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
         let accounting = Accounting::new(Arc::clone(&options.counters));
-        Exchange { access, accounting, stall: options.stall }
+        Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }
 
     /// The retries of one call about what is called `name`.
     pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
-        Retries::new(self.accounting.counters(), name, deadline)
+        Retries::new(self.retry, self.accounting.counters(), name, deadline)
     }
 
     /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found
@@ -61,7 +62,7 @@ impl Exchange {
     pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
         let signed =
             self.access.sign(&message.method, url, &message.headers).await.map_err(Failure::Fatal)?;
-        let shown = signed.mark;
+        let shown = signed.credential;
         let response = self.dispatch(signed, message).await?;
         if !self.access.is_refusal(response.status().as_u16(), shown) {
             if response.status().is_success() {
@@ -75,7 +76,7 @@ impl Exchange {
             .await
             .map_err(Failure::Fatal)?;
         let Some(again) = again else { return Ok(response) };
-        let bare = again.mark == Mark::default();
+        let bare = again.credential == CredentialId::default();
         let second = self.dispatch(again, message).await?;
         if matches!(second.status().as_u16(), 400 | 401 | 403) {
             // The first refusal says more than that of a request that showed nothing.
@@ -93,12 +94,12 @@ impl Exchange {
         url: &Url,
         message: &Message,
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let Signed { url, headers, .. } =
+        let SignedRequest { url, headers, .. } =
             self.access.sign(&message.method, url, &message.headers).await.ok()?;
         let client = client::shared(self.access.environment()).ok()?;
         let request = client.request(message.method.clone(), url).headers(headers);
         self.accounting.request(message.ranges);
-        let (counters, stall) = (Arc::clone(self.accounting.counters()), self.stall);
+        let (counters, read_timeout) = (Arc::clone(self.accounting.counters()), self.read_timeout);
         Some(async move {
             let answer = async {
                 let mut response = request.header(ACCEPT_ENCODING, "identity").send().await.ok()?;
@@ -111,13 +112,13 @@ impl Exchange {
                 Some(())
             };
             // It matters to nobody whether that went well.
-            let _ = timeout(stall, answer).await;
+            let _ = timeout(read_timeout, answer).await;
         })
     }
 
-    async fn dispatch(&self, signed: Signed, message: &Message) -> Result<Response, Failure> {
+    async fn dispatch(&self, signed: SignedRequest, message: &Message) -> Result<Response, Failure> {
         let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
-        let Signed { url, headers, .. } = signed;
+        let SignedRequest { url, headers, .. } = signed;
         let request = client
             .request(message.method.clone(), url.clone())
             .headers(headers)
@@ -200,11 +201,12 @@ impl Exchange {
         place: &str,
         wait: impl Future<Output = reqwest::Result<T>>,
     ) -> Result<T, Failure> {
-        match timeout(self.stall, wait).await {
+        match timeout(self.read_timeout, wait).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(network_failure(error, place)),
             Err(_) => {
-                let message = format!("the server {place} was silent for {} s", self.stall.as_secs_f32());
+                let message =
+                    format!("the server {place} was silent for {} s", self.read_timeout.as_secs_f32());
                 Err(Failure::Network(Error::new(ErrorKind::Timeout, message)))
             }
         }

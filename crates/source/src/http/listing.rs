@@ -1,17 +1,16 @@
 //! What is in a directory of a WebDAV server (RFC 4918), such as dCache, EOS, StoRM and XRootD are over HTTP.
 
+use super::access::access;
 use super::answer::Failure;
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
-use super::given;
-use crate::listing::Entry;
-use crate::{OpenOptions, redact};
+use crate::{ListingEntry, OpenOptions};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, ErrorKind, Result, redact};
 use std::collections::BTreeMap;
 
 /// Largest answer: some 100,000 entries.
@@ -21,8 +20,8 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <D:propfind xmlns:D=\"DAV:\"><D:prop><D:resourcetype/></D:prop></D:propfind>";
 
 /// The entries of the directory at a URL, sorted by name.
-pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Entry>> {
-    let access = given::access(url, options)?;
+pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<ListingEntry>> {
+    let access = access(url, options)?;
     let place = access.original().clone();
     let exchange = Exchange::new(access, options);
     let asked = async {
@@ -79,7 +78,7 @@ async fn check(exchange: &Exchange, response: Response) -> Result<Response, Fail
 }
 
 /// The entries in an answer; the directory itself, which is among them, left out.
-fn entries(body: &[u8], place: &Url) -> Option<Vec<Entry>> {
+fn entries(body: &[u8], place: &Url) -> Option<Vec<ListingEntry>> {
     let own = path(place.path());
     let mut reader = Reader::from_reader(body);
     let mut buffer = Vec::new();
@@ -120,7 +119,7 @@ fn entries(body: &[u8], place: &Url) -> Option<Vec<Entry>> {
         }
         buffer.clear();
     }
-    let entry = |(name, is_directory)| Entry { name, is_directory };
+    let entry = |(name, is_directory)| ListingEntry { name, is_directory };
     any.then(|| found.into_iter().map(entry).collect())
 }
 
@@ -143,7 +142,7 @@ mod tests {
             </D:prop></D:propstat></D:response>\
             <D:response><D:href>/dir/sub%20x/d&amp;e/</D:href><D:propstat><D:prop><D:resourcetype>\
             <x:collection/></D:resourcetype></D:prop></D:propstat></D:response></D:multistatus>";
-        let entry = |name: &str, is_directory| Entry { name: name.to_owned(), is_directory };
+        let entry = |name: &str, is_directory| ListingEntry { name: name.to_owned(), is_directory };
         assert_eq!(entries(body.as_bytes(), &place).unwrap(), [entry("b+c.root", false), entry("d&e", true)]);
         for wrong in ["", "<html></html>", "<D:multistatus><D:href>", "<a></b>"] {
             assert!(entries(wrong.as_bytes(), &place).is_none_or(|entries| entries.is_empty()), "{wrong}");

@@ -6,18 +6,21 @@
 //! ranges, so that the reads that follow are planned for it. A server that sends no parts at all is read
 //! once, as a whole, if the object is small.
 
+use super::access::access;
 use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
+use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::multipart::Part;
 use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
-use super::{CONCURRENCY_OF_SINGLE_RANGES, HttpSource, client, given, spare};
-use crate::credentials::Access;
-use crate::open::tail_at;
+use super::source::HttpSource;
+use super::{client, spare};
+use crate::ends::{HEAD, tail_at};
 use crate::retry::Retries;
-use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
+use crate::{Identity, MemorySource, OpenOptions, OpenedSource};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact};
+use sapwood_credentials::Access;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,9 +45,9 @@ const IN_STORES: Duration = Duration::from_secs(1);
 /// Most turnarounds that the first answer takes if there is no connection yet: connection, TLS, head or tail.
 const FIRST_CONTACT: u32 = 3;
 
-/// What is known of a server before it is asked anything.
+/// Which ranges a server answers, as far as that is known before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub enum RangeSupport {
     /// Nothing: it is found out.
     Unknown,
     /// It is an object store, answers one range, and understands "the last n bytes".
@@ -54,29 +57,29 @@ pub(crate) enum Manner {
 }
 
 /// Opens an object on an HTTP server. See [`crate::open`].
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let name = redact(url);
-    let access = given::access(url, options).map_err(|error| error.url(&name))?;
-    open_object(&name, access, Manner::Unknown, options).await
+    let access = access(url, options).map_err(|error| error.url(&name))?;
+    open_object(&name, access, RangeSupport::Unknown, options).await
 }
 
 /// Opens the object that `access` is about; `name` is what it is called in messages.
 pub(crate) async fn open_object(
     name: &str,
     access: Access,
-    manner: Manner,
+    manner: RangeSupport,
     options: &OpenOptions,
-) -> Result<Opened> {
+) -> Result<OpenedSource> {
     let concurrency = match manner {
-        Manner::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
-        Manner::OneRange | Manner::OneRangeNoSuffix => client::most_connections(),
+        RangeSupport::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
+        RangeSupport::OneRange | RangeSupport::OneRangeNoSuffix => client::most_connections(),
     };
     let remote = Remote::new(access, concurrency, options);
-    if manner != Manner::Unknown {
+    if manner != RangeSupport::Unknown {
         remote.learn(|server| server.learn_single());
         remote.learn(|server| server.learn_round_trip(IN_STORES));
     }
-    if manner == Manner::OneRangeNoSuffix {
+    if manner == RangeSupport::OneRangeNoSuffix {
         remote.learn(|server| server.learn_no_suffix());
     }
     let opened =
@@ -87,7 +90,7 @@ pub(crate) async fn open_object(
     opened.map_err(|error| error.url(name))
 }
 
-async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<Opened> {
+async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let mut retries = remote.retries(name, options.deadline);
     loop {
         let tail = tail_at(remote.server().round_trip(), options.tail);
@@ -274,15 +277,21 @@ fn is_empty_object(failure: &Failure) -> bool {
     matches!(failure, Failure::Status(Status { code: 416, total: Some(0), .. }))
 }
 
-fn whole(name: &str, bytes: Bytes, validators: Validators) -> Opened {
+fn whole(name: &str, bytes: Bytes, validators: Validators) -> OpenedSource {
     let mut known = Segments::default();
     known.insert(0, bytes.clone());
     let source = MemorySource::named(name, version_name(&validators), bytes);
-    Opened { source: Arc::new(source), known }
+    OpenedSource { source: Arc::new(source), known }
 }
 
 /// Makes the source, after fetching what is missing of head and tail.
-async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64, retries: Retries) -> Result<Opened> {
+async fn finish(
+    remote: Remote,
+    name: &str,
+    parts: Parts,
+    tail: u64,
+    retries: Retries,
+) -> Result<OpenedSource> {
     let size = total(&parts.parts)?;
     let validators = parts.validators;
     let mut known = Segments::default();
@@ -302,7 +311,7 @@ async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64, retries: Re
         known.insert(0, all);
     }
     let identity = Identity { url: name.to_owned(), size, version: version_name(&validators) };
-    Ok(Opened { source: Arc::new(HttpSource { identity, validators, remote }), known })
+    Ok(OpenedSource { source: Arc::new(HttpSource { identity, validators, remote }), known })
 }
 
 /// The size of the object; all parts must agree.

@@ -2,28 +2,29 @@
 
 use super::answer::{Answer, Failure, Status, Validators};
 use super::header::{range_value, requests, spans};
+use super::limits::LARGEST_REQUEST;
 use super::remote::{Ask, Remote};
 use super::server::Server;
-use super::{HttpSource, LARGEST_REQUEST};
 use crate::retry::Retries;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
 use std::time::Duration;
 
-impl HttpSource {
-    /// The bytes of all ranges.
-    pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let version = Version { validators: &self.validators, size: self.identity.size };
-        let retries = self.remote.retries(&self.identity.url, deadline);
-        let known = fetch(&self.remote, &spans(ranges), version, retries).await?;
-        let answer = |range: &ByteRange| match range.len {
-            0 => Ok(Bytes::new()),
-            _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
-        };
-        ranges.iter().map(answer).collect()
-    }
+/// The bytes of all ranges.
+pub(super) async fn read(
+    remote: &Remote,
+    ranges: &[ByteRange],
+    version: Version<'_>,
+    retries: Retries,
+) -> Result<Vec<Bytes>> {
+    let known = fetch(remote, &spans(ranges), version, retries).await?;
+    let answer = |range: &ByteRange| match range.len {
+        0 => Ok(Bytes::new()),
+        _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
+    };
+    ranges.iter().map(answer).collect()
 }
 
 /// The version of an object that was opened.

@@ -1,18 +1,18 @@
 //! One object on a server: one request and its answer, redirects followed.
 
-use super::CONCURRENCY_OF_SINGLE_RANGES;
 use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
 use super::header::range_value;
+use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
 use super::spare::{self, Way};
 use crate::OpenOptions;
-use crate::credentials::Access;
 use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline};
+use sapwood_credentials::Access;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Connections made ahead of need: from afar, a new one costs a reader as much as an answer, or more.
 
-use super::CONCURRENCY;
 use super::exchange::{Exchange, Message};
 use super::header::range_value;
+use super::limits::CONCURRENCY;
 use super::server::{Making, Server};
 use bytes::Bytes;
 use futures::future::{Either, select};

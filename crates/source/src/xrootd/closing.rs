@@ -2,12 +2,13 @@
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{Reply, begin, end};
-use super::file::{File, Raw};
+use super::raw::Raw;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::HashMap;
 use std::process;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -24,8 +25,8 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// What one process has open. After a fork, the files are the parent's.
 struct State {
     process: u32,
-    /// Files that are in use, by their address.
-    in_use: HashMap<usize, Weak<File>>,
+    /// Files that are in use, by their address, and whether they are open.
+    in_use: HashMap<usize, (Raw, Arc<AtomicBool>)>,
     /// Takes files that are not in use any more.
     closer: Option<UnboundedSender<Retired>>,
     ending: bool,
@@ -50,9 +51,9 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     }))
 }
 
-/// Notes a file, so that it is closed when the process ends.
-pub(super) fn register(raw: Raw, file: Weak<File>) {
-    with_state(|state| state.in_use.insert(raw.address(), file));
+/// Notes a file, so that it is closed when the process ends; `opened` says whether it is open.
+pub(super) fn register(raw: Raw, opened: Arc<AtomicBool>) {
+    with_state(|state| state.in_use.insert(raw.address(), (raw, opened)));
 }
 
 /// Closes and frees a file that nobody uses any more. Does not wait, and calls nothing of XrdCl: the last user may be
@@ -120,17 +121,16 @@ pub(super) fn at_exit() {
 }
 
 extern "C" fn close_all() {
-    let mut files: Vec<_> = with_state(|state| {
+    // From here on nothing is freed: threads that the end of the process does not wait for may still use it.
+    let files: Vec<_> = with_state(|state| {
         state.ending = true;
-        state.in_use.drain().filter_map(|(_, file)| file.upgrade()).collect()
+        state.in_use.drain().map(|(_, file)| file).collect()
     });
-    let mut answers: Vec<_> =
-        files.iter().filter(|file| file.is_opened()).map(|file| close(file.raw())).collect();
+    let opened = files.iter().filter(|(_, opened)| opened.load(Ordering::Acquire));
+    let mut answers: Vec<_> = opened.map(|(raw, _)| close(*raw)).collect();
     let begin = Instant::now();
     while !answers.is_empty() && begin.elapsed() < EXIT {
         answers.retain_mut(|answer| matches!(answer.try_recv(), Err(TryRecvError::Empty)));
         thread::sleep(Duration::from_millis(1));
     }
-    // They may still be in use by threads that the end of the process does not wait for.
-    files.drain(..).for_each(std::mem::forget);
 }

@@ -3,9 +3,9 @@
 //! XrdCl looks up the name of this machine while it is loaded, and those of servers with its locks held: if that hung, the end
 //! of the process would wait for it.
 
-use super::library::{Library, library};
-use crate::server::server_of;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use super::library::Library;
+use super::loading::library;
+use sapwood_core::{Deadline, Error, ErrorKind, Result, server_of};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use tokio::net::lookup_host;

@@ -4,10 +4,11 @@
 use super::call::{RawChunk, Reply, begin, end, seconds};
 use super::closing;
 use super::library::Library;
+use super::raw::Raw;
 use super::status::Status;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -17,36 +18,10 @@ use tokio::sync::oneshot::Receiver;
 /// Longest property that is asked for.
 const PROPERTY: usize = 4096;
 
-/// The pointer to an `XrdCl::File`.
-#[derive(Clone, Copy)]
-pub(super) struct Raw {
-    library: &'static Library,
-    pointer: *mut c_void,
-}
-
-// SAFETY: `XrdCl::File` locks by itself; any thread may call it.
-unsafe impl Send for Raw {}
-// SAFETY: as above.
-unsafe impl Sync for Raw {}
-
-impl Raw {
-    pub(super) fn library(self) -> &'static Library {
-        self.library
-    }
-
-    pub(super) fn pointer(self) -> *mut c_void {
-        self.pointer
-    }
-
-    pub(super) fn address(self) -> usize {
-        self.pointer.addr()
-    }
-}
-
 /// An `XrdCl::File`. Every operation keeps it until the answer is there; then it is closed in the background.
 pub(super) struct File {
     raw: Raw,
-    opened: AtomicBool,
+    opened: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for File {
@@ -69,16 +44,18 @@ impl File {
         if pointer.is_null() {
             return Err(Error::new(ErrorKind::Io, "XRootD's client has no memory left"));
         }
-        let file = Arc::new(File { raw: Raw { library, pointer }, opened: AtomicBool::new(false) });
-        closing::register(file.raw, Arc::downgrade(&file));
-        Ok(file)
+        // SAFETY: it was just made, and `closing` frees it once this file is dropped.
+        let (raw, opened) = (unsafe { Raw::new(library, pointer) }, Arc::new(AtomicBool::new(false)));
+        closing::register(raw, Arc::clone(&opened));
+        Ok(Arc::new(File { raw, opened }))
     }
 
+    #[cfg(test)]
     pub(super) fn raw(&self) -> Raw {
         self.raw
     }
 
-    pub(super) fn is_opened(&self) -> bool {
+    fn is_opened(&self) -> bool {
         self.opened.load(Ordering::Acquire)
     }
 
@@ -89,7 +66,7 @@ impl File {
         let begun = tokio::task::spawn_blocking(move || {
             let held = Opening(Arc::clone(&file));
             begin(held, |done, context| {
-                let Raw { library, pointer } = file.raw;
+                let (library, pointer) = (file.raw.library(), file.raw.pointer());
                 // SAFETY: the file is held until it is open; the URL is a C string.
                 unsafe { (library.open)(pointer, url.as_ptr(), seconds(deadline), done, context) };
             })
@@ -123,7 +100,7 @@ impl File {
     }
 
     fn begin_stat(self: &Arc<Self>, fresh: bool, deadline: Deadline) -> Receiver<Reply> {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         begin(Arc::clone(self), |done, context| {
             // SAFETY: the file is held until the answer is there.
             unsafe { (library.stat)(pointer, fresh.into(), seconds(deadline), done, context) };
@@ -136,7 +113,7 @@ impl File {
         buffer: &Arc<Buffer>,
         deadline: Deadline,
     ) -> Receiver<Reply> {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         let chunks = buffer.chunks(pieces);
         let held = (Arc::clone(self), Arc::clone(buffer));
         begin(held, |done, context| {
@@ -148,7 +125,7 @@ impl File {
 
     /// A property, such as `DataServer`; empty if it is not known.
     pub(super) fn property(&self, name: &CStr) -> String {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         let mut value = vec![0_u8; PROPERTY];
         // SAFETY: the name is a C string, and no more is written than there is room for.
         let len =

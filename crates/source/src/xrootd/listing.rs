@@ -4,13 +4,13 @@
 use super::call::{begin, end, seconds};
 use super::contact::library_for;
 use super::status::{Status, advise};
-use crate::Entry;
+use crate::ListingEntry;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
 /// The entries of the directory at a URL, by name.
-pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<Entry>> {
+pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<ListingEntry>> {
     let named = |error: Error| advise(error, url);
     let library = library_for(url, deadline).await.map_err(named)?;
     let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
@@ -36,13 +36,13 @@ pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<Entry>> {
 }
 
 /// From a line for each entry. Several servers may have an entry each.
-fn entries(lines: &str) -> Vec<Entry> {
+fn entries(lines: &str) -> Vec<ListingEntry> {
     let by_name: BTreeMap<&str, bool> = lines
         .lines()
         .map(|line| line.strip_suffix('/').map_or((line, false), |directory| (directory, true)))
         .filter(|(name, _)| !name.is_empty())
         .collect();
-    let entry = |(name, is_directory): (&str, bool)| Entry { name: name.to_owned(), is_directory };
+    let entry = |(name, is_directory): (&str, bool)| ListingEntry { name: name.to_owned(), is_directory };
     by_name.into_iter().map(entry).collect()
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn entries_are_sorted_and_named_once() {
-        let entry = |name: &str, is_directory| Entry { name: name.to_owned(), is_directory };
+        let entry = |name: &str, is_directory| ListingEntry { name: name.to_owned(), is_directory };
         assert_eq!(entries("b.root\na/\nb.root\n\n"), [entry("a", true), entry("b.root", false)]);
     }
 }

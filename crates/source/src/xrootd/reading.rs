@@ -1,73 +1,19 @@
-//! From ranges to vector reads and back: splits, packs, and asks again for what did not come.
+//! From ranges to vector reads and back: splits and packs, and keeps what came.
 #![expect(unsafe_code, reason = "memory that XrdCl filled")]
 
-use super::XrootdSource;
 use super::call::{Reply, end};
 use super::file::{Buffer, Piece};
 use super::remote::{Connected, Remote};
 use super::server::Limits;
 use super::status::Status;
-use crate::retry::Retries;
 use crate::spans::spans;
 use bytes::Bytes;
 use futures::future::{join, join_all};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Bytes in one vector read: below what its 31-bit length can say, and not so many that a slow link starves the rest.
 const MOST_BYTES: u64 = 64 << 20;
-
-impl XrootdSource {
-    /// The bytes of all ranges. If the connection breaks, the file is opened again, and asked for what is missing.
-    pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let mut reading = Reading::new(ranges)?;
-        let mut retries = Retries::new(self.remote.accounting.counters(), &self.identity.url, deadline);
-        let _asked = self.streams.asked(ranges.iter().map(|range| range.len).sum());
-        let mut further = self.streams.pick();
-        loop {
-            let attempt = match self.connected(further.take(), deadline).await? {
-                Ok(connected) => {
-                    let limits = Limits::known(&connected.server).unwrap_or_default();
-                    let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
-                    connected.lost.fetch_or(read.is_err(), Ordering::Relaxed);
-                    read
-                }
-                Err(status) => Err(status),
-            };
-            match attempt {
-                Ok(()) => return reading.answers(ranges),
-                Err(status) => retries.pause(status.passing()?, None).await?,
-            }
-        }
-    }
-
-    /// The open file, over one of the further connections if that is given; opened again if it was lost, and no other read
-    /// did so.
-    async fn connected(
-        &self,
-        further: Option<Arc<Connected>>,
-        deadline: Deadline,
-    ) -> Result<Result<Arc<Connected>, Status>> {
-        if let Some(further) = further {
-            return Ok(Ok(further));
-        }
-        let mut current = self.current.lock().await;
-        if !current.lost.load(Ordering::Relaxed) {
-            self.streams.grow(&self.remote, &current);
-            return Ok(Ok(Arc::clone(&current)));
-        }
-        let found = match self.remote.connect(deadline).await? {
-            Ok(found) => found,
-            Err(status) => return Ok(Err(status)),
-        };
-        current.check(&found.server, found.size, found.modified)?;
-        self.remote.limits(&found, deadline).await;
-        self.streams.clear();
-        *current = Arc::new(found);
-        Ok(Ok(Arc::clone(&current)))
-    }
-}
 
 /// Ranges that are read from a file into one allocation, over as many connections as it takes.
 pub(super) struct Reading {

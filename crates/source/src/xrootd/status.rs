@@ -1,40 +1,9 @@
 //! XrdCl's failures as errors, without secrets.
 
-use crate::credentials::{Environment, Finding, x509};
-use crate::redact;
-use sapwood_core::{Error, ErrorKind, Result};
-
-/// `XrdCl::Status::code`, from `XrdClStatus.hh`.
-mod code {
-    pub(super) const INVALID_OPERATION: u16 = 3;
-    pub(super) const INTERNAL: u16 = 7;
-    pub(super) const INVALID_ARGUMENTS: u16 = 9;
-    pub(super) const DATA: u16 = 14;
-    pub(super) const INVALID_ADDRESS: u16 = 101;
-    pub(super) const CONNECTION: u16 = 108;
-    pub(super) const INVALID_SESSION: u16 = 109;
-    pub(super) const TLS: u16 = 110;
-    pub(super) const LOGIN_FAILED: u16 = 203;
-    pub(super) const AUTH_FAILED: u16 = 204;
-    pub(super) const EXPIRED: u16 = 206;
-    pub(super) const INTERRUPTED: u16 = 207;
-    pub(super) const NOT_FOUND: u16 = 304;
-    pub(super) const ERROR_RESPONSE: u16 = 400;
-}
-
-/// `XErrorCode`, from `XProtocol.hh`.
-mod server {
-    pub(super) const ARGUMENT_INVALID: u32 = 3000;
-    pub(super) const NOT_AUTHORIZED: u32 = 3010;
-    pub(super) const NOT_FOUND: u32 = 3011;
-    pub(super) const UNSUPPORTED: u32 = 3013;
-    pub(super) const NOT_FILE: u32 = 3015;
-    pub(super) const IS_DIRECTORY: u32 = 3016;
-    pub(super) const OVERLOADED: u32 = 3024;
-    pub(super) const TLS_REQUIRED: u32 = 3028;
-    pub(super) const NO_REPLICAS: u32 = 3029;
-    pub(super) const AUTH_FAILED: u32 = 3030;
-}
+use super::codes::{client as code, server};
+use crate::transient;
+use sapwood_core::{Error, ErrorKind, Result, redact};
+use sapwood_credentials::{CredentialFinding, Environment, x509};
 
 const CREDENTIALS: &str = "the server may want a grid proxy (X509_USER_PROXY) or a token (BEARER_TOKEN_FILE)";
 
@@ -81,13 +50,7 @@ impl Status {
 
     /// True if it may succeed when the file is opened anew.
     pub(super) fn is_transient(&self) -> bool {
-        match self.code {
-            code::INVALID_ADDRESS | code::TLS => false,
-            // Of the socket; or the file lost its connection before.
-            102..=code::INVALID_SESSION | code::INTERRUPTED | code::INVALID_OPERATION => true,
-            code::ERROR_RESPONSE => self.number == server::OVERLOADED,
-            _ => false,
-        }
+        transient::xrootd_code(self.code, self.number)
     }
 
     /// The error, if opening the file anew may help.
@@ -163,7 +126,8 @@ pub(super) fn advise(error: Error, url: &str) -> Error {
 
 /// The certificates that XRootD's client can show.
 fn proxies() -> String {
-    let findings: Vec<_> = x509::findings(&Environment::default()).iter().map(Finding::to_string).collect();
+    let findings: Vec<_> =
+        x509::findings(&Environment::default()).iter().map(CredentialFinding::to_string).collect();
     findings.join("; ")
 }
 

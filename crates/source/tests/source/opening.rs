@@ -166,7 +166,7 @@ async fn deadlines_and_silence() {
     assert!(begin.elapsed() < Duration::from_secs(30));
 
     zoo.options.deadline = Deadline::after(Duration::from_secs(50));
-    zoo.options.stall = Duration::from_millis(100);
+    zoo.options.read_timeout = Duration::from_millis(100);
     let error = error_of(zoo.open().await);
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains("silent"), "{error}");

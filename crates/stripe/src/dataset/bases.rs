@@ -3,7 +3,8 @@
 use super::Home;
 use crate::Snapshot;
 use sapwood_core::{Error, Result};
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::{Store, open_store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

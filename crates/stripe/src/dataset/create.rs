@@ -6,7 +6,7 @@ use crate::log::{self, Claim, Entry, Log};
 use crate::record::{self, found, from_json, to_json};
 use crate::{Id, Kind, Made, Snapshot, Used, keys, seal, unseal};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{Created, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use super::{Dataset, Home};
 use crate::log::{self, Entry};
 use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::Stored;
+use sapwood_store::Stored;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 

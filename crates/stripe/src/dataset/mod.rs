@@ -35,7 +35,8 @@ use crate::{Id, Snapshot, keys};
 use bases::Bases;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{OpenOptions, Store};
+use sapwood_source::OpenOptions;
+use sapwood_store::Store;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ impl Dataset {
     /// The store of a base, by its number in [`Snapshot::bases`]; number 0 is the dataset itself.
     ///
     /// # Errors
-    /// `Corrupt` if there is no such base; those of [`sapwood_source::open_store`].
+    /// `Corrupt` if there is no such base; those of [`sapwood_store::open_store`].
     pub fn base(&self, base: u32) -> Result<Arc<dyn Store>> {
         self.place.base(&self.snapshot, base)
     }

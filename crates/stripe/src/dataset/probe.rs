@@ -5,7 +5,7 @@ use crate::record::found;
 use bytes::Bytes;
 use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{Created, Store};
 
 /// Those that create the same object at the same time.
 const RACERS: usize = 16;

@@ -257,6 +257,6 @@ fn told(read: Result<Bytes>, verified: &mut Verified) -> Result<Result<Bytes>> {
     }
 }
 
-fn data_url(place: &Home, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+fn data_url(place: &Home, base: &Result<Arc<dyn sapwood_store::Store>>, id: crate::Id) -> String {
     url_of(base.as_ref().map_or(&*place.store, |store| &**store), &keys::data(id))
 }

@@ -2,10 +2,9 @@
 
 use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
-use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
-use sapwood_source::{
-    BoxFuture, Created, FaultyStore, MemoryStore, OpenOptions, Store, StoreFault, Stored, open_store,
-};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, ErrorKind, Result};
+use sapwood_source::OpenOptions;
+use sapwood_store::{Created, FaultyStore, MemoryStore, Store, StoreFault, Stored, open_store};
 use sapwood_stripe::{Change, Dataset, Version, probe};
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -3,9 +3,9 @@
 use super::list::{Candidate, List};
 use bytes::Bytes;
 use futures::FutureExt;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::replicas::{Replicas, Settings};
-use sapwood_source::{BoxFuture, Checksum, Identity, Opened, Physics, Source, Trace};
+use sapwood_source::{Checksum, Identity, OpenedSource, Physics, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -115,7 +115,7 @@ impl Server {
                 server.opened.fetch_add(1, Ordering::Relaxed);
                 let mut known = Segments::default();
                 known.insert(0, server.slice(ByteRange { start: 0, len: 4096 }));
-                Ok(Opened { source: server as Arc<dyn Source>, known })
+                Ok(OpenedSource { source: server as Arc<dyn Source>, known })
             }
             .boxed()
         })

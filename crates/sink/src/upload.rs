@@ -1,0 +1,357 @@
+//! A new object: sent in parts while it is written, and there when the last of them is.
+
+use super::journal::Journal;
+use super::parts::{Part, Parts};
+use super::sink::{DAMAGED, Left, OTHER, Sink};
+use super::upload_journal::{self, Keeping, Kept};
+use object_store::multipart::PartId;
+use object_store::path::Path;
+use object_store::{MultipartId, PutPayload};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Piece, Result, redact};
+use sapwood_source::cloud::{ObjectClient, ObjectLocation, open_bucket};
+use sapwood_source::{LOG, OpenOptions, Retries, RetryPolicy, is_transient};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+/// Parts that are on their way at the same time, and bytes of several.
+const MOST_FLYING: usize = 4;
+const MOST_FLYING_BYTES: usize = 256 << 20;
+/// Longest wait for an answer to what is short, beside the pauses between tries.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A connection that carries less, in bytes per second, is taken for broken.
+const SLOWEST: u64 = 100_000;
+/// Longest wait for the end of an upload: large ones take their time.
+const END: Duration = Duration::from_secs(600);
+/// Longest wait for an upload to be given up.
+const ABORT: Duration = Duration::from_secs(10);
+
+/// An object that is being written.
+pub(crate) struct Upload {
+    place: Arc<Place>,
+    runtime: Handle,
+    parts: Parts,
+    flying: JoinSet<()>,
+    answers: (Sender<Answer>, Receiver<Answer>),
+    waiting: usize,
+    done: BTreeMap<usize, PartId>,
+    ended: bool,
+    /// Where this machine keeps what was sent, and what it keeps.
+    journal: Option<PathBuf>,
+    keeping: Option<Keeping>,
+}
+
+type Answer = (usize, Result<PartId>);
+
+/// Where it goes.
+#[derive(Clone)]
+struct Place {
+    name: String,
+    advice: &'static str,
+    store: Arc<dyn ObjectClient>,
+    retry: RetryPolicy,
+    path: Path,
+    id: MultipartId,
+    counters: Arc<Counters>,
+}
+
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upload").field("name", &self.place.name).finish_non_exhaustive()
+    }
+}
+
+impl Upload {
+    /// Begins an object at a URL.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and what the network can fail with.
+    pub(crate) fn begin(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Upload> {
+        let name = redact(url);
+        let begun = begin(url, &name, options, runtime);
+        Ok(Upload {
+            place: Arc::new(begun.map_err(|error| error.url(&name))?),
+            runtime: runtime.clone(),
+            parts: Parts::default(),
+            flying: JoinSet::new(),
+            answers: channel(),
+            waiting: 0,
+            done: BTreeMap::new(),
+            ended: false,
+            journal: upload_journal::place(&options.environment, &name),
+            keeping: None,
+        })
+    }
+
+    /// Sends a part, once fewer than the most are on their way.
+    fn send(&mut self, part: Part) -> Result<()> {
+        let most = (MOST_FLYING_BYTES / part.bytes.len().max(1)).clamp(1, MOST_FLYING);
+        while self.waiting >= most {
+            self.receive()?;
+        }
+        let (place, answers) = (Arc::clone(&self.place), self.answers.0.clone());
+        let number = part.number;
+        let work = async move {
+            // Nobody hears it if the upload was given up.
+            let _ = answers.send((number, place.put(part).await));
+        };
+        self.flying.spawn_on(work, &self.runtime);
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        // Whoever sends a part keeps to a time of its own, and always answers.
+        let answer = self.answers.1.recv().map_err(|_| lost())?;
+        self.received(answer)
+    }
+
+    fn received(&mut self, (number, part): Answer) -> Result<()> {
+        self.waiting -= 1;
+        let part = part.map_err(|error| self.failed(error))?;
+        self.done.insert(number, part);
+        while self.flying.try_join_next().is_some() {}
+        if let Some(keeping) = &mut self.keeping {
+            keeping.settle(&self.done, &self.parts);
+        }
+        Ok(())
+    }
+
+    /// An error of the store. Nobody can go on with an upload that it does not know any more.
+    fn failed(&mut self, error: Error) -> Error {
+        let error = error.url(&self.place.name);
+        match self.keeping.take_if(|_| error.kind() == ErrorKind::NotFound) {
+            Some(keeping) => {
+                keeping.remove();
+                Error::new(ErrorKind::NotFound, "the store does not know the upload any more")
+                    .url(&self.place.name)
+                    .hint("run the same command again: it begins anew")
+                    .caused_by(error)
+            }
+            None => error,
+        }
+    }
+
+    /// Gives an upload up, at the store.
+    fn abort(&self, id: MultipartId) {
+        let place = Arc::clone(&self.place);
+        let abort = async move { place.store.abort_multipart(&place.path, &id).await };
+        if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
+            let name = &self.place.name;
+            log::warn!(target: LOG, "{name}: the parts that were sent could not be taken back");
+        }
+    }
+
+    /// Goes on with the upload of an earlier run.
+    fn go_on(&mut self, journal: Journal, kept: Kept) -> Vec<u8> {
+        let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.place).id, kept.id.clone());
+        self.abort(fresh);
+        self.keeping = Some(Keeping::going_on(journal, &kept));
+        self.parts = Parts::going_on(kept.parts(), kept.held);
+        self.done = kept.done;
+        kept.notes
+    }
+}
+
+fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Place> {
+    let location = ObjectLocation::parse(url)?;
+    if location.key.is_empty() || location.key.ends_with('/') {
+        return Err(
+            Error::usage("this is not the name of an object").hint("write it as s3://bucket/path/file.root")
+        );
+    }
+    let path = Path::parse(&location.key).map_err(|_| {
+        Error::usage("the name of the object has empty parts, or characters that no name has")
+    })?;
+    let bucket = open_bucket(&location, options)?;
+    let (store, advice) = (bucket.client(Some(&options.retry))?, bucket.advice());
+    let (retry, counters) = (options.retry, Arc::clone(&options.counters));
+    let mut place =
+        Place { name: name.to_owned(), advice, store, retry, path, id: MultipartId::new(), counters };
+    let (store, path) = (Arc::clone(&place.store), place.path.clone());
+    let begun = wait(runtime, PATIENCE, async move { store.create_multipart(&path).await });
+    place.id = begun?.map_err(|error| place.failure(&error))?;
+    Ok(place)
+}
+
+impl Place {
+    /// Sends a part; what fails for a reason that may pass is sent again.
+    async fn put(&self, part: Part) -> Result<PartId> {
+        let patience = PATIENCE + Duration::from_secs(part.bytes.len() as u64 / SLOWEST);
+        let mut retries = Retries::new(self.retry, &self.counters, &self.name, Deadline::after(patience * 4));
+        loop {
+            let payload = PutPayload::from(part.bytes.clone());
+            let sent = self.store.put_part(&self.path, &self.id, part.number, payload);
+            let error = match tokio::time::timeout(patience, sent).await {
+                Ok(Ok(id)) => return Ok(id),
+                Ok(Err(error)) => self.failure(&error),
+                Err(_) => too_late(patience),
+            };
+            if !is_transient(error.kind()) {
+                return Err(error);
+            }
+            retries.pause(error, None).await?;
+        }
+    }
+
+    /// What a failure of `object_store` means. Its words are not repeated: they can hold a signed URL.
+    fn failure(&self, error: &object_store::Error) -> Error {
+        use object_store::Error as Failure;
+        match error {
+            Failure::NotFound { .. } => Error::new(
+                ErrorKind::NotFound,
+                "there is no such bucket, or the upload was given up by the server",
+            )
+            .hint("make the bucket, or correct its name"),
+            Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
+                Error::new(ErrorKind::Permission, "the server does not let us write the object")
+                    .hint(self.advice)
+            }
+            _ if is_of_the_network(error) => {
+                Error::new(ErrorKind::Network, "the connection to the object store failed")
+            }
+            _ => Error::new(ErrorKind::Server, "the object store did not take the object")
+                .hint("see that the bucket takes uploads in parts, and that the region is right"),
+        }
+    }
+}
+
+/// True if no answer came.
+fn is_of_the_network(error: &object_store::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<object_store::client::HttpError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+fn too_late(patience: Duration) -> Error {
+    let message = format!("the object store did not answer within {} s", patience.as_secs());
+    Error::new(ErrorKind::Timeout, message)
+}
+
+fn lost() -> Error {
+    Error::new(ErrorKind::Cancelled, "the upload was ended")
+}
+
+/// Waits for work on the runtime's threads, from any thread that is not one of them.
+fn wait<T: Send + 'static>(
+    runtime: &Handle,
+    patience: Duration,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    let (sender, receiver) = channel();
+    let task = runtime.spawn(async move {
+        // Nobody hears it after the patience is spent.
+        let _ = sender.send(work.await);
+    });
+    receiver.recv_timeout(patience).map_err(|_| {
+        task.abort();
+        too_late(patience)
+    })
+}
+
+impl Sink for Upload {
+    fn url(&self) -> &str {
+        &self.place.name
+    }
+
+    fn write(&mut self, piece: Piece) -> Result<()> {
+        let ready = self.parts.write(&piece).map_err(|error| error.url(&self.place.name))?;
+        ready.into_iter().try_for_each(|part| self.send(part))
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let left = std::mem::take(&mut self.parts).finish();
+        left.into_iter().try_for_each(|part| self.send(part))?;
+        while self.waiting > 0 {
+            self.receive()?;
+        }
+        let parts = std::mem::take(&mut self.done).into_values().collect();
+        let place = Arc::clone(&self.place);
+        let end = async move { place.store.complete_multipart(&place.path, &place.id, parts).await };
+        let ended =
+            wait(&self.runtime, END, end).and_then(|end| end.map_err(|error| self.place.failure(&error)));
+        ended.map_err(|error| self.failed(error))?;
+        self.ended = true;
+        Ok(())
+    }
+
+    fn take_up(&mut self, job: u64) -> Result<Left> {
+        let Some(path) = self.journal.clone() else { return Ok(Left::Never) };
+        if !upload_journal::make_directory(&path) {
+            return Ok(Left::Never);
+        }
+        let mut left = Left::Nothing;
+        match Journal::take_up(path.clone()) {
+            Ok(Some((journal, noted))) => match Kept::parse(&noted.notes) {
+                Some(kept) if noted.job == job => {
+                    return Ok(Left::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
+                }
+                kept => {
+                    kept.into_iter().for_each(|kept| self.abort(kept.id));
+                    journal.remove();
+                    left = Left::Useless(OTHER);
+                }
+            },
+            Ok(None) => {
+                upload_journal::forget(&path);
+                left = Left::Useless(DAMAGED);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return Ok(Left::Never),
+        }
+        self.keeping = Some(Keeping::new(Journal::new(path, job), &self.place.id));
+        Ok(left)
+    }
+
+    fn keep(&mut self, bytes: u64, note: &mut Vec<u8>) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.keep(bytes, note);
+            keeping.settle(&self.done, &self.parts);
+        }
+    }
+
+    fn leave(mut self: Box<Self>, bytes: u64, mut note: Vec<u8>) -> Option<String> {
+        let end = Instant::now() + ABORT;
+        self.keep(bytes, &mut note);
+        while self.waiting > 0 {
+            let left = end.saturating_duration_since(Instant::now());
+            let Ok(answer) = self.answers.1.recv_timeout(left) else { break };
+            // What one part fails with is known, or the same.
+            let _ = self.received(answer);
+        }
+        let mut keeping = self.keeping.take()?;
+        keeping.wait();
+        let Some(path) = keeping.path() else {
+            keeping.remove();
+            return None;
+        };
+        self.ended = true;
+        Some(format!("an unfinished upload, of which {} tells", path.display()))
+    }
+}
+
+impl Drop for Upload {
+    /// What was sent is of no use to anybody, but can cost money.
+    fn drop(&mut self) {
+        if let Some(keeping) = self.keeping.take() {
+            keeping.remove();
+        }
+        if self.ended {
+            return;
+        }
+        self.flying.abort_all();
+        self.abort(self.place.id.clone());
+    }
+}

@@ -1,0 +1,168 @@
+//! What is kept of an upload, on this machine, so that a later run goes on with it: its name at the store, the parts that
+//! were sent, and those that are held back until the end.
+//!
+//! A note has three pieces, each behind its length in 8 bytes, the least first: JSON, the bytes of the parts that are
+//! held back, and what the writer noted. Each note has what is new since the one before.
+
+use super::journal::Journal;
+use super::parts::{Parts, offset_of};
+use object_store::multipart::PartId;
+use sapwood_credentials::Environment;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh64::xxh64;
+
+/// What is kept, and what waits to be.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    journal: Journal,
+    id: String,
+    /// All parts before this number were sent, or are held back; those before the second were told of.
+    reached: usize,
+    told: usize,
+    told_held: usize,
+    /// What is kept when all parts were sent that begin before so many bytes.
+    waiting: Option<(u64, Vec<u8>)>,
+}
+
+/// What an earlier run kept.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The upload's name at the store.
+    pub(super) id: String,
+    pub(super) done: BTreeMap<usize, PartId>,
+    pub(super) held: BTreeMap<usize, Vec<u8>>,
+    /// What the writer noted.
+    pub(super) notes: Vec<u8>,
+}
+
+/// Where the journal of an upload is; none if this machine has no place for such.
+pub(super) fn place(environment: &Environment, url: &str) -> Option<PathBuf> {
+    let state = environment.get("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| Some(environment.home()?.join(".local/state")))?;
+    Some(state.join("sapwood/uploads").join(format!("{:016x}.journal", xxh64(url.as_bytes(), 0))))
+}
+
+/// Makes the directory of a journal, for nobody else to look into; false if it cannot be.
+pub(super) fn make_directory(journal: &Path) -> bool {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    journal.parent().is_some_and(|directory| builder.create(directory).is_ok())
+}
+
+/// Removes a journal that says nothing.
+pub(super) fn forget(journal: &Path) {
+    // There is nobody to tell: what is kept next tells that it cannot be.
+    let _ = fs::remove_file(journal);
+}
+
+impl Keeping {
+    /// Nothing is kept yet, of an upload that begins.
+    pub(super) fn new(journal: Journal, id: &str) -> Keeping {
+        Keeping { journal, id: id.to_owned(), reached: 0, told: 0, told_held: 0, waiting: None }
+    }
+
+    /// Goes on with what an earlier run kept.
+    pub(super) fn going_on(journal: Journal, kept: &Kept) -> Keeping {
+        let reached = kept.parts();
+        let told_held = kept.held.len();
+        Keeping { reached, told: reached, told_held, ..Keeping::new(journal, &kept.id) }
+    }
+
+    /// Where the journal is, if there is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.journal.is_kept().then(|| self.journal.path())
+    }
+
+    /// Keeps `note` as soon as the first `bytes` bytes were sent; it stays as it is while another one waits for that.
+    pub(super) fn keep(&mut self, bytes: u64, note: &mut Vec<u8>) {
+        if self.waiting.is_none() {
+            self.waiting = Some((bytes, std::mem::take(note)));
+        }
+    }
+
+    /// Writes what waits, if the parts that it needs were sent.
+    pub(super) fn settle(&mut self, done: &BTreeMap<usize, PartId>, parts: &Parts) {
+        while done.contains_key(&self.reached) || parts.held(self.reached).is_some() {
+            self.reached += 1;
+        }
+        if self.journal.is_busy() {
+            return;
+        }
+        let reached = offset_of(self.reached);
+        let Some((bytes, note)) = self.waiting.take_if(|(bytes, _)| *bytes <= reached) else { return };
+        let all: Vec<(usize, &[u8])> =
+            (0..self.reached).filter_map(|number| Some((number, parts.held(number)?))).collect();
+        let held = all.get(self.told_held..).unwrap_or_default();
+        let sent = done.range(self.told..self.reached).map(|(number, part)| json!([number, part.content_id]));
+        let sizes = held.iter().map(|(number, bytes)| json!([number, bytes.len()]));
+        let told = json!({
+            "id": self.id,
+            "parts": sent.collect::<Vec<_>>(),
+            "held": sizes.collect::<Vec<_>>(),
+        });
+        let held: Vec<u8> = held.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
+        let mut record = Vec::with_capacity(held.len() + note.len() + 1024);
+        for piece in [told.to_string().as_bytes(), &held, &note] {
+            record.extend((piece.len() as u64).to_le_bytes());
+            record.extend(piece);
+        }
+        (self.told, self.told_held) = (self.reached, all.len());
+        self.journal.keep(None, bytes, record);
+    }
+
+    /// Waits until what is kept is written.
+    pub(super) fn wait(&mut self) {
+        self.journal.wait();
+    }
+
+    /// Forgets all.
+    pub(super) fn remove(self) {
+        self.journal.remove();
+    }
+}
+
+impl Kept {
+    /// What the notes of a journal say.
+    pub(super) fn parse(mut notes: &[u8]) -> Option<Kept> {
+        let mut kept = Kept::default();
+        while !notes.is_empty() {
+            let (told, held, note) = (piece(&mut notes)?, piece(&mut notes)?, piece(&mut notes)?);
+            kept.add(&serde_json::from_slice(told).ok()?, held)?;
+            kept.notes.extend_from_slice(note);
+        }
+        (!kept.id.is_empty()).then_some(kept)
+    }
+
+    fn add(&mut self, told: &Value, mut held: &[u8]) -> Option<()> {
+        self.id = told.get("id")?.as_str()?.to_owned();
+        let number = |value: &Value| usize::try_from(value.get(0)?.as_u64()?).ok();
+        for part in told.get("parts")?.as_array()? {
+            let content_id = part.get(1)?.as_str()?.to_owned();
+            self.done.insert(number(part)?, PartId { content_id });
+        }
+        for part in told.get("held")?.as_array()? {
+            let (bytes, rest) = held.split_at_checked(usize::try_from(part.get(1)?.as_u64()?).ok()?)?;
+            self.held.insert(number(part)?, bytes.to_vec());
+            held = rest;
+        }
+        Some(())
+    }
+
+    /// How many parts need not be sent again: the first ones.
+    pub(super) fn parts(&self) -> usize {
+        (0..).take_while(|number| self.done.contains_key(number) || self.held.contains_key(number)).count()
+    }
+}
+
+/// A piece of a note, behind its length.
+fn piece<'a>(notes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = notes.split_first_chunk()?;
+    let (piece, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    *notes = rest;
+    Some(piece)
+}

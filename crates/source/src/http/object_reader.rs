@@ -1,0 +1,238 @@
+//! Many objects of one server, each read by a request or two: nothing is learned of them first, as for a file that is opened.
+
+use super::answer::{self, Failure, Sorted, Status};
+use super::client;
+use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
+use super::header::range_value;
+use super::server::Server;
+use super::spare::{self, Way};
+use crate::OpenOptions;
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue, RANGE};
+use reqwest::{Method, Response, Url};
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_credentials::Access;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Largest object that is read at once: what a server announces is not to take all memory.
+const LARGEST_WHOLE: u64 = 2 << 30;
+
+/// Requests that find the connections of the first contact.
+const AT_FIRST: usize = 1;
+
+/// The objects of one server.
+pub struct ObjectReader {
+    exchange: Exchange,
+    slots: Semaphore,
+    /// Connections that there may be.
+    most: usize,
+    /// The shortest time in which an answer began, in microseconds.
+    nearest: AtomicU64,
+}
+
+impl fmt::Debug for ObjectReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectReader").field("access", &self.exchange.access).finish_non_exhaustive()
+    }
+}
+
+impl ObjectReader {
+    /// Those on the server that `access` is for.
+    pub fn new(access: Access, options: &OpenOptions) -> Self {
+        let (exchange, most) = (Exchange::new(access, options), client::most_connections());
+        ObjectReader { exchange, slots: Semaphore::new(most), most, nearest: AtomicU64::new(u64::MAX) }
+    }
+
+    /// Requests that pay when in flight together, as far away as the server has shown to be.
+    pub fn concurrency(&self) -> usize {
+        client::connections_at(self.round_trip().unwrap_or_default(), self.most)
+    }
+
+    /// The shortest time in which an answer began; `None` as long as none did.
+    pub fn round_trip(&self) -> Option<Duration> {
+        Some(self.nearest.load(Ordering::Relaxed))
+            .filter(|micros| *micros < u64::MAX)
+            .map(Duration::from_micros)
+    }
+
+    /// The way to the server, for connections that are made ahead of need.
+    fn way(&self, url: &Url) -> Way<'_> {
+        let (exchange, url, server) = (&self.exchange, url.clone(), Server::of(url));
+        Way { exchange, url, server, is_store: true, concurrency: self.most }
+    }
+
+    /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
+    pub async fn get(
+        &self,
+        url: &Url,
+        range: Option<ByteRange>,
+        name: &str,
+        deadline: Deadline,
+    ) -> Result<Bytes> {
+        let mut headers = HeaderMap::new();
+        if let Some(range) = range
+            && let Ok(value) = HeaderValue::try_from(range_value(&[range], None))
+        {
+            headers.insert(RANGE, value);
+        }
+        self.get_by(url, headers, range, name, deadline).await
+    }
+
+    /// All bytes of an object that has so many. The same as that range, but servers see that it is a whole file, which some send
+    /// with a third of the work.
+    pub async fn get_whole(&self, url: &Url, size: u64, name: &str, deadline: Deadline) -> Result<Bytes> {
+        let all = ByteRange { start: 0, len: size };
+        self.get_by(url, HeaderMap::new(), Some(all), name, deadline).await
+    }
+
+    async fn get_by(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        range: Option<ByteRange>,
+        name: &str,
+        deadline: Deadline,
+    ) -> Result<Bytes> {
+        let message = Message { method: Method::GET, headers, body: Bytes::new(), ranges: 1 };
+        // The semaphore is never closed.
+        let _slot = self.slots.acquire().await.ok();
+        let others = self.most.saturating_sub(self.slots.available_permits()) > AT_FIRST;
+        if let Some(first_answer) = self.round_trip().filter(|_| others) {
+            spare::made(&Server::of(url), first_answer).await;
+        }
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            let answer = self.try_get(url, &message, range);
+            let got = match self.round_trip() {
+                Some(_) => answer.await,
+                None => spare::beside(self.way(url), answer).await,
+            };
+            match got {
+                Ok(bytes) => return Ok(bytes),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn try_get(
+        &self,
+        url: &Url,
+        message: &Message,
+        range: Option<ByteRange>,
+    ) -> Result<Bytes, Failure> {
+        let response = self.ask(url, message).await?;
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            return Err(match (self.exchange.failure(response).await, range) {
+                (Failure::Status(Status { code: 416, total, .. }), Some(range)) => {
+                    Failure::Fatal(range.beyond(total.unwrap_or(range.start)))
+                }
+                (failure, _) => failure,
+            });
+        }
+        match (answer::sort(response)?, range) {
+            (Sorted::Parts { response, content_range, .. }, Some(range)) => {
+                match content_range.and_then(|content| content.range) {
+                    Some(part) if part == range => self.body(response, range.len).await,
+                    Some(part) if part.start == range.start && part.len < range.len => {
+                        Err(Failure::Fatal(range.beyond(part.end())))
+                    }
+                    _ => Err(Failure::Fatal(other_bytes())),
+                }
+            }
+            (Sorted::Whole(whole), None) => {
+                let len = whole.size.filter(|size| *size <= LARGEST_WHOLE).ok_or_else(|| {
+                    let message =
+                        "the object is too large to be read at once, or the server does not say its size";
+                    Failure::Fatal(Error::new(ErrorKind::Limit, message))
+                })?;
+                self.body(whole.response, len).await
+            }
+            // Some servers answer so where the range is the whole of the object, or where that is empty.
+            (Sorted::Whole(whole), Some(range)) => match whole.size {
+                Some(size) if size < range.end() => Err(Failure::Fatal(range.beyond(size))),
+                Some(size) if size == range.len => self.body(whole.response, size).await,
+                _ => Err(Failure::Fatal(other_bytes())),
+            },
+            (Sorted::Parts { .. }, None) => Err(Failure::Fatal(other_bytes())),
+        }
+    }
+
+    /// What the server says of an object, without its bytes.
+    pub async fn head(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            match self.try_head(url).await {
+                Ok(headers) => return Ok(headers),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn try_head(&self, url: &Url) -> Result<HeaderMap, Failure> {
+        let response = self.ask(url, &head()).await?;
+        match response.status().is_success() {
+            true => Ok(response.headers().clone()),
+            false => Err(self.exchange.failure(response).await),
+        }
+    }
+
+    /// The time by the clock of the server, as it states it with any answer.
+    pub async fn date(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
+        let mut retries = self.exchange.retries(name, deadline);
+        loop {
+            match self.ask(url, &head()).await {
+                Ok(response) => return Ok(response.headers().clone()),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn ask(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
+        let mut url = url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.exchange.send(&url, message).await?;
+            if let Some(&Waited(time)) = response.extensions().get() {
+                let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+                self.nearest.fetch_min(micros, Ordering::Relaxed);
+            }
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            url = redirect(&url, &response)?;
+        }
+        Err(endless())
+    }
+
+    /// A body that has `len` bytes.
+    async fn body(&self, response: Response, len: u64) -> Result<Bytes, Failure> {
+        match self.exchange.body(response, len).await? {
+            (body, None) if body.len() as u64 == len => Ok(body),
+            (_, Some(broken)) => Err(Failure::Network(broken)),
+            (_, None) => {
+                let message = "the server sent fewer bytes than it had announced";
+                Err(Failure::Network(Error::new(ErrorKind::Network, message)))
+            }
+        }
+    }
+}
+
+fn head() -> Message {
+    Message { method: Method::HEAD, headers: HeaderMap::new(), body: Bytes::new(), ranges: 0 }
+}
+
+fn other_bytes() -> Error {
+    Error::new(ErrorKind::Server, "the server did not send the bytes that were asked for")
+}

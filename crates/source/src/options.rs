@@ -1,0 +1,141 @@
+//! How to open a file: the options that every protocol looks at.
+
+use crate::ends::TAIL;
+use crate::{BlockOptions, RetryPolicy};
+use sapwood_core::{Counters, Deadline, redact};
+use sapwood_credentials::{Environment, StorageOptions};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to open a file, and what counts its reads.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// When opening gives up. Default: one hour after the options were made.
+    pub deadline: Deadline,
+    /// What the source adds its requests, ranges, turnarounds and bytes to, now and later.
+    pub counters: Arc<Counters>,
+    /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`],
+    /// which usually holds the directory and the record of the last tree. At least [`FAR_TAIL`] where the
+    /// server is known to be far.
+    pub tail: u64,
+    /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to
+    /// those that it redirects to. Default: none.
+    pub headers: Vec<(String, String)>,
+    /// How object stores are reached. Default: as the environment says.
+    pub storage: StorageOptions,
+    /// Where credentials are looked for. Default: in the environment of the process.
+    pub environment: Environment,
+    /// How long a server may be silent before a request is abandoned and tried again. Default: 30 s.
+    pub read_timeout: Duration,
+    /// How requests that fail for a reason that may pass are repeated.
+    pub retry: RetryPolicy,
+    /// How the file is read in blocks that are kept. [`open`] does not do so; who does looks here. Default: not at all.
+    pub blocks: Option<BlockOptions>,
+    /// Where else the file is. [`open`] reads one place only; who reads several at once looks here. Default: none.
+    pub replicas: Replicas,
+    /// Of a dataset whose objects lie in several object stores: how those are reached whose URLs begin so.
+    /// [`OpenOptions::for_base`] looks here. Default: none.
+    pub bases: Vec<(String, StorageOptions)>,
+}
+
+impl OpenOptions {
+    /// How another place of the same dataset is reached: as the longest rule in `bases` says with which its URL begins,
+    /// else as the dataset is. Headers are for the dataset's own server only.
+    #[must_use]
+    pub fn for_base(&self, url: &str) -> OpenOptions {
+        let begins = |rule: &str| {
+            let rest = url.strip_prefix(rule.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let rules = self.bases.iter().filter(|(rule, _)| begins(rule));
+        let storage = rules.max_by_key(|(rule, _)| rule.len()).map_or(&self.storage, |(_, storage)| storage);
+        OpenOptions { storage: storage.clone(), headers: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Where else a file is, and how many places are read at once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Replicas {
+    /// Paths and URLs of the file, and of documents that say where it is; the best first.
+    pub urls: Vec<String>,
+    /// Such documents themselves: see [`parse_document`](crate::parse_document).
+    pub documents: Vec<String>,
+    /// Most places that are read at once; 1 also means that no redirector is asked for a second one. Default: 2.
+    pub sources: usize,
+}
+
+impl Default for Replicas {
+    fn default() -> Self {
+        Replicas { urls: Vec::new(), documents: Vec::new(), sources: 2 }
+    }
+}
+
+impl fmt::Debug for Replicas {
+    /// URLs may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let urls: Vec<_> = self.urls.iter().map(|url| redact(url)).collect();
+        f.debug_struct("Replicas")
+            .field("urls", &urls)
+            .field("documents", &self.documents.len())
+            .field("sources", &self.sources)
+            .finish()
+    }
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            deadline: Deadline::default(),
+            counters: Arc::default(),
+            tail: TAIL,
+            headers: Vec::new(),
+            storage: StorageOptions::default(),
+            environment: Environment::default(),
+            read_timeout: Duration::from_secs(30),
+            retry: RetryPolicy::default(),
+            blocks: None,
+            replicas: Replicas::default(),
+            bases: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for OpenOptions {
+    /// Header values may be secrets; they are not shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header_names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("OpenOptions")
+            .field("deadline", &self.deadline)
+            .field("tail", &self.tail)
+            .field("header_names", &header_names)
+            .field("storage", &self.storage)
+            .field("read_timeout", &self.read_timeout)
+            .field("retry", &self.retry)
+            .field("blocks", &self.blocks)
+            .field("replicas", &self.replicas)
+            .field("bases", &self.bases.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_are_reached_by_the_longest_rule() {
+        let at = |region: &str| StorageOptions { region: Some(region.into()), ..StorageOptions::default() };
+        let rules = [("s3://", "any"), ("s3://b/", "b"), ("s3://b/deep", "deep")];
+        let options = OpenOptions {
+            storage: at("own"),
+            headers: vec![("Authorization".into(), "secret".into())],
+            bases: rules.map(|(rule, region)| (rule.to_owned(), at(region))).into(),
+            ..OpenOptions::default()
+        };
+        let region = |url: &str| options.for_base(url).storage.region.unwrap_or_default();
+        let urls = ["gs://b/x", "s3://other", "s3://b", "s3://b/x", "s3://b/deeper", "s3://b/deep/x"];
+        assert_eq!(urls.map(region), ["own", "any", "b", "b", "b", "deep"]);
+        assert!(options.for_base("gs://b").headers.is_empty());
+    }
+}
