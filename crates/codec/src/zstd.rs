@@ -34,7 +34,7 @@ const SHORT_BLOCK: usize = 16_384;
 /// Compresses a block at one of ROOT's levels; the bytes of the stream, `None` if it does not fit.
 ///
 /// ROOT takes twice its own level for that of the library. Of its levels 4 and 5, the library's 8 and 10, blocks become
-/// smaller by 0.6 % than by [`Search::Far`], in twice the time: physics data repeat themselves too little for long
+/// smaller by 0.6 % than by [`Search::Far`], in twice the time: cost model data repeat themselves too little for long
 /// searches, and hardly ever in fewer than 5 bytes, as what repeats is numbers.
 pub(crate) fn compress(
     context: &mut CCtx<'static>,

@@ -1,6 +1,6 @@
 //! What a read cost: counters that every layer adds to and every report shows.
 
-use crate::{Error, ErrorKind, Story};
+use crate::{Error, ErrorKind, EventLog};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ macro_rules! counters {
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
             /// What happened at the sources.
-            pub story: Story,
+            pub events: EventLog,
             last_failure: Mutex<Option<(Instant, String)>>,
         }
 
         /// The values of [`Counters`] at one moment.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-        pub struct Snapshot { $($(#[doc = $doc])+ pub $name: u64,)+ }
+        pub struct CounterSnapshot { $($(#[doc = $doc])+ pub $name: u64,)+ }
 
         impl Counters {
             /// The values now.
-            pub fn snapshot(&self) -> Snapshot {
-                Snapshot { $($name: self.$name.get(),)+ }
+            pub fn snapshot(&self) -> CounterSnapshot {
+                CounterSnapshot { $($name: self.$name.get(),)+ }
             }
         }
 
-        impl Snapshot {
+        impl CounterSnapshot {
             /// Names and values, in a fixed order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)+]
@@ -85,9 +85,9 @@ impl Counters {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// The error with the story of the sources, and with what failed last if it says that time was up: that may be why.
+    /// The error with the events at the sources; if it is a `Timeout`, also with the last failure, which may be its cause.
     pub fn explain(&self, error: Error) -> Error {
-        let error = error.told(&self.story);
+        let error = error.with_events(&self.events);
         let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last.filter(|_| error.kind() == ErrorKind::Timeout) {
             Some((when, failure)) => {

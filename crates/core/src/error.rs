@@ -1,7 +1,7 @@
 //! The one error type: a kind that programs can match, and where it happened.
 
 use crate::printable::Escaping;
-use crate::{Event, Story, Told};
+use crate::{EventLog, LoggedEvent, SourceEvent};
 use std::error::Error as StdError;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -135,7 +135,7 @@ struct Inner {
     branch: Option<String>,
     hint: Option<String>,
     pause: Option<Duration>,
-    story: Vec<Told>,
+    events: Vec<LoggedEvent>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -150,7 +150,7 @@ impl Error {
             branch: None,
             hint: None,
             pause: None,
-            story: Vec::new(),
+            events: Vec::new(),
             source: None,
         }))
     }
@@ -213,13 +213,12 @@ impl Error {
         self
     }
 
-    /// Adds what happened at the sources before, unless that is only that they were found and opened. The last
-    /// statement stands.
+    /// Adds what happened at the sources before, unless they were only found and opened. The last log added stands.
     #[must_use]
-    pub fn told(mut self, story: &Story) -> Self {
-        let told = story.told();
-        if told.iter().any(|one| !matches!(one.event, Event::Opened | Event::Redirected)) {
-            self.0.story = told;
+    pub fn with_events(mut self, log: &EventLog) -> Self {
+        let events = log.entries();
+        if events.iter().any(|one| !matches!(one.event, SourceEvent::Opened | SourceEvent::Redirected)) {
+            self.0.events = events;
         }
         self
     }
@@ -263,17 +262,17 @@ impl Error {
         self.0.branch.as_deref()
     }
 
-    /// What happened at the sources before, in the order in which it did; empty if nothing did.
-    pub fn story(&self) -> &[Told] {
-        &self.0.story
+    /// What happened at the sources before, in order; empty if nothing did.
+    pub fn events(&self) -> &[LoggedEvent] {
+        &self.0.events
     }
 
-    /// The same error without the library's error that caused it: that can be told only once.
+    /// The same error without the library's error that caused it, which cannot be copied.
     #[must_use]
     pub fn copy(&self) -> Error {
-        let Inner { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
+        let Inner { kind, message, url, offset, branch, hint, pause, events, source: _ } = &*self.0;
         let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
-        let story = story.clone();
+        let events = events.clone();
         Error(Box::new(Inner {
             kind: *kind,
             message,
@@ -282,7 +281,7 @@ impl Error {
             branch,
             hint,
             pause: *pause,
-            story,
+            events,
             source: None,
         }))
     }
@@ -350,14 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_before_is_told_unless_it_is_only_that_sources_were_opened() {
-        let story = Story::default();
-        story.tell(Some("a:1"), Event::Opened, "");
-        assert!(Error::corrupt("x").told(&story).story().is_empty());
-        story.tell(Some("a:1"), Event::Left, "it is silent");
-        let told = Error::corrupt("x").told(&story);
-        assert_eq!(told.copy().story(), story.told());
-        assert_eq!(told.copy().to_string(), "x");
+    fn events_are_added_unless_sources_were_only_opened() {
+        let log = EventLog::default();
+        log.log(Some("a:1"), SourceEvent::Opened, "");
+        assert!(Error::corrupt("x").with_events(&log).events().is_empty());
+        log.log(Some("a:1"), SourceEvent::Left, "it is silent");
+        let error = Error::corrupt("x").with_events(&log);
+        assert_eq!(error.copy().events(), log.entries());
+        assert_eq!(error.copy().to_string(), "x");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //!   hand them out.
 //! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
 //! - [`Deadline`]: no wait is unbounded.
-//! - [`Counters`]: what a read cost; [`Story`]: what happened at its sources.
+//! - [`Counters`]: what a read cost; [`EventLog`]: what happened at its sources.
 //! - [`printable`]: what files and servers say, fit to be shown.
 //! - [`random_bytes`]: names that nobody else chooses.
 //! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
@@ -17,6 +17,7 @@ mod column;
 mod counters;
 mod deadline;
 mod error;
+mod event_log;
 mod form;
 mod future;
 mod os_error;
@@ -25,16 +26,16 @@ mod printable;
 mod random;
 mod range;
 mod segments;
-mod story;
 mod take;
 mod unify;
 mod url;
 
 pub use buffer::Buffer;
 pub use column::Column;
-pub use counters::{Counter, Counters, Snapshot};
+pub use counters::{Counter, CounterSnapshot, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
+pub use event_log::{EventLog, LoggedEvent, SourceEvent};
 pub use form::{Field, Form, Primitive};
 pub use future::BoxFuture;
 pub use os_error::{cannot_read, cannot_write};
@@ -43,5 +44,4 @@ pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
-pub use story::{Event, Story, Told};
 pub use url::{Protocol, local_path, redact, server_of, url_scheme};

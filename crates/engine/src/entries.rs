@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Column, Deadline, Error, Form, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead, windows};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use sapwood_ttree::Layout;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct EntryRead {
     threads: Option<usize>,
     /// Nothing of a source that never waits.
     ahead: Option<OnTheirWay>,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 /// Which entries of what.
@@ -119,7 +119,7 @@ impl EntryRead {
         pool::computing(self.threads)
             .and_then(|pool| {
                 let columns = || chosen.columns(&mut self.ahead, &pool, deadline, interrupt);
-                Read::deliver(self.recorded.as_ref(), chosen.tree.file().counters(), columns)
+                RecordedRead::deliver(self.recorded.as_ref(), chosen.tree.file().counters(), columns)
             })
             .and_then(|columns| chosen.requests.split(&chosen.tree, &columns))
             .map_err(|error| error.url(chosen.tree.file().url()))
@@ -128,7 +128,7 @@ impl EntryRead {
 
 impl Chosen {
     /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
-    fn start(&mut self, within: &Range<u64>, read: Option<&Read>) -> Result<Option<OnTheirWay>> {
+    fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<OnTheirWay>> {
         let all = needed(plan(&self.tree, &self.requests.wanted, within)?.iter());
         let runs = self.runs(&(0..self.entries.len()))?;
         let wanted = needed(runs.iter().flatten().map(|run| &run.plan));
@@ -138,7 +138,7 @@ impl Chosen {
         let bytes = |needed: &Needed| needed.iter().map(|(_, range)| range.len).sum::<u64>();
         let skipped = bytes(&all).saturating_sub(bytes(&wanted));
         self.tree.file().counters().skipped_bytes.add(skipped);
-        if self.tree.file().0.fetcher.source().physics().immediate {
+        if self.tree.file().0.fetcher.source().cost_model().immediate {
             return Ok(None);
         }
         let most = WINDOW.min(self.tree.file().0.fetcher.budget().most() / 4).max(1);

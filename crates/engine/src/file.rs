@@ -8,7 +8,7 @@ use crate::{Interrupt, Object, Tree, opening, pool};
 use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, Step, redact};
 use sapwood_fetch::{Fetcher, wait};
 use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, OpenedSource, Replicas, Source, Trace, TracedSource,
+    CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, TracedSource,
     is_document, record,
 };
 use sapwood_streamer::Compiler;
@@ -92,7 +92,7 @@ impl File {
         // So it lies beside each of the others; documents say nothing of it.
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
         let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
-        let replicas = Replicas { urls, documents: Vec::new(), sources: options.replicas.sources };
+        let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
         File::open(&beside(origin, name)?, OpenOptions { deadline, replicas, ..options.clone() }, interrupt)
     }
 

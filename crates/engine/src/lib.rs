@@ -58,14 +58,14 @@ pub use object::Object;
 pub use read::ReadOptions;
 pub use request::Request;
 pub use sapwood_core::{
-    Buffer, Column, Counters, Deadline, Error, ErrorKind, Event, Form, Primitive, Result, Snapshot, Story,
-    Told, printable,
+    Buffer, Column, CounterSnapshot, Counters, Deadline, Error, ErrorKind, EventLog, Form, LoggedEvent,
+    Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_fetch::blocks::{Cache, Kept as CachedFile, Verified};
 pub use sapwood_fetch::learn::{Accounting, ColumnUse, Fetch, Kind, KindUse};
 pub use sapwood_fetch::replay;
 pub use sapwood_source::{
-    BlockOptions, CacheOptions, ListingEntry, OpenOptions, Replicas, Source, Trace, TraceRecord,
+    BlockOptions, CacheOptions, ListingEntry, OpenOptions, ReplicaOptions, Source, Trace, TraceRecord,
 };
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};
 pub use sapwood_ttree::{BasketRef, Branch, BranchKind, Meaning, Outcome};

@@ -1,7 +1,7 @@
 //! How a file is reached: at its one place as it is; at several, as one source that is made of all.
 
 use futures::future::{Either, select};
-use sapwood_core::{Error, ErrorKind, Event, Result, Segments, redact, server_of};
+use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
 use sapwood_fetch::places::Places;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
@@ -98,7 +98,7 @@ async fn places(url: &str, options: &OpenOptions) -> Result<Places> {
                     &options.counters,
                     place,
                     server_of(place).as_deref(),
-                    Event::Failed,
+                    SourceEvent::Failed,
                     error.message(),
                 );
                 failure = Some(error);

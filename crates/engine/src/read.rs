@@ -8,7 +8,7 @@ use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool, recorded};
 use rayon::ThreadPool;
 use sapwood_core::{Column, Deadline, Result};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub(crate) fn read<R: Into<Request> + Clone>(
     let requests = Requests::new(tree, asked);
     prepare(tree, &requests.wanted, options.deadline, interrupt)?;
     let read = recorded::begin("read", tree, asked);
-    let columns = Read::deliver(read.as_ref(), tree.file().counters(), || {
+    let columns = RecordedRead::deliver(read.as_ref(), tree.file().counters(), || {
         read_wanted(tree, &requests.wanted, entries, options, read.as_ref(), interrupt)
     })?;
     requests.split(tree, &columns)
@@ -43,11 +43,11 @@ fn read_wanted(
     wanted: &[Wanted],
     entries: Range<u64>,
     options: &ReadOptions,
-    read: Option<&Read>,
+    read: Option<&RecordedRead>,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<Column>> {
     let pool = pool::computing(options.threads)?;
-    if tree.file().0.fetcher.source().physics().immediate {
+    if tree.file().0.fetcher.source().cost_model().immediate {
         let here = Here { pool: &pool, deadline: options.deadline, read, kept: None };
         return read_here(tree, wanted, &entries, &here, interrupt);
     }
@@ -59,7 +59,7 @@ fn read_wanted(
 pub(crate) struct Here<'a> {
     pub(crate) pool: &'a ThreadPool,
     pub(crate) deadline: Deadline,
-    pub(crate) read: Option<&'a Read>,
+    pub(crate) read: Option<&'a RecordedRead>,
     /// What is held of the ranges before, and the first entry of the next.
     pub(crate) kept: Option<(&'a Kept, u64)>,
 }

@@ -8,7 +8,7 @@ use crate::request::{Request, Requests};
 use crate::windows::Windows;
 use crate::{Interrupt, Tree, pool, recorded};
 use sapwood_core::{Column, Deadline, Result};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::mem;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ impl Scan {
         plan(&tree, &requests.wanted, &(0..0))?;
         let patience = options.deadline.remaining();
         let recorded = recorded::begin("scan", &tree, asked);
-        let reader = if tree.file().0.fetcher.source().physics().immediate {
+        let reader = if tree.file().0.fetcher.source().cost_model().immediate {
             Reader::Here(ranges.into_iter(), Kept::default())
         } else {
             Reader::Ahead(Box::new(Windows::new(tree.clone(), &requests.wanted, ranges, recorded.as_ref())?))
@@ -93,7 +93,7 @@ struct Steps {
     reader: Reader,
     threads: Option<usize>,
     patience: Duration,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Steps {
         let deadline = Deadline::after(self.patience);
         let Steps { tree, requests, reader, recorded, .. } = self;
         let read = recorded.as_ref();
-        let columns = Read::deliver(read, tree.file().counters(), || {
+        let columns = RecordedRead::deliver(read, tree.file().counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, deadline, interrupt),
                 Reader::Here(ranges, kept) => ranges.next().map(|range| {
@@ -146,7 +146,7 @@ impl Steps {
             Reader::Here(ranges, _) => ranges.as_slice().is_empty(),
             Reader::Ahead(windows) => windows.is_over(),
         };
-        let tied = self.tree.file().0.fetcher.source().physics().tied;
+        let tied = self.tree.file().0.fetcher.source().cost_model().tied;
         // What is recorded is what each range takes, and what its user takes between two of them.
         if is_over || tied || self.recorded.is_some() {
             return Ok(false);

@@ -129,7 +129,7 @@ impl Tree {
 
     /// True if reading has to wait for something beyond this machine.
     pub fn is_distant(&self) -> bool {
-        !self.file().0.fetcher.source().physics().immediate
+        !self.file().0.fetcher.source().cost_model().immediate
     }
 
     /// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use rayon::ThreadPool;
 use sapwood_core::{ByteRange, Column, Deadline, Result};
 use sapwood_fetch::{Ahead, Job, ReadAhead, cut_windows, near_window_bytes, window_bytes};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Windows {
         tree: Tree,
         wanted: &[Wanted],
         ranges: Vec<Range<u64>>,
-        read: Option<&Read>,
+        read: Option<&RecordedRead>,
     ) -> Result<Windows> {
         let mut files: BTreeMap<FileIndex, Jobs> = BTreeMap::new();
         for plan in plan(&tree, wanted, &(0..0))? {

@@ -212,7 +212,7 @@ impl<T: 'static> ReadAhead<T> {
         // The deadlines of `next` bound the consumer's waits. This one only keeps the task from living forever.
         let now = tokio::time::Instant::now().into_std();
         let deadline = Deadline::at(now + Deadline::DEFAULT);
-        Task(if fetcher.source().physics().immediate {
+        Task(if fetcher.source().cost_model().immediate {
             // Its reads block for as long as the disk takes: not on the threads that wait for the network.
             let blocking = self.handle.clone();
             self.handle.spawn_blocking(move || blocking.block_on(fetcher.fetch_unwaited(&wanted, deadline)))

@@ -9,7 +9,7 @@
 //! - To judge a policy by a job that was recorded use [`replay`].
 //! - To wait for any of it in blocking code call [`wait`], which can be interrupted.
 //!
-//! How requests are cut follows from what the source says of itself ([`Physics`](sapwood_source::Physics)) and from what
+//! How requests are cut follows from what the source says of itself ([`CostModel`](sapwood_source::CostModel)) and from what
 //! was measured of the way to its server ([`Link`]).
 //!
 //! ```text

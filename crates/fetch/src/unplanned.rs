@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
-use sapwood_source::{Checksum, Identity, Physics, Source};
+use sapwood_source::{Checksum, CostModel, Identity, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ impl Source for Unplanned {
         self.inner.identity()
     }
 
-    fn physics(&self) -> Physics {
-        self.inner.physics()
+    fn cost_model(&self) -> CostModel {
+        self.inner.cost_model()
     }
 
     fn server(&self) -> Option<String> {

@@ -17,5 +17,5 @@ mod upload_journal;
 
 pub use create::create;
 pub use local::LocalSink;
-pub use sink::{Left, Sink};
+pub use sink::{Leftover, Sink};
 pub use update::LocalUpdate;

@@ -3,7 +3,7 @@
 use super::growing::Growing;
 use super::journal::Journal;
 use super::lock::{Lock, is_at, lock};
-use super::sink::{DAMAGED, Left, OTHER, Sink};
+use super::sink::{DAMAGED, Leftover, OTHER, Sink};
 use sapwood_core::{Error, ErrorKind, Piece, Result, cannot_write, random_bytes};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -94,24 +94,24 @@ impl LocalSink {
     }
 
     /// Goes on with a part that somebody left, if it is of this job.
-    fn adopt(&mut self, path: PathBuf, job: u64) -> io::Result<Left> {
+    fn adopt(&mut self, path: PathBuf, job: u64) -> io::Result<Leftover> {
         let file = File::options().write(true).open(&path)?;
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
-            return Ok(Left::Nothing);
+            return Ok(Leftover::Nothing);
         }
         let Some((journal, noted)) = Journal::take_up(journal_of(&path))? else {
-            return Ok(Left::Useless(DAMAGED));
+            return Ok(Leftover::Useless(DAMAGED));
         };
         if noted.job != job {
-            return Ok(Left::Useless(OTHER));
+            return Ok(Leftover::Useless(OTHER));
         }
         if file.metadata()?.len() < noted.bytes {
-            return Ok(Left::Useless("a part of it is lost"));
+            return Ok(Leftover::Useless("a part of it is lost"));
         }
         file.set_len(noted.bytes)?;
         self.file = Growing::new(self.file.name().to_owned(), file, noted.bytes);
         (self.part, self.journal) = (Part::new(path), Some(journal));
-        Ok(Left::Kept { bytes: noted.bytes, notes: noted.notes })
+        Ok(Leftover::Kept { bytes: noted.bytes, notes: noted.notes })
     }
 }
 
@@ -143,14 +143,14 @@ impl Sink for LocalSink {
         Ok(())
     }
 
-    fn take_up(&mut self, job: u64) -> Result<Left> {
-        let mut found = Left::Nothing;
+    fn take_up(&mut self, job: u64) -> Result<Leftover> {
+        let mut found = Leftover::Nothing;
         for journal in beside(&self.target).into_iter().filter(|path| is_journal(path)) {
             let path = journal.with_extension("part");
             // What cannot be opened is somebody else's, or gone.
             match self.adopt(path, job) {
-                Ok(Left::Nothing) | Err(_) => {}
-                Ok(left @ Left::Kept { .. }) => return Ok(left),
+                Ok(Leftover::Nothing) | Err(_) => {}
+                Ok(left @ Leftover::Kept { .. }) => return Ok(left),
                 Ok(left) => found = left,
             }
         }

@@ -31,8 +31,8 @@ pub trait Sink: fmt::Debug + Send {
     ///
     /// # Errors
     /// As [`write`](Sink::write).
-    fn take_up(&mut self, _job: u64) -> Result<Left> {
-        Ok(Left::Never)
+    fn take_up(&mut self, _job: u64) -> Result<Leftover> {
+        Ok(Leftover::Never)
     }
 
     /// Takes what a later writer of the job has to know to go on behind the first `bytes` bytes, and keeps it with these,
@@ -52,7 +52,7 @@ pub(crate) const DAMAGED: &str = "its journal is not whole";
 
 /// What an earlier writer of a job left.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Leftover {
     /// Nothing: here, nothing is kept.
     Never,
     /// Nothing.

@@ -2,7 +2,7 @@
 
 use super::journal::Journal;
 use super::parts::{Part, Parts};
-use super::sink::{DAMAGED, Left, OTHER, Sink};
+use super::sink::{DAMAGED, Leftover, OTHER, Sink};
 use super::upload_journal::{self, Keeping, Kept};
 use object_store::multipart::PartId;
 use object_store::path::Path;
@@ -287,29 +287,29 @@ impl Sink for Upload {
         Ok(())
     }
 
-    fn take_up(&mut self, job: u64) -> Result<Left> {
-        let Some(path) = self.journal.clone() else { return Ok(Left::Never) };
+    fn take_up(&mut self, job: u64) -> Result<Leftover> {
+        let Some(path) = self.journal.clone() else { return Ok(Leftover::Never) };
         if !upload_journal::make_directory(&path) {
-            return Ok(Left::Never);
+            return Ok(Leftover::Never);
         }
-        let mut left = Left::Nothing;
+        let mut left = Leftover::Nothing;
         match Journal::take_up(path.clone()) {
             Ok(Some((journal, noted))) => match Kept::parse(&noted.notes) {
                 Some(kept) if noted.job == job => {
-                    return Ok(Left::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
+                    return Ok(Leftover::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
                 }
                 kept => {
                     kept.into_iter().for_each(|kept| self.abort(kept.id));
                     journal.remove();
-                    left = Left::Useless(OTHER);
+                    left = Leftover::Useless(OTHER);
                 }
             },
             Ok(None) => {
                 upload_journal::forget(&path);
-                left = Left::Useless(DAMAGED);
+                left = Leftover::Useless(DAMAGED);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => return Ok(Left::Never),
+            Err(_) => return Ok(Leftover::Never),
         }
         self.keeping = Some(Keeping::new(Journal::new(path, job), &self.place.id));
         Ok(left)

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// they are, and a request that could only be sent after an answer came adds one.
 ///
 /// ```
-/// let turnarounds = sapwood_source::Turnarounds::default();
+/// let turnarounds = sapwood_source::RoundTrips::default();
 /// let (a, b) = (turnarounds.asked(), turnarounds.asked());
 /// turnarounds.answered(a);
 /// turnarounds.answered(b);
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// assert_eq!(turnarounds.count(), 2);
 /// ```
 #[derive(Debug, Default)]
-pub struct Turnarounds {
+pub struct RoundTrips {
     asked: AtomicU64,
     answered: AtomicU64,
 }
@@ -29,7 +29,7 @@ pub struct Turnarounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait(u64);
 
-impl Turnarounds {
+impl RoundTrips {
     /// A request starts.
     pub fn asked(&self) -> Wait {
         self.ask().0
@@ -61,15 +61,15 @@ impl Turnarounds {
 
 /// Adds what one source does to the counters of a file.
 #[derive(Debug)]
-pub struct Accounting {
+pub struct RequestAccounting {
     counters: Arc<Counters>,
-    turnarounds: Turnarounds,
+    turnarounds: RoundTrips,
 }
 
-impl Accounting {
+impl RequestAccounting {
     /// Counts what one source does, and adds it to `counters`.
     pub fn new(counters: Arc<Counters>) -> Self {
-        Accounting { counters, turnarounds: Turnarounds::default() }
+        RequestAccounting { counters, turnarounds: RoundTrips::default() }
     }
 
     /// A message with `ranges` ranges goes out.

@@ -2,7 +2,7 @@
 
 /// The cost model of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Physics {
+pub struct CostModel {
     /// Largest gap in bytes between two wanted ranges that is cheaper to read than to skip; over a network, on a
     /// link of 1 Gbit/s: the planner scales it to the one that it measures.
     pub gap: u64,
@@ -19,9 +19,9 @@ pub struct Physics {
     pub tied: bool,
 }
 
-impl Physics {
+impl CostModel {
     /// Bytes that are in memory already.
-    pub const MEMORY: Physics = Physics {
+    pub const MEMORY: CostModel = CostModel {
         gap: 0,
         largest_request: u64::MAX,
         ranges_per_request: usize::MAX,
@@ -31,7 +31,7 @@ impl Physics {
     };
 
     /// A local file: a system call costs about as much as copying some 16 kB.
-    pub const LOCAL: Physics = Physics {
+    pub const LOCAL: CostModel = CostModel {
         gap: 16 << 10,
         largest_request: 64 << 20,
         ranges_per_request: usize::MAX,

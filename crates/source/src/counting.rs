@@ -1,7 +1,7 @@
 //! A decorator that counts: for sources that do not count themselves.
 
-use crate::accounting::Accounting;
-use crate::{Checksum, Identity, Physics, Source};
+use crate::accounting::RequestAccounting;
+use crate::{Checksum, CostModel, Identity, Source};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct CountingSource<S> {
     inner: S,
-    accounting: Accounting,
+    accounting: RequestAccounting,
 }
 
 impl<S: Source> CountingSource<S> {
     /// Counts what is read from `inner`.
     pub fn new(inner: S, counters: Arc<Counters>) -> Self {
-        CountingSource { inner, accounting: Accounting::new(counters) }
+        CountingSource { inner, accounting: RequestAccounting::new(counters) }
     }
 }
 
@@ -43,8 +43,8 @@ impl<S: Source> Source for CountingSource<S> {
         self.inner.identity()
     }
 
-    fn physics(&self) -> Physics {
-        self.inner.physics()
+    fn cost_model(&self) -> CostModel {
+        self.inner.cost_model()
     }
 
     fn server(&self) -> Option<String> {

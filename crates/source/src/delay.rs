@@ -1,6 +1,6 @@
 //! A decorator that makes a source behave like a distant server.
 
-use crate::{Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
@@ -48,11 +48,11 @@ impl<S: Source> Source for DelayedSource<S> {
         self.inner.identity()
     }
 
-    fn physics(&self) -> Physics {
-        Physics {
+    fn cost_model(&self) -> CostModel {
+        CostModel {
             immediate: false,
-            concurrency: self.inner.physics().concurrency.max(8),
-            ..self.inner.physics()
+            concurrency: self.inner.cost_model().concurrency.max(8),
+            ..self.inner.cost_model()
         }
     }
 

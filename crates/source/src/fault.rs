@@ -1,6 +1,6 @@
 //! A decorator that fails as its script says: for tests of the layers above.
 
-use crate::{Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -57,8 +57,8 @@ impl<S: Source> Source for FaultySource<S> {
         self.inner.identity()
     }
 
-    fn physics(&self) -> Physics {
-        self.inner.physics()
+    fn cost_model(&self) -> CostModel {
+        self.inner.cost_model()
     }
 
     fn server(&self) -> Option<String> {

@@ -49,11 +49,11 @@ mod uses;
 #[cfg(unix)]
 mod xrootd;
 
-pub use accounting::{Accounting, Turnarounds, Wait};
+pub use accounting::{RequestAccounting, RoundTrips, Wait};
 pub use blocks::{BlockOptions, CacheOptions};
 pub use checksum::Checksum;
 pub use cloud::address;
-pub use cost_model::Physics;
+pub use cost_model::CostModel;
 pub use counting::CountingSource;
 pub use delay::DelayedSource;
 pub use doctor::{Diagnosis, DiagnosisStep, StepOutcome, diagnose};
@@ -69,11 +69,11 @@ pub use list::list;
 pub use local::LocalSource;
 pub use memory::MemorySource;
 pub use open::open;
-pub use options::{OpenOptions, Replicas};
+pub use options::{OpenOptions, ReplicaOptions};
 pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};
 pub use trace::{Trace, TraceRecord, TracedSource};
 pub use traits::{Identity, OpenedSource, Source};
 pub use transient::{is_transient, is_transient_status, may_succeed_later};
-pub use uses::{Reads, ServerUse};
+pub use uses::{ServerReads, ServerUse};
 #[cfg(unix)]
 pub use xrootd::XrootdSource;

@@ -1,6 +1,6 @@
 //! A source over a file of the local machine.
 
-use crate::{Identity, Physics, Source, check};
+use crate::{CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, cannot_read};
 use std::fs::{File, Metadata};
@@ -88,8 +88,8 @@ impl Source for LocalSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics::LOCAL
+    fn cost_model(&self) -> CostModel {
+        CostModel::LOCAL
     }
 
     fn read_ranges<'a>(

@@ -1,6 +1,6 @@
 //! A source over bytes that are in memory already.
 
-use crate::{Identity, Physics, Source, check};
+use crate::{CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::fmt;
@@ -47,8 +47,8 @@ impl Source for MemorySource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics::MEMORY
+    fn cost_model(&self) -> CostModel {
+        CostModel::MEMORY
     }
 
     fn read_ranges<'a>(

@@ -4,7 +4,9 @@ use crate::ends::head_and_tail;
 #[cfg(unix)]
 use crate::xrootd;
 use crate::{CountingSource, LocalSource, OpenOptions, OpenedSource, Source, cloud, http};
-use sapwood_core::{Error, Event, Protocol, Result, Segments, local_path, redact, server_of, url_scheme};
+use sapwood_core::{
+    Error, Protocol, Result, Segments, SourceEvent, local_path, redact, server_of, url_scheme,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,11 +21,11 @@ use std::sync::Arc;
 pub async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let opened = open_by_protocol(url, options).await?;
     if let Some(server) = opened.source.server() {
-        let story = &options.counters.story;
+        let events = &options.counters.events;
         if let Some(first) = server_of(url).filter(|first| *first != server) {
-            story.tell(Some(&first), Event::Redirected, format!("to {server}"));
+            events.log(Some(&first), SourceEvent::Redirected, format!("to {server}"));
         }
-        story.tell(Some(&server), Event::Opened, "");
+        events.log(Some(&server), SourceEvent::Opened, "");
     }
     Ok(opened)
 }

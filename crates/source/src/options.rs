@@ -33,7 +33,7 @@ pub struct OpenOptions {
     /// How the file is read in blocks that are kept. [`open`] does not do so; who does looks here. Default: not at all.
     pub blocks: Option<BlockOptions>,
     /// Where else the file is. [`open`] reads one place only; who reads several at once looks here. Default: none.
-    pub replicas: Replicas,
+    pub replicas: ReplicaOptions,
     /// Of a dataset whose objects lie in several object stores: how those are reached whose URLs begin so.
     /// [`OpenOptions::for_base`] looks here. Default: none.
     pub bases: Vec<(String, StorageOptions)>,
@@ -56,7 +56,7 @@ impl OpenOptions {
 
 /// Where else a file is, and how many places are read at once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Replicas {
+pub struct ReplicaOptions {
     /// Paths and URLs of the file, and of documents that say where it is; the best first.
     pub urls: Vec<String>,
     /// Such documents themselves: see [`parse_document`](crate::parse_document).
@@ -65,17 +65,17 @@ pub struct Replicas {
     pub sources: usize,
 }
 
-impl Default for Replicas {
+impl Default for ReplicaOptions {
     fn default() -> Self {
-        Replicas { urls: Vec::new(), documents: Vec::new(), sources: 2 }
+        ReplicaOptions { urls: Vec::new(), documents: Vec::new(), sources: 2 }
     }
 }
 
-impl fmt::Debug for Replicas {
+impl fmt::Debug for ReplicaOptions {
     /// URLs may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let urls: Vec<_> = self.urls.iter().map(|url| redact(url)).collect();
-        f.debug_struct("Replicas")
+        f.debug_struct("ReplicaOptions")
             .field("urls", &urls)
             .field("documents", &self.documents.len())
             .field("sources", &self.sources)
@@ -95,7 +95,7 @@ impl Default for OpenOptions {
             read_timeout: Duration::from_secs(30),
             retry: RetryPolicy::default(),
             blocks: None,
-            replicas: Replicas::default(),
+            replicas: ReplicaOptions::default(),
             bases: Vec::new(),
         }
     }

@@ -1,6 +1,6 @@
 //! Retries: one policy for all protocols.
 
-use sapwood_core::{Counters, Deadline, Error, Event, Result, redact, server_of};
+use sapwood_core::{Counters, Deadline, Error, Result, SourceEvent, redact, server_of};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,8 +62,8 @@ impl Default for RetryPolicy {
 }
 
 /// Logs an event at a source of the file at `url`: to the event log of the file, and as a warning.
-pub fn log_event(counters: &Counters, url: &str, server: Option<&str>, event: Event, text: &str) {
-    counters.story.tell(server, event, text);
+pub fn log_event(counters: &Counters, url: &str, server: Option<&str>, event: SourceEvent, text: &str) {
+    counters.events.log(server, event, text);
     log::warn!(target: LOG, "{}: {} {}: {text}", redact(url), server.unwrap_or("a source"), event.name());
 }
 
@@ -128,7 +128,7 @@ impl Retries {
         }
         self.count += 1;
         self.counters.retry(&error);
-        self.counters.story.tell(server_of(&self.name).as_deref(), Event::Retried, error.message());
+        self.counters.events.log(server_of(&self.name).as_deref(), SourceEvent::Retried, error.message());
         let (name, count, seconds) = (&self.name, self.count, pause.as_secs_f32());
         log::warn!(target: LOG, "{name}: {error}; retry {count} of {retries} in {seconds:.2} s");
         tokio::time::sleep(pause).await;
@@ -156,9 +156,9 @@ mod tests {
         }
         assert!(retries.pause(error(), None).await.is_err());
         assert_eq!(counters.snapshot().retries, u64::from(MOST));
-        let told = counters.story.told();
+        let told = counters.events.entries();
         assert_eq!((told.len(), told[0].times), (1, u64::from(MOST)));
-        assert_eq!((told[0].event, told[0].text.as_str()), (Event::Retried, "the connection failed"));
+        assert_eq!((told[0].event, told[0].text.as_str()), (SourceEvent::Retried, "the connection failed"));
     }
 
     #[tokio::test]
@@ -171,7 +171,7 @@ mod tests {
                 .await
         };
         assert_eq!(without_retries(ask).await.unwrap_err().asked_pause(), asked);
-        assert!(counters.snapshot().retries == 0 && counters.story.told().is_empty());
+        assert!(counters.snapshot().retries == 0 && counters.events.entries().is_empty());
     }
 
     #[tokio::test]

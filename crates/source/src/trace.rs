@@ -1,6 +1,6 @@
 //! A decorator that remembers what was asked for and when.
 
-use crate::{Checksum, Identity, Physics, Source, record};
+use crate::{Checksum, CostModel, Identity, Source, record};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
@@ -159,8 +159,8 @@ impl<S: Source> Source for TracedSource<S> {
         self.inner.identity()
     }
 
-    fn physics(&self) -> Physics {
-        self.inner.physics()
+    fn cost_model(&self) -> CostModel {
+        self.inner.cost_model()
     }
 
     fn server(&self) -> Option<String> {

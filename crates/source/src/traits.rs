@@ -1,6 +1,6 @@
 //! The trait that holds sapwood together: one verb, and what a source says of itself.
 
-use crate::{Checksum, Physics};
+use crate::{Checksum, CostModel};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments, server_of};
 use std::fmt;
@@ -30,13 +30,13 @@ pub struct Identity {
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `physics`, `server`, `round_trip` and `checksums` unless changing them is its purpose.
+/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip` and `checksums` unless changing them is its purpose.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Which object this is.
     fn identity(&self) -> &Identity;
 
     /// How it wants to be asked.
-    fn physics(&self) -> Physics;
+    fn cost_model(&self) -> CostModel;
 
     /// The server that sends the bytes, as `host:port`; `None` if there is none, or if it is not known just now.
     /// By default it is that of the URL.
@@ -68,8 +68,8 @@ impl<S: Source + ?Sized> Source for Arc<S> {
         (**self).identity()
     }
 
-    fn physics(&self) -> Physics {
-        (**self).physics()
+    fn cost_model(&self) -> CostModel {
+        (**self).cost_model()
     }
 
     fn server(&self) -> Option<String> {

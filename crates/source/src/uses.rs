@@ -10,16 +10,16 @@ pub struct ServerUse {
     /// The server, as `host:port`; `None` for what came from none.
     pub server: Option<Arc<str>>,
     /// Requests for one range.
-    pub single: Reads,
+    pub single: ServerReads,
     /// Requests for several ranges.
-    pub vector: Reads,
+    pub vector: ServerReads,
     /// Time in which at least one request was in flight.
     pub busy: Duration,
 }
 
 /// Sums over requests. Squares tell how much they differ; sums that would overflow stay at their largest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct ServerReads {
     /// Requests.
     pub requests: u64,
     /// Bytes in them.
@@ -32,7 +32,7 @@ pub struct Reads {
     pub range_squares: u64,
 }
 
-impl Reads {
+impl ServerReads {
     fn add(&mut self, ranges: u64, bytes: u64) {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -102,8 +102,8 @@ mod tests {
             record(4, "a", (7, Some(8)), 2),
         ];
         let [a, b] = &ServerUse::of(&records)[..] else { panic!("two servers") };
-        let vector = Reads { requests: 1, bytes: 7, byte_squares: 49, ranges: 2, range_squares: 4 };
-        let single = Reads { requests: 2, bytes: 7, byte_squares: 29, ranges: 2, range_squares: 2 };
+        let vector = ServerReads { requests: 1, bytes: 7, byte_squares: 49, ranges: 2, range_squares: 4 };
+        let single = ServerReads { requests: 2, bytes: 7, byte_squares: 29, ranges: 2, range_squares: 2 };
         assert_eq!((a.vector, a.single, a.busy), (vector, single, Duration::from_secs(4)));
         assert_eq!((b.single.bytes, b.busy), (10, Duration::from_secs(8)));
     }

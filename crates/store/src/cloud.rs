@@ -4,7 +4,7 @@
 //! removes. ObjectReader go the way of all others.
 
 use super::key;
-use super::store::{Created, Store, Stored};
+use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use chrono::DateTime;
 use futures::{StreamExt, stream};
@@ -192,7 +192,7 @@ impl CloudStore {
         }
     }
 
-    async fn list_in(&self, state: &State, prefix: &str, deadline: Deadline) -> Result<Vec<Stored>> {
+    async fn list_in(&self, state: &State, prefix: &str, deadline: Deadline) -> Result<Vec<ObjectInfo>> {
         let (begin, name) = (format!("{}{prefix}", self.prefix), self.name(prefix));
         let mut listed = Vec::new();
         let mut token = None;
@@ -208,7 +208,7 @@ impl CloudStore {
                 let key = object.location.as_ref().strip_prefix(&self.prefix).unwrap_or_default();
                 if key::check(key).is_ok() && key.starts_with(prefix) {
                     let modified = object.last_modified.into();
-                    listed.push(Stored { key: key.to_owned(), size: object.size, modified });
+                    listed.push(ObjectInfo { key: key.to_owned(), size: object.size, modified });
                 }
             }
             match page.page_token {
@@ -315,11 +315,11 @@ fn time(headers: &HeaderMap, name: &HeaderName) -> Result<SystemTime> {
     })
 }
 
-fn stored(key: &str, headers: &HeaderMap) -> Result<Stored> {
+fn stored(key: &str, headers: &HeaderMap) -> Result<ObjectInfo> {
     let size = text(headers, &CONTENT_LENGTH).and_then(|size| size.parse().ok());
     let size =
         size.ok_or_else(|| Error::new(ErrorKind::Server, "the server does not say how large the object is"))?;
-    Ok(Stored { key: key.to_owned(), size, modified: time(headers, &LAST_MODIFIED)? })
+    Ok(ObjectInfo { key: key.to_owned(), size, modified: time(headers, &LAST_MODIFIED)? })
 }
 
 impl CloudStore {
@@ -388,17 +388,17 @@ impl Store for CloudStore {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         Box::pin(async move {
             let content = &content;
             let create = move |state: Arc<State>| async move {
                 let write = self.write(&state, key, content, PutMode::Create);
                 match timeout_at(deadline.instant().into(), write).await {
-                    Ok(Ok(true)) => Ok(Created::Done),
-                    Ok(Ok(false)) => Ok(Created::Exists),
+                    Ok(Ok(true)) => Ok(CreateOutcome::Done),
+                    Ok(Ok(false)) => Ok(CreateOutcome::Exists),
                     Ok(Err(failure)) if failure.definite => Err(failure.error),
-                    Ok(Err(failure)) => Ok(Created::Unclear(failure.error.url(self.name(key)))),
-                    Err(_) => Ok(Created::Unclear(too_late().url(self.name(key)))),
+                    Ok(Err(failure)) => Ok(CreateOutcome::Unclear(failure.error.url(self.name(key)))),
+                    Err(_) => Ok(CreateOutcome::Unclear(too_late().url(self.name(key)))),
                 }
             };
             // What is created watches the deadline itself: only it knows what its passing means.
@@ -410,14 +410,14 @@ impl Store for CloudStore {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         let legal = key::check_prefix(prefix);
         Box::pin(self.act(prefix, legal, deadline, move |state| async move {
             self.list_in(&state, prefix, deadline).await
         }))
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         Box::pin(self.act(key, key::check(key), deadline, move |state| async move {
             stored(key, &self.head(&state, key, deadline).await?)
         }))

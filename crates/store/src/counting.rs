@@ -1,6 +1,6 @@
 //! A store that remembers what it was asked to do: for tests of how often that is.
 
-use super::store::{Created, Store, Stored};
+use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -125,17 +125,17 @@ impl<S: Store> Store for CountingStore<S> {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         Box::pin(async move {
             let len = content.len() as u64;
             let created = self.inner.create(key, content, deadline).await;
-            let done = matches!(created, Ok(Created::Done));
+            let done = matches!(created, Ok(CreateOutcome::Done));
             self.note(StoreOperation::Create, key, None, if done { len } else { 0 });
             created
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         Box::pin(async move {
             let listed = self.inner.list(prefix, deadline).await;
             self.note(StoreOperation::List, prefix, None, 0);
@@ -143,7 +143,7 @@ impl<S: Store> Store for CountingStore<S> {
         })
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         Box::pin(async move {
             let stat = self.inner.stat(key, deadline).await;
             self.note(StoreOperation::Stat, key, None, 0);

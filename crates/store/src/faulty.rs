@@ -1,6 +1,6 @@
 //! A store that fails as its script says: for tests of what is left behind.
 
-use super::store::{Created, Store, Stored};
+use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -137,18 +137,18 @@ impl<S: Store> Store for FaultyStore<S> {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         let created = self.inner.create(key, content, deadline);
         let broken = self.broken(deadline, Box::pin(async move { Ok(created.await) }));
         // What fails here is a fault of the script: those of the store are within.
-        Box::pin(async move { broken.await.unwrap_or_else(|error| Ok(Created::Unclear(error))) })
+        Box::pin(async move { broken.await.unwrap_or_else(|error| Ok(CreateOutcome::Unclear(error))) })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         self.broken(deadline, self.inner.list(prefix, deadline))
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         self.broken(deadline, self.inner.stat(key, deadline))
     }
 

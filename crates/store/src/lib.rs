@@ -17,4 +17,4 @@ pub use faulty::{FaultyStore, StoreFault};
 pub use local::LocalStore;
 pub use memory::MemoryStore;
 pub use open::open_store;
-pub use store::{Created, Store, Stored};
+pub use store::{CreateOutcome, ObjectInfo, Store};

@@ -1,10 +1,10 @@
 //! A store in a directory of the local machine, or of a server that it mounts: a key is the path of a file below it.
 
 use super::key;
-use super::store::{Created, Store, Stored};
+use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, random_bytes};
-use sapwood_source::{Accounting, OpenOptions};
+use sapwood_source::{OpenOptions, RequestAccounting};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct LocalStore {
 struct Inner {
     root: PathBuf,
     url: String,
-    accounting: Accounting,
+    accounting: RequestAccounting,
     /// What was left behind was looked for.
     swept: AtomicBool,
 }
@@ -43,7 +43,7 @@ impl LocalStore {
     pub fn new(root: impl Into<PathBuf>, options: &OpenOptions) -> Self {
         let root = root.into();
         let url = root.display().to_string();
-        let accounting = Accounting::new(Arc::clone(&options.counters));
+        let accounting = RequestAccounting::new(Arc::clone(&options.counters));
         LocalStore { inner: Arc::new(Inner { root, url, accounting, swept: AtomicBool::new(false) }) }
     }
 
@@ -154,11 +154,11 @@ impl Inner {
         sync_directory(&target)
     }
 
-    fn create(&self, key: &str, content: &[u8]) -> Result<Created> {
+    fn create(&self, key: &str, content: &[u8]) -> Result<CreateOutcome> {
         let target = self.target(key)?;
         // It is there for most who come too late, and they need not write.
         if target.try_exists().unwrap_or(false) {
-            return Ok(Created::Exists);
+            return Ok(CreateOutcome::Exists);
         }
         let part = self.part(content)?;
         if let Err(error) = fs::hard_link(&part.path, &target) {
@@ -168,12 +168,12 @@ impl Inner {
             }
         }
         Ok(match sync_directory(&target) {
-            Ok(()) => Created::Done,
-            Err(error) => Created::Unclear(error),
+            Ok(()) => CreateOutcome::Done,
+            Err(error) => CreateOutcome::Unclear(error),
         })
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<Stored>> {
+    fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
         let directory = prefix.rsplit_once('/').map_or("", |(directory, _)| directory);
         let mut listed = Vec::new();
         let mut waiting = vec![directory.to_owned()];
@@ -238,18 +238,18 @@ impl Drop for Part {
 }
 
 /// Gives the file its name where the file system has no hard links, or says why that failed.
-fn without_link(error: io::Error, part: &Path, target: &Path) -> Result<Created> {
+fn without_link(error: io::Error, part: &Path, target: &Path) -> Result<CreateOutcome> {
     if error.kind() == io::ErrorKind::AlreadyExists {
-        return Ok(Created::Exists);
+        return Ok(CreateOutcome::Exists);
     }
     #[cfg(target_os = "linux")]
     if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
         return match renameat_with(CWD, part, CWD, target, RenameFlags::NOREPLACE).map_err(io::Error::from) {
-            Ok(()) => {
-                sync_directory(target).map(|()| Created::Done).or_else(|error| Ok(Created::Unclear(error)))
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Exists),
+            Ok(()) => sync_directory(target)
+                .map(|()| CreateOutcome::Done)
+                .or_else(|error| Ok(CreateOutcome::Unclear(error))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(CreateOutcome::Exists),
             Err(error) => Err(cannot_write(error, target)),
         };
     }
@@ -259,7 +259,7 @@ fn without_link(error: io::Error, part: &Path, target: &Path) -> Result<Created>
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::StorageFull => {
             Err(cannot_write(error, target))
         }
-        _ => Ok(Created::Unclear(sapwood_core::cannot_write(error))),
+        _ => Ok(CreateOutcome::Unclear(sapwood_core::cannot_write(error))),
     }
 }
 
@@ -288,9 +288,9 @@ fn sync_directory(target: &Path) -> Result<()> {
     }
 }
 
-fn stored(key: String, metadata: &Metadata) -> Result<Stored> {
+fn stored(key: String, metadata: &Metadata) -> Result<ObjectInfo> {
     let modified = metadata.modified().map_err(cannot_read)?;
-    Ok(Stored { key, size: metadata.len(), modified })
+    Ok(ObjectInfo { key, size: metadata.len(), modified })
 }
 
 /// The size of a file; a directory is no object.
@@ -349,7 +349,7 @@ impl Store for LocalStore {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         let (owned, begun) = (key.to_owned(), Arc::new(OnceLock::new()));
         let begins = Arc::clone(&begun);
         let created = self.act(key, key::check(key), deadline, move |inner| {
@@ -363,19 +363,19 @@ impl Store for LocalStore {
             match created.await {
                 // From here on it cannot begin any more.
                 Err(error) if error.kind() == ErrorKind::Timeout && begun.set(false).is_err() => {
-                    Ok(Created::Unclear(error))
+                    Ok(CreateOutcome::Unclear(error))
                 }
                 other => other,
             }
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         let owned = prefix.to_owned();
         self.act(prefix, key::check_prefix(prefix), deadline, move |inner| inner.list(&owned))
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         let owned = key.to_owned();
         self.act(key, key::check(key), deadline, move |inner| {
             let metadata = fs::metadata(inner.path(&owned)).map_err(cannot_read)?;

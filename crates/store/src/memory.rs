@@ -1,7 +1,7 @@
 //! A store in memory, with a clock that moves when it is told to: for tests.
 
 use super::key;
-use super::store::{Created, Store, Stored};
+use super::store::{CreateOutcome, ObjectInfo, Store};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ const BEGIN: Duration = Duration::from_secs(1_700_000_000);
 ///
 /// ```
 /// use sapwood_core::Deadline;
-/// use sapwood_store::{Created, MemoryStore, Store};
+/// use sapwood_store::{CreateOutcome, MemoryStore, Store};
 /// let store = MemoryStore::new("memory:a");
 /// let create = || futures::executor::block_on(store.create("k", "v".into(), Deadline::default()));
-/// assert!(matches!(create()?, Created::Done));
-/// assert!(matches!(create()?, Created::Exists));
+/// assert!(matches!(create()?, CreateOutcome::Done));
+/// assert!(matches!(create()?, CreateOutcome::Exists));
 /// # Ok::<(), sapwood_core::Error>(())
 /// ```
 pub struct MemoryStore {
@@ -132,17 +132,17 @@ impl Store for MemoryStore {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         self.act(key, key::check(key), deadline, move |inner| {
             if inner.objects.contains_key(key) {
-                return Ok(Created::Exists);
+                return Ok(CreateOutcome::Exists);
             }
             inner.write(key, content);
-            Ok(Created::Done)
+            Ok(CreateOutcome::Done)
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         self.act(prefix, key::check_prefix(prefix), deadline, move |inner| {
             let from = (Bound::Included(prefix.to_owned()), Bound::Unbounded);
             let below = inner.objects.range(from).take_while(|(key, _)| key.starts_with(prefix));
@@ -150,7 +150,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         self.act(key, key::check(key), deadline, move |inner| {
             inner.objects.get(key).map(|object| stored(key, object)).ok_or_else(missing)
         })
@@ -169,6 +169,6 @@ impl Store for MemoryStore {
     }
 }
 
-fn stored(key: &str, (content, modified): &(Bytes, SystemTime)) -> Stored {
-    Stored { key: key.to_owned(), size: content.len() as u64, modified: *modified }
+fn stored(key: &str, (content, modified): &(Bytes, SystemTime)) -> ObjectInfo {
+    ObjectInfo { key: key.to_owned(), size: content.len() as u64, modified: *modified }
 }

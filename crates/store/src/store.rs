@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 /// What is known of an object without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct ObjectInfo {
     /// Its key.
     pub key: String,
     /// Its size in bytes.
@@ -19,7 +19,7 @@ pub struct Stored {
 
 /// How it ended to create an object.
 #[derive(Debug)]
-pub enum Created {
+pub enum CreateOutcome {
     /// The object is there, and it is ours.
     Done,
     /// There was one already; it is as it was.
@@ -81,25 +81,25 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Writes an object if there is none. It is tried once, since a second try could find what the first one wrote.
     ///
     /// # Errors
-    /// As [`get`](Store::get). After an error the object was not written; see [`Created`] for all else.
+    /// As [`get`](Store::get). After an error the object was not written; see [`CreateOutcome`] for all else.
     fn create<'a>(
         &'a self,
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>>;
+    ) -> BoxFuture<'a, Result<CreateOutcome>>;
 
     /// The objects whose keys begin with these characters, sorted by key. A part may be cut: `log/000` is a prefix.
     ///
     /// # Errors
     /// As [`get`](Store::get), but it is no error if there are none.
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>>;
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>>;
 
     /// Size and time of an object.
     ///
     /// # Errors
     /// As [`get`](Store::get).
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>>;
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>>;
 
     /// Removes objects. Those that are not there are no error.
     ///
@@ -107,7 +107,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// As [`get`](Store::get); some may have been removed.
     fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>>;
 
-    /// The time by the clock that [`Stored::modified`] is told by; to the second, in some.
+    /// The time by the clock that [`ObjectInfo::modified`] is told by; to the second, in some.
     ///
     /// # Errors
     /// As [`get`](Store::get).
@@ -149,15 +149,15 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         key: &'a str,
         content: Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         (**self).create(key, content, deadline)
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         (**self).list(prefix, deadline)
     }
 
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         (**self).stat(key, deadline)
     }
 

@@ -5,7 +5,7 @@ use crate::{Id, Kind, keys, seal, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{BoxFuture, Deadline, Error, ErrorKind, Result};
-use sapwood_store::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Entry {
 ///
 /// # Contract
 /// - An entry is seen whole or not at all; once one is there, everybody sees it, and it never changes.
-/// - Of all who create the same entry, one is told [`Created::Done`]; `create` is tried once.
+/// - Of all who create the same entry, one is told [`CreateOutcome::Done`]; `create` is tried once.
 /// - Entries are JSON of less than 4 kB. Who creates entry *n + 1* has seen entry *n*.
 pub trait Log: fmt::Debug + Send + Sync + 'static {
     /// Where it is, without secrets.
@@ -111,7 +111,7 @@ pub trait Log: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of the store; the entry was not written then.
-    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>>;
+    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<CreateOutcome>>;
 
     /// Remembers an entry for [`hint`](Log::hint), where that needs it.
     ///
@@ -165,7 +165,7 @@ impl Log for ObjectLog {
         Box::pin(async move { self.content(&keys::log(n), deadline).await })
     }
 
-    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
+    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<CreateOutcome>> {
         Box::pin(
             async move { self.store.create(&keys::log(n), seal(Kind::Record, &content), deadline).await },
         )
@@ -262,9 +262,9 @@ pub(crate) async fn claim(log: &dyn Log, entry: &Entry, deadline: Deadline) -> R
     };
     for _ in 0..TRIES {
         match log.create(entry.n, content.clone(), deadline).await {
-            Ok(Created::Done) => return Ok(Claim::Ours),
-            Ok(Created::Exists) => {}
-            Ok(Created::Unclear(error)) => unclear = Some(error),
+            Ok(CreateOutcome::Done) => return Ok(Claim::Ours),
+            Ok(CreateOutcome::Exists) => {}
+            Ok(CreateOutcome::Unclear(error)) => unclear = Some(error),
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }
         match read(log, entry.n, deadline).await {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{Fetched, Layout, Piece};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) struct Baskets {
     pub(super) tree: Tree,
     pub(super) windows: Vec<Range<u64>>,
     requests: Vec<One>,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 /// One request, on its own.
@@ -66,7 +66,7 @@ impl Baskets {
         let requests = || fetched.iter().filter_map(|fetched| self.requests.get(fetched.column));
         let wanted: Vec<Wanted> = requests().flat_map(|one| one.requests.wanted.iter().cloned()).collect();
         let pool = pool::computing(threads)?;
-        let columns = if tree.file().0.fetcher.source().physics().immediate {
+        let columns = if tree.file().0.fetcher.source().cost_model().immediate {
             read_here(
                 tree,
                 &wanted,
@@ -127,7 +127,7 @@ impl Layout for Baskets {
         self.tree.fetcher_at(object)
     }
 
-    fn recorded(&self) -> Option<&Read> {
+    fn recorded(&self) -> Option<&RecordedRead> {
         self.recorded.as_ref()
     }
 }

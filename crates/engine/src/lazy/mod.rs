@@ -10,7 +10,7 @@ use crate::{Interrupt, Tree, pool};
 use layout::Baskets;
 use sapwood_core::{Column, Deadline, Error, Result};
 use sapwood_fetch::learn::{Accounting, Fetch, Fetched, Layout, Limits, Reader, Rules};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -163,7 +163,8 @@ impl Lazy {
         };
         let (file, read) = (self.baskets.tree.file(), self.baskets.recorded());
         let touch = || self.reader.touch(requests, window, declared, deadline, interrupt, &work);
-        Read::touch(read, requests, window, file.counters(), touch).map_err(|error| error.url(file.url()))
+        RecordedRead::touch(read, requests, window, file.counters(), touch)
+            .map_err(|error| error.url(file.url()))
     }
 }
 

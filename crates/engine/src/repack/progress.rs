@@ -2,7 +2,7 @@
 //! was placed. The next run does everything again but for these baskets, and so writes the same file.
 
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_sink::{Left, Sink};
+use sapwood_sink::{Leftover, Sink};
 use sapwood_tfile::write::{Datime, Origin};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -93,14 +93,14 @@ impl Progress {
         let every = every.unwrap_or(EVERY);
         let mut progress = Progress { every, due: Instant::now() + every, ..Progress::none() };
         match sink.take_up(job)? {
-            Left::Never => return Ok(progress),
-            Left::Nothing => {}
-            Left::Useless(why) => {
+            Leftover::Never => return Ok(progress),
+            Leftover::Nothing => {}
+            Leftover::Useless(why) => {
                 notes.push(format!(
                     "what an earlier run left was of no use, and the file was begun anew: {why}"
                 ));
             }
-            Left::Kept { bytes, notes: kept } => {
+            Leftover::Kept { bytes, notes: kept } => {
                 let (origin, before) = parse(&kept).ok_or_else(contradiction)?;
                 (progress.origin, progress.before, progress.kept) = (origin, Some(before), true);
                 notes.push(format!("the first {bytes} bytes are those that an earlier run had left"));

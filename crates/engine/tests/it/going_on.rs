@@ -4,7 +4,7 @@ use crate::inputs::{MIXED, never, open};
 use sapwood::repack::{Choice, Input, RepackOptions, RepackReport, repack};
 use sapwood::write::{ClusterSize, Compression, Piece, Sink};
 use sapwood::{Deadline, Error, ErrorKind, File, Result};
-use sapwood_sink::{Left, LocalSink};
+use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;
 use std::fs;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ impl Sink for Watched {
         self.inner.commit()
     }
 
-    fn take_up(&mut self, job: u64) -> Result<Left> {
+    fn take_up(&mut self, job: u64) -> Result<Leftover> {
         self.inner.take_up(job)
     }
 

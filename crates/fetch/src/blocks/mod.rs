@@ -22,7 +22,7 @@ use claims::Claims;
 use grid::Grid;
 use origin::Origin;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
-use sapwood_source::{Identity, Physics, Source};
+use sapwood_source::{CostModel, Identity, Source};
 use std::sync::Arc;
 use store::Store;
 
@@ -59,8 +59,8 @@ impl Source for Blocks {
     }
 
     /// Any ranges, all at once: which blocks they need is seen here, and how these are asked for is planned below.
-    fn physics(&self) -> Physics {
-        Physics { immediate: false, ..Physics::MEMORY }
+    fn cost_model(&self) -> CostModel {
+        CostModel { immediate: false, ..CostModel::MEMORY }
     }
 
     /// None: an answer is as quick as the disk or as the server.

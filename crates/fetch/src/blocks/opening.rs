@@ -55,7 +55,7 @@ pub async fn open(
         // It came without its tail.
         opened = reopen.open(true, deadline).await?;
     }
-    if opened.source.physics().immediate {
+    if opened.source.cost_model().immediate {
         return Ok(opened);
     }
     let identity = opened.source.identity().clone();

@@ -12,7 +12,7 @@ use crate::plan;
 use crate::wait::wait;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::record::Basket;
+use sapwood_source::record::RecordedBasket;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
@@ -80,7 +80,7 @@ impl<V: Clone + Send + 'static> Reader<V> {
         seed: &[(usize, f64)],
         begin: Instant,
     ) -> Self {
-        let immediate = layout.fetcher(0).source().physics().immediate;
+        let immediate = layout.fetcher(0).source().cost_model().immediate;
         let state = State {
             policy: Policy::new(layout.columns(), rules, seed),
             ledger: Ledger::new(begin),
@@ -386,7 +386,7 @@ async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>
         let places = indices.iter().filter_map(|&index| places.get(index));
         let ranges: Vec<ByteRange> = places.map(|place| place.1).collect();
         let fetcher = layout.fetcher(object);
-        requests += plan(&ranges, &fetcher.source().physics(), &fetcher.link()).requests().len() as u64;
+        requests += plan(&ranges, &fetcher.source().cost_model(), &fetcher.link()).requests().len() as u64;
         fetches.push(async move {
             // The deadlines of those who wait bound their waits. This one only keeps the task from living forever.
             let answers = fetcher.fetch_unwaited(&ranges, Deadline::default()).await?;
@@ -402,9 +402,12 @@ async fn fetch(layout: &dyn Layout, places: &[Place]) -> (u64, Result<Vec<Bytes>
 }
 
 /// The places, as they are recorded.
-fn recorded(layout: &dyn Layout, places: &[Place]) -> Vec<Basket> {
+fn recorded(layout: &dyn Layout, places: &[Place]) -> Vec<RecordedBasket> {
     let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
-    places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
+    places
+        .iter()
+        .map(|&(object, range)| RecordedBasket { file: file(object), first_entry: 0, range })
+        .collect()
 }
 
 /// A fetch is over.

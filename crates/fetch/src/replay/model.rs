@@ -3,7 +3,7 @@
 use super::policy::Line;
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Identity, Physics, Source};
+use sapwood_source::{CostModel, Identity, Source};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -61,7 +61,7 @@ impl Way {
 #[derive(Debug)]
 pub(super) struct Modelled {
     pub(super) identity: Identity,
-    pub(super) physics: Physics,
+    pub(super) cost_model: CostModel,
     pub(super) way: Arc<Way>,
     pub(super) nought: Bytes,
     /// Its name, if there are several places that are told apart by it.
@@ -73,8 +73,8 @@ impl Source for Modelled {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        self.physics
+    fn cost_model(&self) -> CostModel {
+        self.cost_model
     }
 
     /// None, of a single place: what is measured of a model belongs to no server that there is.
@@ -104,9 +104,9 @@ impl Source for Modelled {
     }
 }
 
-/// The physics of a distant file, where a job that read a local one is replayed: those of a web server that answers
+/// The cost model of a distant file, where a job that read a local one is replayed: those of a web server that answers
 /// several ranges at once.
-pub(super) const FAR: Physics = Physics {
+pub(super) const FAR: CostModel = CostModel {
     gap: 4 << 10,
     largest_request: 16 << 20,
     ranges_per_request: 100,

@@ -10,10 +10,12 @@ use crate::replicas::{Replicas, Settings};
 use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments, Snapshot};
-use sapwood_source::record::Basket;
+use sapwood_core::{
+    BoxFuture, ByteRange, CounterSnapshot, Counters, Deadline, Error, ErrorKind, Result, Segments,
+};
+use sapwood_source::record::RecordedBasket;
 use sapwood_source::{
-    BlockOptions, CountingSource, Identity, OpenOptions, OpenedSource, Physics, Source, Trace, open,
+    BlockOptions, CostModel, CountingSource, Identity, OpenOptions, OpenedSource, Source, Trace, open,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +58,7 @@ pub struct Cost {
     /// Seconds that threads waited for bytes, all threads together.
     pub waited: f64,
     /// Requests, ranges, bytes and turnarounds.
-    pub counts: Snapshot,
+    pub counts: CounterSnapshot,
 }
 
 /// Replays a job by a policy. `cancelled` ends it early, with an error of kind `Cancelled`.
@@ -128,10 +130,10 @@ impl World {
         Arc::clone(ways.entry(server.to_owned()).or_insert_with(|| Way::new(*line)))
     }
 
-    fn physics(&self, recorded: Physics) -> Physics {
+    fn cost_model(&self, recorded: CostModel) -> CostModel {
         let said = if recorded.immediate { FAR } else { recorded };
         let Policy { ranges, concurrency, request, .. } = self.policy;
-        Physics {
+        CostModel {
             ranges_per_request: ranges.unwrap_or(said.ranges_per_request),
             concurrency: concurrency.unwrap_or(said.concurrency),
             largest_request: request.unwrap_or(said.largest_request).min(MOST_BYTES),
@@ -166,7 +168,7 @@ impl World {
 
     /// Opens a modelled file at the end of a way.
     async fn open_model(&self, file: &File, way: Arc<Way>, server: Option<String>) -> OpenedSource {
-        let (requests, turnarounds) = match file.physics.immediate {
+        let (requests, turnarounds) = match file.cost_model.immediate {
             true => (1, 2),
             false => (file.opening_requests, file.opening_turnarounds + 1),
         };
@@ -176,8 +178,8 @@ impl World {
         self.counters.turnarounds.add(turnarounds - 1);
         self.counters.fetched_bytes.add(file.opening_bytes);
         let identity = Identity { url: file.url.clone(), size: file.size, version: None };
-        let physics = self.physics(file.physics);
-        let source = Modelled { identity, physics, way, nought: self.nought.clone(), server };
+        let cost_model = self.cost_model(file.cost_model);
+        let source = Modelled { identity, cost_model, way, nought: self.nought.clone(), server };
         let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
         OpenedSource { source, known: self.known(&file.known) }
     }
@@ -414,7 +416,7 @@ impl<'j> Run<'j> {
 }
 
 /// Whether a basket is fetched with a window: it is with the one that it begins in, or with the first of its range.
-fn touches(basket: &Basket, window: &std::ops::Range<u64>, range: &super::job::EntryRange) -> bool {
+fn touches(basket: &RecordedBasket, window: &std::ops::Range<u64>, range: &super::job::EntryRange) -> bool {
     let first = range.entries.start == window.start;
     (first && basket.first_entry < window.start) || window.contains(&basket.first_entry)
 }
@@ -429,7 +431,7 @@ fn worked(step: &Step) -> u64 {
     }
 }
 
-fn by_file(baskets: &[Basket]) -> BTreeMap<u64, Vec<ByteRange>> {
+fn by_file(baskets: &[RecordedBasket]) -> BTreeMap<u64, Vec<ByteRange>> {
     let mut ranges: BTreeMap<u64, Vec<ByteRange>> = BTreeMap::new();
     for basket in baskets {
         ranges.entry(basket.file).or_default().push(basket.range);

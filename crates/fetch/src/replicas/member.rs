@@ -4,7 +4,7 @@ use super::divide::Worker;
 use super::quality::Quality;
 use super::{Settings, Standing};
 use sapwood_core::Error;
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 use std::time::{Duration, Instant};
 
 /// No request is taken as late before this time, however soon its answer was expected.
@@ -143,11 +143,11 @@ impl Member {
     }
 
     /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest can go elsewhere.
-    pub(crate) fn has_room(&self, physics: &Physics) -> bool {
+    pub(crate) fn has_room(&self, cost_model: &CostModel) -> bool {
         let known = self.quality.measured().unwrap_or_default();
         let useful = known * (2.0 * self.quality.latency() + IN_FLIGHT);
         let useful = (useful as u64).max(2 * self.piece_bytes());
-        self.flights.is_empty() || (self.flights.len() < physics.concurrency && self.queued() < useful)
+        self.flights.is_empty() || (self.flights.len() < cost_model.concurrency && self.queued() < useful)
     }
 
     /// The moment at which it will have been silent for too long, if nothing comes before.

@@ -2,7 +2,7 @@
 //!
 //! [`Replicas::open`] gets its sources from a [`Finder`]. A source is *active*: read from; *idle*: at
 //! hand; or *resting*: left alone after an error, for a time that grows. Each request is divided among those that are
-//! active so that all finish together; what fails or is late is asked of another one. What happens is told in the story.
+//! active so that all finish together; what fails or is late is asked of another one. What happens is logged to the event log.
 //!
 //! ```text
 //! request ─▶ job: shares ─▶ pieces ─▶ sources        roster: which sources, and what each can do
@@ -31,7 +31,7 @@ pub use settings::Settings;
 
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
-use sapwood_source::{Identity, OpenedSource, Physics, Source, Trace};
+use sapwood_source::{CostModel, Identity, OpenedSource, Source, Trace};
 use shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct Replicas {
 
 impl Replicas {
     /// Opens the first source that can be; others are opened when they are of use. What is read is added to `trace`,
-    /// each source for itself, and what happens to the story in `counters`; the requests are counted by the sources
+    /// each source for itself, and what happens to the event log in `counters`; the requests are counted by the sources
     /// themselves, where they were opened.
     ///
     /// Needs a tokio runtime, then and whenever it is read.
@@ -76,8 +76,8 @@ impl Source for Replicas {
     }
 
     /// Requests that suit all active sources, and so many as all of them together bear.
-    fn physics(&self) -> Physics {
-        let together = |a: Physics, b: Physics| Physics {
+    fn cost_model(&self) -> CostModel {
+        let together = |a: CostModel, b: CostModel| CostModel {
             gap: a.gap.max(b.gap),
             largest_request: a.largest_request.min(b.largest_request),
             ranges_per_request: a.ranges_per_request.min(b.ranges_per_request),
@@ -85,9 +85,9 @@ impl Source for Replicas {
             immediate: false,
             tied: false,
         };
-        let all = self.shared.active().into_iter().map(|source| source.physics());
-        let usual = || self.shared.source(0).map_or(Physics::LOCAL, |first| first.physics());
-        Physics { immediate: false, ..all.reduce(together).unwrap_or_else(usual) }
+        let all = self.shared.active().into_iter().map(|source| source.cost_model());
+        let usual = || self.shared.source(0).map_or(CostModel::LOCAL, |first| first.cost_model());
+        CostModel { immediate: false, ..all.reduce(together).unwrap_or_else(usual) }
     }
 
     /// The active ones; several as `a:1+b:2`, because what is measured of the way to all is not true of one.

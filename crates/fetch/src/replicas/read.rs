@@ -186,14 +186,14 @@ impl Shared {
     }
 
     fn explain(&self, error: Error) -> Error {
-        error.url(&*self.identity.url).told(&self.counters.story)
+        error.url(&*self.identity.url).with_events(&self.counters.events)
     }
 }
 
 /// Reads from a source, which repeats nothing: what failed is asked of another one. One that never waits for others would
 /// keep the thread, and gets one of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-    if !source.physics().immediate {
+    if !source.cost_model().immediate {
         return without_retries(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());

@@ -5,8 +5,8 @@
 use super::Settings;
 use super::divide::Worker;
 use super::member::{Member, State};
-use sapwood_core::{Error, ErrorKind, Event};
-use sapwood_source::Physics;
+use sapwood_core::{Error, ErrorKind, SourceEvent};
+use sapwood_source::CostModel;
 use std::time::{Duration, Instant};
 
 /// The place of a source among the members.
@@ -32,7 +32,7 @@ const DWELL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct News {
     pub(crate) id: Id,
-    pub(crate) event: Event,
+    pub(crate) event: SourceEvent,
     pub(crate) text: String,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Sent {
 pub(crate) struct Roster {
     pub(crate) settings: Settings,
     members: Vec<Member>,
-    physics: Vec<Physics>,
+    cost_model: Vec<CostModel>,
     numbers: u64,
     exchanged: Option<Instant>,
     /// The sources that were said to be read from.
@@ -58,16 +58,16 @@ pub(crate) struct Roster {
 
 impl Roster {
     pub(crate) fn new(settings: Settings) -> Self {
-        let (members, physics, told, news) = Default::default();
-        Roster { settings, members, physics, numbers: 0, exchanged: None, told, news }
+        let (members, cost_model, told, news) = Default::default();
+        Roster { settings, members, cost_model, numbers: 0, exchanged: None, told, news }
     }
 
     /// A further source.
-    pub(crate) fn join(&mut self, member: Member, physics: Physics) -> Id {
+    pub(crate) fn join(&mut self, member: Member, cost_model: CostModel) -> Id {
         let id = self.members.len();
         self.members.push(member);
-        self.physics.push(physics);
-        self.tell(id, Event::Opened, "");
+        self.cost_model.push(cost_model);
+        self.tell(id, SourceEvent::Opened, "");
         id
     }
 
@@ -75,8 +75,8 @@ impl Roster {
         &self.members
     }
 
-    pub(crate) fn physics(&self, id: Id) -> Physics {
-        self.physics.get(id).copied().unwrap_or(Physics::MEMORY)
+    pub(crate) fn cost_model(&self, id: Id) -> CostModel {
+        self.cost_model.get(id).copied().unwrap_or(CostModel::MEMORY)
     }
 
     /// What happened since it was asked last.
@@ -84,7 +84,7 @@ impl Roster {
         std::mem::take(&mut self.news)
     }
 
-    pub(crate) fn tell(&mut self, id: Id, event: Event, text: impl Into<String>) {
+    pub(crate) fn tell(&mut self, id: Id, event: SourceEvent, text: impl Into<String>) {
         self.news.push(News { id, event, text: text.into() });
     }
 
@@ -129,7 +129,7 @@ impl Roster {
     }
 
     pub(crate) fn has_room(&self, id: Id) -> bool {
-        self.members.get(id).is_some_and(|member| member.has_room(&self.physics(id)))
+        self.members.get(id).is_some_and(|member| member.has_room(&self.cost_model(id)))
     }
 
     /// A request is sent.
@@ -148,11 +148,11 @@ impl Roster {
         match member.state {
             State::Resting { silent: true, .. } => {
                 member.state = State::Idle { trusted: true };
-                self.tell(id, Event::Resumed, "it answers again");
+                self.tell(id, SourceEvent::Resumed, "it answers again");
             }
             State::Idle { trusted: false } => {
                 member.state = State::Idle { trusted: true };
-                self.tell(id, Event::Resumed, "it answers again");
+                self.tell(id, SourceEvent::Resumed, "it answers again");
             }
             _ => {}
         }
@@ -170,7 +170,7 @@ impl Roster {
         if error.kind() == ErrorKind::Changed {
             member.state = State::Refused;
             member.error = Some(error);
-            self.tell(id, Event::Refused, text);
+            self.tell(id, SourceEvent::Refused, text);
         } else if !is_known && !matches!(member.state, State::Resting { silent: false, .. }) {
             self.rest(id, error, text, false, now);
         }
@@ -193,7 +193,7 @@ impl Roster {
             member.state = State::Refused;
             member.error = Some(error);
         }
-        self.tell(id, Event::Refused, text);
+        self.tell(id, SourceEvent::Refused, text);
     }
 
     /// A request was abandoned because another source answered first.
@@ -228,10 +228,10 @@ impl Roster {
         member.left = Some(now);
         member.error = Some(error);
         if alone {
-            return self.tell(id, Event::Retried, text);
+            return self.tell(id, SourceEvent::Retried, text);
         }
         self.told.retain(|&told| told != id);
-        self.tell(id, Event::Left, text);
+        self.tell(id, SourceEvent::Left, text);
     }
 
     /// Brings the states up to date.
@@ -321,7 +321,7 @@ impl Roster {
         if self.members.len() > 1 && active != self.told {
             let names: Vec<_> = active.iter().filter_map(|&id| self.members.get(id)).collect();
             let names: Vec<_> = names.iter().map(|member| member.name.as_str()).collect();
-            self.tell(id, Event::Switched, format!("read from {}", names.join(" and ")));
+            self.tell(id, SourceEvent::Switched, format!("read from {}", names.join(" and ")));
         }
         self.told = active;
     }

@@ -21,7 +21,7 @@ pub struct Settings {
     pub longest_rest: Duration,
     /// Part of the bytes that are read to keep knowing what sources can do that are not used. Default: 0.01.
     pub probes: f64,
-    /// Whether what happens is logged; it is in the story anyway. Default: true.
+    /// Whether what happens is logged; it is in the event log anyway. Default: true.
     pub logged: bool,
 }
 

@@ -8,7 +8,7 @@ use super::search::Search;
 use super::{Finder, Known, Settings};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments, server_of};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, SourceEvent, server_of};
 use sapwood_source::{Checksum, Identity, OpenedSource, Source, Trace, TracedSource, log_event};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -131,22 +131,24 @@ impl Shared {
     }
 
     /// What happened, with the names of the sources.
-    pub(crate) fn news(&self, state: &mut State) -> Vec<(Option<String>, Event, String)> {
+    pub(crate) fn news(&self, state: &mut State) -> Vec<(Option<String>, SourceEvent, String)> {
         let news = state.roster.take_news();
-        if news.iter().any(|one| one.event == Event::Switched) {
+        if news.iter().any(|one| one.event == SourceEvent::Switched) {
             self.seed_link(state);
         }
         let name = |id: Id| state.roster.members().get(id).map(|member| member.name.clone());
         news.into_iter().map(|one| (name(one.id), one.event, one.text)).collect()
     }
 
-    pub(crate) fn tell(&self, news: Vec<(Option<String>, Event, String)>) {
+    pub(crate) fn tell(&self, news: Vec<(Option<String>, SourceEvent, String)>) {
         for (name, event, text) in news {
-            self.counters.retries.add(u64::from(matches!(event, Event::Left | Event::Retried)));
+            self.counters.retries.add(u64::from(matches!(event, SourceEvent::Left | SourceEvent::Retried)));
             match event {
                 // As usual, and often: of no interest while it happens.
-                Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
-                _ if !self.settings.logged => self.counters.story.tell(name.as_deref(), event, text),
+                SourceEvent::Opened | SourceEvent::Duplicated => {
+                    self.counters.events.log(name.as_deref(), event, text)
+                }
+                _ if !self.settings.logged => self.counters.events.log(name.as_deref(), event, text),
                 _ => log_event(&self.counters, &self.identity.url, name.as_deref(), event, &text),
             }
         }
@@ -154,14 +156,14 @@ impl Shared {
 
     /// Adds a source that has the right file.
     fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) -> Id {
-        let (physics, round_trip) = (source.physics(), source.round_trip());
+        let (cost_model, round_trip) = (source.cost_model(), source.round_trip());
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         let quality = Quality::seeded(Meter::of(&name).link(), round_trip);
         let traced = TracedSource::within(source, self.trace.clone()).with_opening(began, known);
         let id = {
             let state = &mut *self.lock();
             state.sources.push(Arc::new(traced));
-            state.roster.join(Member::new(name, quality), physics)
+            state.roster.join(Member::new(name, quality), cost_model)
         };
         self.change(|roster, now| roster.refresh(now));
         id
@@ -255,7 +257,7 @@ impl Shared {
         match agreed {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Changed => self.refuse(&opened, error),
-            Err(error) => self.tell(vec![(opened.source.server(), Event::Failed, error.to_string())]),
+            Err(error) => self.tell(vec![(opened.source.server(), SourceEvent::Failed, error.to_string())]),
         }
         true
     }
@@ -280,7 +282,7 @@ impl Shared {
         {
             let state = &mut *self.lock();
             state.sources.push(Arc::clone(source));
-            let id = state.roster.join(Member::new(name, Quality::default()), source.physics());
+            let id = state.roster.join(Member::new(name, Quality::default()), source.cost_model());
             state.roster.refuse(id, error);
         }
         self.change(|roster, now| roster.refresh(now));
@@ -343,7 +345,7 @@ async fn find(
                 Ok(None) => exhausted = true,
                 Err(error) => {
                     let url = error.url_str().unwrap_or("a place of the file");
-                    log_event(counters, url, server_of(url).as_deref(), Event::Failed, error.message());
+                    log_event(counters, url, server_of(url).as_deref(), SourceEvent::Failed, error.message());
                     last = Some(error);
                 }
             },

@@ -4,11 +4,11 @@ use crate::source::content;
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::blocks::Reopen;
-use sapwood_source::{Identity, OpenedSource, Physics, Source};
+use sapwood_source::{CostModel, Identity, OpenedSource, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-const FAR: Physics = Physics {
+const FAR: CostModel = CostModel {
     gap: 4,
     largest_request: 250,
     ranges_per_request: 3,
@@ -111,7 +111,7 @@ impl Source for Far {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
+    fn cost_model(&self) -> CostModel {
         FAR
     }
 

@@ -1,7 +1,7 @@
 //! Objects that are written: there at the end, and what goes wrong on the way.
 
 use sapwood_core::{ErrorKind, Piece};
-use sapwood_sink::{Left, Sink, create};
+use sapwood_sink::{Leftover, Sink, create};
 use sapwood_source::OpenOptions;
 use sapwood_testkit::{Directory, Request, Scripted, answer, refusal};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -194,7 +194,7 @@ const END: usize = 45 << 20;
 
 /// A run that is interrupted: of what it wrote, a note tells up to the middle of the third part.
 fn interrupted(mut sink: Box<dyn Sink>) -> Option<String> {
-    assert_eq!(sink.take_up(JOB).unwrap(), Left::Nothing);
+    assert_eq!(sink.take_up(JOB).unwrap(), Leftover::Nothing);
     sink.write(piece(0, 100, true)).unwrap();
     sink.write(piece(100, KEPT - 100, false)).unwrap();
     let mut note = b"so far".to_vec();
@@ -212,7 +212,7 @@ async fn an_upload_is_gone_on_with() {
     assert_eq!((aborts(&server), journals(&directory)), (0, 1));
     let first = asked(&server).len();
     let go_on = |mut sink: Box<dyn Sink>| {
-        let kept = Left::Kept { bytes: KEPT as u64, notes: b"so far".to_vec() };
+        let kept = Leftover::Kept { bytes: KEPT as u64, notes: b"so far".to_vec() };
         assert_eq!(sink.take_up(JOB).unwrap(), kept);
         write_from(sink.as_mut(), KEPT).unwrap();
         sink.commit()
@@ -244,7 +244,7 @@ async fn an_upload_of_another_job_is_taken_back() {
     let (server, options, directory) = keeping(|_| None).await;
     with(&options, interrupted).await.unwrap().unwrap();
     let other = |mut sink: Box<dyn Sink>| {
-        assert!(matches!(sink.take_up(JOB + 1).unwrap(), Left::Useless(_)));
+        assert!(matches!(sink.take_up(JOB + 1).unwrap(), Leftover::Useless(_)));
         write(sink.as_mut()).and_then(|()| sink.commit())
     };
     with(&options, other).await.unwrap().unwrap();
@@ -260,7 +260,7 @@ async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
     let (_server, options, directory) = keeping(forgotten).await;
     with(&options, interrupted).await.unwrap().unwrap();
     let go_on = |mut sink: Box<dyn Sink>| {
-        assert!(matches!(sink.take_up(JOB).unwrap(), Left::Kept { .. }));
+        assert!(matches!(sink.take_up(JOB).unwrap(), Leftover::Kept { .. }));
         let error = write_from(sink.as_mut(), KEPT).and_then(|()| sink.commit()).unwrap_err();
         assert!(error.hint_text().unwrap().contains("begins anew"), "{error}");
     };
@@ -273,9 +273,9 @@ async fn an_upload_that_somebody_writes_is_left_alone() {
     let (server, options, directory) = keeping(|_| None).await;
     with(&options, interrupted).await.unwrap().unwrap();
     let held = with(&options, |mut sink| (sink.take_up(JOB).unwrap(), sink)).await.unwrap();
-    assert!(matches!(held.0, Left::Kept { .. }));
+    assert!(matches!(held.0, Leftover::Kept { .. }));
     let second = |mut sink: Box<dyn Sink>| {
-        assert_eq!(sink.take_up(JOB).unwrap(), Left::Never);
+        assert_eq!(sink.take_up(JOB).unwrap(), Leftover::Never);
         write(sink.as_mut()).and_then(|()| sink.commit())
     };
     with(&options, second).await.unwrap().unwrap();

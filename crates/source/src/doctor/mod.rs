@@ -227,14 +227,15 @@ async fn open_and_read(
     };
     let cost = options.counters.snapshot();
     let size = opened.source.identity().size;
-    let physics = opened.source.physics();
+    let cost_model = opened.source.cost_model();
     let facts = [
         ("bytes", size.to_string()),
         ("requests", cost.requests.to_string()),
         ("turnarounds", cost.turnarounds.to_string()),
-        ("ranges in one request", physics.ranges_per_request.to_string()),
+        ("ranges in one request", cost_model.ranges_per_request.to_string()),
     ];
-    let facts = facts.into_iter().filter(|(name, _)| *name != "ranges in one request" || !physics.immediate);
+    let facts =
+        facts.into_iter().filter(|(name, _)| *name != "ranges in one request" || !cost_model.immediate);
     let facts = facts.map(|(name, value)| (name.to_owned(), value)).collect();
     diagnosis.add("open", begin, StepOutcome::Passed(format!("{size} bytes")), facts);
     let begin = Instant::now();

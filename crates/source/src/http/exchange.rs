@@ -4,7 +4,7 @@ use super::answer::{Failure, Status, error_word};
 use super::buffers::Buffer;
 use super::client;
 use crate::OpenOptions;
-use crate::accounting::Accounting;
+use crate::accounting::RequestAccounting;
 use crate::retry::{Retries, RetryPolicy};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
@@ -41,14 +41,14 @@ pub(super) struct Waited(pub(super) Duration);
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) access: Access,
-    pub(super) accounting: Accounting,
+    pub(super) accounting: RequestAccounting,
     read_timeout: Duration,
     retry: RetryPolicy,
 }
 
 impl Exchange {
     pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
-        let accounting = Accounting::new(Arc::clone(&options.counters));
+        let accounting = RequestAccounting::new(Arc::clone(&options.counters));
         Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }
 

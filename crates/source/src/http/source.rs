@@ -5,7 +5,7 @@ use super::limits::{CONCURRENCY, CONCURRENCY_OF_SINGLE_RANGES, GAP, GAP_OF_SINGL
 use super::reading::{Version, read};
 use super::remote::Remote;
 use super::{checksums, client};
-use crate::{Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
@@ -28,11 +28,11 @@ impl Source for HttpSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
+    fn cost_model(&self) -> CostModel {
         let server = self.remote.server();
         let ranges_per_request = server.limits().ranges;
         let single = ranges_per_request == 1;
-        Physics {
+        CostModel {
             gap: if single { GAP_OF_SINGLE_RANGES } else { GAP },
             largest_request: LARGEST_REQUEST,
             ranges_per_request,

@@ -1,19 +1,19 @@
 //! The events of a recording, and how each is written: `docs/specs/trace.md` describes them.
 
-use super::wire::{Basket, Wire};
+use super::wire::{RecordedBasket, Wire};
 use sapwood_core::ByteRange;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $number:literal $name:ident { $($(#[doc = $about:literal])+ $field:ident: $type:ty,)* })+) => {
         /// Something that happened in a job.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub enum Event { $($(#[doc = $doc])+ $name { $($(#[doc = $about])+ $field: $type,)* },)+ }
+        pub enum RecordedEvent { $($(#[doc = $doc])+ $name { $($(#[doc = $about])+ $field: $type,)* },)+ }
 
-        impl Event {
+        impl RecordedEvent {
             /// Appends the number of the event, how much later it was than the one before, and its values.
             pub(super) fn put(&self, later: i64, out: &mut Vec<u8>) {
                 match self {
-                    $(Event::$name { $($field,)* } => {
+                    $(RecordedEvent::$name { $($field,)* } => {
                         Wire::put(&($number as u64), out);
                         later.put(out);
                         $(Wire::put($field, out);)*
@@ -23,9 +23,9 @@ macro_rules! events {
 
             /// The event of that number with these values; what follows them is of a later version, and left out.
             /// None if the number is unknown, or the values make no sense.
-            pub(super) fn take(number: u64, input: &mut &[u8]) -> Option<Event> {
+            pub(super) fn take(number: u64, input: &mut &[u8]) -> Option<RecordedEvent> {
                 match number {
-                    $($number => Some(Event::$name { $($field: <$type as Wire>::take(input)?,)* }),)+
+                    $($number => Some(RecordedEvent::$name { $($field: <$type as Wire>::take(input)?,)* }),)+
                     _ => None,
                 }
             }
@@ -69,8 +69,8 @@ events! {
         /// Waits of one round trip that opening took.
         turnarounds: u64,
         /// The largest gap, the largest request, the most ranges of a request, the concurrency, and 1 for a source
-        /// that never waits: see [`Physics`](crate::Physics).
-        physics: Vec<u64>,
+        /// that never waits: see [`CostModel`](crate::CostModel).
+        cost_model: Vec<u64>,
         /// What came with opening.
         known: Vec<ByteRange>,
     }
@@ -141,7 +141,7 @@ events! {
         /// range is not to be cut.
         clusters: Vec<u64>,
         /// The baskets that it needs.
-        baskets: Vec<Basket>,
+        baskets: Vec<RecordedBasket>,
     }
     /// The next range is asked for.
     10 Next {
@@ -179,7 +179,7 @@ events! {
         /// Numbers of the columns, in the read.
         columns: Vec<u64>,
         /// What is fetched.
-        baskets: Vec<Basket>,
+        baskets: Vec<RecordedBasket>,
     }
     /// Columns of a window of a lazy reader are touched.
     14 Touch {

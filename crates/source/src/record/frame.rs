@@ -1,6 +1,6 @@
 //! Frames: the pieces that a recording is written in, each readable without the others.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::wire::Wire;
 use std::io;
 use xxhash_rust::xxh64::xxh64;
@@ -24,7 +24,7 @@ pub struct ProcessId {
 }
 
 /// Appends an event to others: its length, its number, its time as the difference from the event before, its values.
-pub(super) fn put_event(event: &Event, time: u64, before: &mut u64, out: &mut Vec<u8>) {
+pub(super) fn put_event(event: &RecordedEvent, time: u64, before: &mut u64, out: &mut Vec<u8>) {
     let mut whole = Vec::with_capacity(64);
     event.put(time.wrapping_sub(*before).cast_signed(), &mut whole);
     *before = time;
@@ -33,7 +33,7 @@ pub(super) fn put_event(event: &Event, time: u64, before: &mut u64, out: &mut Ve
 }
 
 /// All events in some bytes, with their times; those of unknown kind are passed over.
-pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, Event)>> {
+pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, RecordedEvent)>> {
     let (mut events, mut time) = (Vec::new(), 0_u64);
     while !input.is_empty() {
         let len = usize::try_from(u64::take(&mut input)?).ok()?;
@@ -41,7 +41,7 @@ pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, Event)>> {
         input = rest;
         let number = u64::take(&mut one)?;
         time = time.wrapping_add(i64::take(&mut one)?.cast_unsigned());
-        events.extend(Event::take(number, &mut one).map(|event| (time, event)));
+        events.extend(RecordedEvent::take(number, &mut one).map(|event| (time, event)));
     }
     Some(events)
 }

@@ -13,11 +13,11 @@ mod recorder;
 mod recording;
 mod wire;
 
-pub use event::Event;
+pub use event::RecordedEvent;
 pub use frame::ProcessId;
 pub use recorder::{TRACE_VARIABLE, flush, is_on, record, start, stop};
 pub use recording::Recording;
-pub use wire::Basket;
+pub use wire::RecordedBasket;
 
 use crate::Source;
 use recorder::{micros, number, record_named, thread};
@@ -29,10 +29,10 @@ use std::time::Instant;
 /// nothing is recorded.
 pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &Counters) -> Option<u64> {
     is_on().then(|| {
-        let (file, identity, physics) = (number(), source.identity(), source.physics());
+        let (file, identity, cost_model) = (number(), source.identity(), source.cost_model());
         let words = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let cost = counters.snapshot();
-        record(|| Event::Opened {
+        record(|| RecordedEvent::Opened {
             file,
             thread: thread(),
             took: micros(began.elapsed()),
@@ -41,12 +41,12 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
             server: source.server().unwrap_or_default(),
             requests: cost.requests,
             turnarounds: cost.turnarounds,
-            physics: vec![
-                physics.gap,
-                physics.largest_request,
-                words(physics.ranges_per_request),
-                words(physics.concurrency),
-                physics.immediate.into(),
+            cost_model: vec![
+                cost_model.gap,
+                cost_model.largest_request,
+                words(cost_model.ranges_per_request),
+                words(cost_model.concurrency),
+                cost_model.immediate.into(),
             ],
             known: known.ranges().collect(),
         });
@@ -57,14 +57,14 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
 /// Records what is in memory of a file that is recorded.
 pub fn known(file: Option<u64>, known: &Segments) {
     if let Some(file) = file {
-        record(|| Event::Known { file, known: known.ranges().collect() });
+        record(|| RecordedEvent::Known { file, known: known.ranges().collect() });
     }
 }
 
 /// Records that the source of a file is asked.
 pub(crate) fn asked(file: Option<u64>, request: u64, ranges: &[ByteRange]) {
     if let Some(file) = file {
-        record(|| Event::Asked { file, request, ranges: ranges.to_vec() });
+        record(|| RecordedEvent::Asked { file, request, ranges: ranges.to_vec() });
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn asked(file: Option<u64>, request: u64, ranges: &[ByteRange]) {
 pub(crate) fn answered(file: Option<u64>, request: u64, server: Option<&str>, error: Option<&Error>) {
     if let Some(file) = file {
         let server = server.unwrap_or_default().to_owned();
-        record(|| Event::Answered { file, request, server, error: code(error) });
+        record(|| RecordedEvent::Answered { file, request, server, error: code(error) });
     }
 }
 
@@ -89,39 +89,39 @@ pub async fn structure<T>(
     let began = Instant::now();
     let result = work.await;
     let (took, error) = (micros(began.elapsed()), code(result.as_ref().err()));
-    record(|| Event::Structure { file, thread: thread(), took, ranges: ranges.to_vec(), error });
+    record(|| RecordedEvent::Structure { file, thread: thread(), took, ranges: ranges.to_vec(), error });
     result
 }
 
 /// A read of a tree that is recorded. When it is dropped, the read is over.
 #[derive(Debug)]
-pub struct Read(u64);
+pub struct RecordedRead(u64);
 
-impl Read {
+impl RecordedRead {
     /// Records that a read begins. None if nothing is recorded.
     pub fn begin(
         kind: &str,
         file: Option<u64>,
         tree: &str,
         columns: impl IntoIterator<Item = String>,
-    ) -> Option<Read> {
+    ) -> Option<RecordedRead> {
         let file = file.filter(|_| is_on())?;
         let read = number();
         record_named(|name| {
             let columns = columns.into_iter().map(|column| name(&column)).collect();
             let (kind, tree) = (kind.to_owned(), tree.to_owned());
-            Event::Read { read, thread: thread(), kind, file, tree, columns }
+            RecordedEvent::Read { read, thread: thread(), kind, file, tree, columns }
         });
-        Some(Read(read))
+        Some(RecordedRead(read))
     }
 
     /// Records an entry range that will be delivered, of a tree with these clusters: where it may be cut.
-    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<Basket>) {
+    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<RecordedBasket>) {
         let from = cluster_starts.partition_point(|start| *start <= entries.start).saturating_sub(1);
         let to = cluster_starts.partition_point(|start| *start < entries.end).saturating_add(1);
         let clusters = cluster_starts.get(from..to.min(cluster_starts.len())).unwrap_or_default().to_vec();
         let (start, stop) = (entries.start, entries.end);
-        record(|| Event::Range { read: self.0, start, stop, clusters, baskets });
+        record(|| RecordedEvent::Range { read: self.0, start, stop, clusters, baskets });
     }
 
     /// Runs what delivers the next range, or the whole, and records how long that takes.
@@ -133,12 +133,12 @@ impl Read {
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(Read(read)) = this else { return work() };
+        let Some(RecordedRead(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
-        record(|| Event::Next { read, thread });
+        record(|| RecordedEvent::Next { read, thread });
         let result = work();
         let (waited, error) = (waited_since(waited, counters), code(result.as_ref().err()));
-        record(|| Event::Delivered { read, thread, waited, error });
+        record(|| RecordedEvent::Delivered { read, thread, waited, error });
         result
     }
 
@@ -153,26 +153,26 @@ impl Read {
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(Read(read)) = this else { return work() };
+        let Some(RecordedRead(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
         let (window, columns) = (window as u64, numbers(columns));
-        record(|| Event::Touch { read, thread, window, columns });
+        record(|| RecordedEvent::Touch { read, thread, window, columns });
         let result = work();
         let (waited, error) = (waited_since(waited, counters), code(result.as_ref().err()));
-        record(|| Event::Touched { read, thread, waited, error });
+        record(|| RecordedEvent::Touched { read, thread, waited, error });
         result
     }
 
     /// Records that a lazy reader fetches.
-    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, baskets: Vec<Basket>) {
+    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, baskets: Vec<RecordedBasket>) {
         let (kind, window, columns) = (kind.to_owned(), window as u64, numbers(columns));
-        record(|| Event::Fetch { read: self.0, thread: thread(), kind, window, columns, baskets });
+        record(|| RecordedEvent::Fetch { read: self.0, thread: thread(), kind, window, columns, baskets });
     }
 }
 
-impl Drop for Read {
+impl Drop for RecordedRead {
     fn drop(&mut self) {
-        record(|| Event::Ended { read: self.0 });
+        record(|| RecordedEvent::Ended { read: self.0 });
     }
 }
 

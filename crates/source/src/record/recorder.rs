@@ -1,6 +1,6 @@
 //! The recorder of this process: gathers events, and writes them every quarter of a second.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::frame::{self, ProcessId};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -109,14 +109,14 @@ pub fn flush() -> io::Result<()> {
 }
 
 /// Records an event that happened now.
-pub fn record(event: impl FnOnce() -> Event) {
+pub fn record(event: impl FnOnce() -> RecordedEvent) {
     if is_on() {
         record_named(|_| event());
     }
 }
 
 /// Records an event that needs numbers of names.
-pub(super) fn record_named(event: impl FnOnce(&mut dyn FnMut(&str) -> u64) -> Event) {
+pub(super) fn record_named(event: impl FnOnce(&mut dyn FnMut(&str) -> u64) -> RecordedEvent) {
     let mut slot = lock();
     let Some(recorder) = slot.as_mut() else { return };
     if recorder.process.number != std::process::id() {
@@ -175,11 +175,11 @@ impl Recorder {
         let mut recorder =
             Recorder { path, program, process, begin, events, before: 0, lost: 0, names, file, writer };
         let (program, version) = (recorder.program.clone(), env!("CARGO_PKG_VERSION").to_owned());
-        recorder.put(&Event::Process { parent: parent(), program, version }, 0);
+        recorder.put(&RecordedEvent::Process { parent: parent(), program, version }, 0);
         Ok(recorder)
     }
 
-    fn put(&mut self, event: &Event, time: u64) {
+    fn put(&mut self, event: &RecordedEvent, time: u64) {
         if self.events.len() > MOST {
             self.lost += 1;
             return;
@@ -202,7 +202,7 @@ impl Recorder {
         }
         let name = self.names.len() as u64;
         self.names.insert(text.to_owned(), name);
-        self.put(&Event::Name { name, text: text.to_owned() }, time);
+        self.put(&RecordedEvent::Name { name, text: text.to_owned() }, time);
         name
     }
 
@@ -210,7 +210,12 @@ impl Recorder {
     fn gathered(&mut self) -> (ProcessId, Vec<u8>) {
         if self.lost > 0 {
             let events = std::mem::take(&mut self.lost);
-            frame::put_event(&Event::Lost { events }, self.before, &mut self.before, &mut self.events);
+            frame::put_event(
+                &RecordedEvent::Lost { events },
+                self.before,
+                &mut self.before,
+                &mut self.events,
+            );
         }
         self.before = 0;
         (self.process, std::mem::take(&mut self.events))

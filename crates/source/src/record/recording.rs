@@ -1,6 +1,6 @@
 //! Reading a recording back, as far as it is sound.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::frame::{MAGIC, ProcessId, take_events, unframe};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::Path;
 pub struct Recording {
     /// The events of each process, in the order in which they were recorded, with their times in microseconds since
     /// the process began to record.
-    pub processes: BTreeMap<ProcessId, Vec<(u64, Event)>>,
+    pub processes: BTreeMap<ProcessId, Vec<(u64, RecordedEvent)>>,
     /// Bytes of the file that hold no sound frame: the job was killed while they were written, or they are damaged.
     pub unreadable_bytes: u64,
 }
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn events(file: u64) -> Vec<(u64, Event)> {
+    fn events(file: u64) -> Vec<(u64, RecordedEvent)> {
         let known = vec![sapwood_core::ByteRange { start: 9, len: 30 }];
-        vec![(5, Event::Known { file, known }), (3, Event::Ended { read: 1 << 40 })]
+        vec![(5, RecordedEvent::Known { file, known }), (3, RecordedEvent::Ended { read: 1 << 40 })]
     }
 
     fn framed(number: u32, file: u64) -> Vec<u8> {

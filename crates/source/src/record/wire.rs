@@ -103,7 +103,7 @@ impl Wire for Vec<ByteRange> {
 
 /// Where a basket lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Basket {
+pub struct RecordedBasket {
     /// Number of the file.
     pub file: u64,
     /// The first entry in it; 0 where that does not matter.
@@ -112,7 +112,7 @@ pub struct Basket {
     pub range: ByteRange,
 }
 
-impl Wire for Vec<Basket> {
+impl Wire for Vec<RecordedBasket> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         let (mut file, mut entry, mut end) = (0_u64, 0_u64, 0);
@@ -129,7 +129,7 @@ impl Wire for Vec<Basket> {
         many(input, |input| {
             file = file.wrapping_add(i64::take(input)?.cast_unsigned());
             first_entry = first_entry.wrapping_add(i64::take(input)?.cast_unsigned());
-            Some(Basket { file, first_entry, range: take_range(input, &mut end)? })
+            Some(RecordedBasket { file, first_entry, range: take_range(input, &mut end)? })
         })
     }
 }
@@ -181,7 +181,7 @@ mod tests {
         comes_back(&vec![5, 3, u64::MAX, 0]);
         let range = |start, len| ByteRange { start, len };
         comes_back(&vec![range(100, 5), range(105, 0), range(7, 1 << 40)]);
-        let basket = |file, first_entry, range| Basket { file, first_entry, range };
+        let basket = |file, first_entry, range| RecordedBasket { file, first_entry, range };
         comes_back(&vec![basket(3, 50, range(9, 9)), basket(1, 0, range(0, 4))]);
     }
 

@@ -7,19 +7,19 @@ use super::remote::Remote;
 use super::server::Limits;
 use super::source::XrootdSource;
 use super::status::advise;
-use crate::accounting::Accounting;
+use crate::accounting::RequestAccounting;
 use crate::ends::{head_and_tail, tail_at};
 use crate::retry::{Retries, log_event};
 use crate::{Identity, OpenOptions, OpenedSource};
 use futures::future::join;
-use sapwood_core::{Error, ErrorKind, Event, Result, Segments, redact};
+use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Opens a URL.
 pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let name = redact(without_tried(url));
-    let accounting = Accounting::new(Arc::clone(&options.counters));
+    let accounting = RequestAccounting::new(Arc::clone(&options.counters));
     let opened = async {
         let library = library_for(url, options.deadline).await?;
         let remote = Remote::new(library, url, name.clone(), accounting)?;
@@ -56,7 +56,7 @@ async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened
                     &options.counters,
                     &remote.name,
                     Some(&status.server),
-                    Event::Left,
+                    SourceEvent::Left,
                     error.message(),
                 );
             }

@@ -140,7 +140,7 @@ fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::Accounting;
+    use crate::accounting::RequestAccounting;
     use crate::xrootd::fake::{self, Outstanding, SIZE, SOCKET_ERROR};
     use crate::xrootd::file::File;
     use std::time::Duration;
@@ -153,7 +153,7 @@ mod tests {
     /// A file on the fake server.
     fn place() -> (Remote, Connected) {
         let library = fake::library();
-        let remote = Remote::of(library, "f", Accounting::new(Arc::default()));
+        let remote = Remote::of(library, "f", RequestAccounting::new(Arc::default()));
         let file = File::new(library).unwrap();
         let connected = Connected {
             file,

@@ -6,7 +6,7 @@ use super::places::{Why, avoiding, checksum, is_redirected};
 use super::server::Limits;
 use super::status::Status;
 use crate::Checksum;
-use crate::accounting::Accounting;
+use crate::accounting::RequestAccounting;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::fmt;
@@ -19,7 +19,7 @@ pub(super) struct Remote {
     pub(super) library: &'static Library,
     /// Without secrets.
     pub(super) name: String,
-    pub(super) accounting: Accounting,
+    pub(super) accounting: RequestAccounting,
     url: String,
     /// The same, or what asks the redirector there for another server than those that failed.
     asked: CString,
@@ -73,7 +73,7 @@ impl Remote {
         library: &'static Library,
         url: &str,
         name: String,
-        accounting: Accounting,
+        accounting: RequestAccounting,
     ) -> Result<Remote> {
         let asked = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
         Ok(Remote { library, name, accounting, url: url.to_owned(), asked, failed: Vec::new() })
@@ -98,7 +98,7 @@ impl Remote {
 
     /// A file of any library.
     #[cfg(test)]
-    pub(super) fn of(library: &'static Library, name: &str, accounting: Accounting) -> Remote {
+    pub(super) fn of(library: &'static Library, name: &str, accounting: RequestAccounting) -> Remote {
         let (url, asked, failed) = (String::new(), CString::default(), Vec::new());
         Remote { library, name: name.to_owned(), accounting, url, asked, failed }
     }

@@ -6,7 +6,7 @@ use super::server::Limits;
 use super::status::Status;
 use super::streams::Streams;
 use crate::retry::{Retries, RetryPolicy};
-use crate::{Checksum, Identity, Physics, Source, check};
+use crate::{Checksum, CostModel, Identity, Source, check};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, server_of};
 use std::sync::Arc;
@@ -103,8 +103,8 @@ impl Source for XrootdSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics {
+    fn cost_model(&self) -> CostModel {
+        CostModel {
             gap: GAP,
             largest_request: LARGEST_REQUEST,
             ranges_per_request: self.ranges_per_request,

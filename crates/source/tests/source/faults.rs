@@ -119,7 +119,7 @@ async fn silent_and_broken_connections_are_replaced() {
         let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
         zoo.read(&opened, &[ALL]).await.unwrap();
         assert!(proxy.stats().snapshot().connections > times);
-        assert!(opened.source.physics().ranges_per_request > 1, "{fault:?}");
+        assert!(opened.source.cost_model().ranges_per_request > 1, "{fault:?}");
     }
 }
 

@@ -12,7 +12,7 @@ mod tls;
 mod versions;
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, Result, Snapshot};
+use sapwood_core::{ByteRange, CounterSnapshot, Deadline, Error, Result};
 use sapwood_source::{OpenOptions, OpenedSource, open};
 use sapwood_testkit::{Behaviour, Objects, Server, sample};
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Zoo {
     }
 
     /// What was counted since the options were made.
-    fn counts(&self) -> Snapshot {
+    fn counts(&self) -> CounterSnapshot {
         self.options.counters.snapshot()
     }
 

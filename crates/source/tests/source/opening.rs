@@ -1,7 +1,7 @@
 //! What opening over HTTP costs, and what it answers where it cannot work.
 
 use super::{Zoo, error_of};
-use sapwood_core::{Deadline, ErrorKind, Snapshot};
+use sapwood_core::{CounterSnapshot, Deadline, ErrorKind};
 use sapwood_source::{OpenOptions, open};
 use sapwood_testkit::{Behaviour, Objects, Ranges, Refusal, Server};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Requests and turnarounds of the first and of the second opening.
 async fn costs(behaviour: Behaviour) -> [(u64, u64); 2] {
     let zoo = Zoo::new(behaviour).await;
-    let mut before = Snapshot::default();
+    let mut before = CounterSnapshot::default();
     let mut costs = Vec::new();
     for _ in 0..2 {
         // A fresh set of counters, as each file has.
@@ -40,7 +40,7 @@ async fn first_contact_tells_how_to_read() {
     {
         let zoo = Zoo::new(Behaviour::named(name).unwrap()).await;
         let opened = zoo.open().await.unwrap();
-        assert_eq!(opened.source.physics().ranges_per_request > 1, several, "{name}");
+        assert_eq!(opened.source.cost_model().ranges_per_request > 1, several, "{name}");
         let before = zoo.counts();
         zoo.read(&opened, &zoo.scattered(5)).await.unwrap();
         let after = zoo.counts();
@@ -55,7 +55,7 @@ async fn objects_smaller_than_head_and_tail_teach_nothing_wrong() {
         let zoo = Zoo::sized(Behaviour::default(), size).await;
         let opened = zoo.open().await.unwrap();
         assert_eq!(opened.known.get_from(0), zoo.content, "{size}");
-        assert!(opened.source.physics().ranges_per_request > 1, "{size}");
+        assert!(opened.source.cost_model().ranges_per_request > 1, "{size}");
     }
 }
 
@@ -70,7 +70,7 @@ async fn a_server_that_stumbles_once_is_not_mistrusted() {
     let zoo = Zoo::new(Behaviour { failures: Some((500, 1)), ..Behaviour::default() }).await;
     let opened = zoo.open().await.unwrap();
     assert!((4..=6).contains(&zoo.counts().requests));
-    assert!(opened.source.physics().ranges_per_request > 1);
+    assert!(opened.source.cost_model().ranges_per_request > 1);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn small_objects_are_taken_as_they_come() {
     let zoo = Zoo::sized(Behaviour::named("ignore").unwrap(), 500_000).await;
     let opened = zoo.open().await.unwrap();
     assert_eq!(zoo.counts().turnarounds, 1);
-    assert!(opened.source.physics().immediate);
+    assert!(opened.source.cost_model().immediate);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use super::error_of;
 use super::gateway::{Ceph, Gateway};
 use sapwood_core::{ByteRange, Deadline, ErrorKind};
 use sapwood_source::OpenOptions;
-use sapwood_store::{Created, Store, open_store};
+use sapwood_store::{CreateOutcome, Store, open_store};
 use sapwood_testkit::{
     Directory, Link, LinkFault, Proxy, Scripted, answer, refusal, sample, store_conformance, store_race,
 };
@@ -75,9 +75,9 @@ async fn an_answer_that_is_lost_leaves_it_unclear() {
         let (proxy, store) = losing(&gateway, cut).await;
         let key = format!("log/{cut}");
         let created = store.create(&key, "mine".into(), soon()).await.unwrap();
-        assert!(matches!(created, Created::Unclear(_)), "{created:?}");
+        assert!(matches!(created, CreateOutcome::Unclear(_)), "{created:?}");
         assert_eq!(direct.get(&key, None, soon()).await.unwrap(), "mine", "it was done, once");
-        assert!(matches!(store.create(&key, "mine".into(), soon()).await.unwrap(), Created::Exists));
+        assert!(matches!(store.create(&key, "mine".into(), soon()).await.unwrap(), CreateOutcome::Exists));
         drop(proxy);
     }
 }
@@ -108,7 +108,10 @@ async fn a_server_that_stalls_is_not_waited_for_beyond_the_deadline() {
     let deadline = || Deadline::after(Duration::from_millis(300));
     let begin = Instant::now();
     let created = store.create("a", "x".into(), deadline()).await.unwrap();
-    assert!(matches!(&created, Created::Unclear(error) if error.kind() == ErrorKind::Timeout), "{created:?}");
+    assert!(
+        matches!(&created, CreateOutcome::Unclear(error) if error.kind() == ErrorKind::Timeout),
+        "{created:?}"
+    );
     let keys = ["a".to_owned()];
     for kind in [
         error_of(store.get("a", None, deadline()).await).kind(),
@@ -150,9 +153,9 @@ async fn what_answers_mean_for_what_was_created() {
         let directory = Directory::new();
         let store = at(&server, &directory);
         let told = match store.create("log/1", "x".into(), soon()).await {
-            Ok(Created::Done) => "done",
-            Ok(Created::Exists) => "exists",
-            Ok(Created::Unclear(_)) => "unclear",
+            Ok(CreateOutcome::Done) => "done",
+            Ok(CreateOutcome::Exists) => "exists",
+            Ok(CreateOutcome::Unclear(_)) => "unclear",
             Err(error) => {
                 assert!(error.to_string().contains("s3://bucket/some/place/log/1"), "{error}");
                 assert!(!format!("{error:?}").contains("top-secret"));

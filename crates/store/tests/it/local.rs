@@ -2,7 +2,7 @@
 
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::OpenOptions;
-use sapwood_store::{Created, LocalStore, MemoryStore, Store, open_store};
+use sapwood_store::{CreateOutcome, LocalStore, MemoryStore, Store, open_store};
 use sapwood_testkit::{sample, store_conformance};
 use std::fs;
 use std::path::PathBuf;
@@ -170,5 +170,5 @@ async fn limited() {
     assert_eq!(store.get("a", None, soon()).await.unwrap(), sample(100));
     assert_eq!(store.get("b", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(fs::read_dir(directory.0.join(".part")).unwrap().count(), 0);
-    assert!(matches!(store.create("b", sample(10), soon()).await.unwrap(), Created::Done));
+    assert!(matches!(store.create("b", sample(10), soon()).await.unwrap(), CreateOutcome::Done));
 }

@@ -6,7 +6,7 @@ use crate::log::{self, Claim, Entry, Log};
 use crate::record::{self, found, from_json, to_json};
 use crate::{Id, Kind, Made, Snapshot, Used, keys, seal, unseal};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_store::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Format {
     pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
         let object = seal(Kind::Format, &to_json(self)?);
         for _ in 0..4 {
-            if let Created::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
+            if let CreateOutcome::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
                 return Ok(self.clone());
             }
             if let Some(format) = Format::read(store, deadline).await? {

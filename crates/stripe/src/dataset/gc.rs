@@ -9,7 +9,7 @@ use super::{Dataset, Home};
 use crate::log::{self, Entry};
 use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_store::Stored;
+use sapwood_store::ObjectInfo;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +40,7 @@ impl Default for GcOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     /// The objects.
-    pub objects: Vec<Stored>,
+    pub objects: Vec<ObjectInfo>,
     /// Their size in bytes.
     pub bytes: u64,
     /// Number of objects that versions refer to, or that are too young.

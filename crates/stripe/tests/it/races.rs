@@ -4,7 +4,7 @@ use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, ErrorKind, Result};
 use sapwood_source::OpenOptions;
-use sapwood_store::{Created, FaultyStore, MemoryStore, Store, StoreFault, Stored, open_store};
+use sapwood_store::{CreateOutcome, FaultyStore, MemoryStore, ObjectInfo, Store, StoreFault, open_store};
 use sapwood_stripe::{Change, Dataset, Version, probe};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -98,7 +98,7 @@ async fn for_one_entry(rounds: u64) {
             let ends = join_all(all).await;
             let won: Vec<u64> = (0..WRITERS)
                 .zip(ends)
-                .filter_map(|(writer, end)| matches!(end.unwrap(), Created::Done).then_some(writer))
+                .filter_map(|(writer, end)| matches!(end.unwrap(), CreateOutcome::Done).then_some(writer))
                 .collect();
             let kept = store.get(&key, None, soon()).await.unwrap();
             assert_eq!((won.len(), kept), (1, won[0].to_string().into()));
@@ -135,19 +135,19 @@ impl Store for NotAtomic {
         key: &'a str,
         content: bytes::Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         Box::pin(async move {
             if self.0.stat(key, deadline).await.is_ok() {
-                return Ok(Created::Exists);
+                return Ok(CreateOutcome::Exists);
             }
             tokio::task::yield_now().await;
-            self.0.put(key, content, deadline).await.map(|()| Created::Done)
+            self.0.put(key, content, deadline).await.map(|()| CreateOutcome::Done)
         })
     }
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         self.0.list(prefix, deadline)
     }
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         self.0.stat(key, deadline)
     }
     fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>> {

@@ -6,7 +6,7 @@ mod model;
 mod verify;
 
 use model::{Manner, SIZE, Server, content, open, read_all, within};
-use sapwood_core::{ByteRange, Counters, ErrorKind, Event};
+use sapwood_core::{ByteRange, Counters, ErrorKind, SourceEvent};
 use sapwood_fetch::replicas::Settings;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ async fn sources_that_are_very_slow_are_read_together() {
     let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
     let seconds = read_all(&source, within(1000)).await.unwrap();
     let alone = SIZE as f64 / 0.5e6;
-    assert!(seconds < 0.6 * alone, "{seconds} s, alone {alone} s: {:?}", counters.story.told());
+    assert!(seconds < 0.6 * alone, "{seconds} s, alone {alone} s: {:?}", counters.events.entries());
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,15 +115,15 @@ async fn a_source_that_dies_costs_seconds() {
         let with_one = SIZE as f64 / 10e6;
         let seconds = read_all(&source, within(1000)).await.unwrap();
         assert!(seconds < with_one + 5.0, "{manner:?}: {seconds} s");
-        let told = counters.story.told();
-        let left = told.iter().any(|one| matches!(one.event, Event::Left | Event::Refused));
+        let told = counters.events.entries();
+        let left = told.iter().any(|one| matches!(one.event, SourceEvent::Left | SourceEvent::Refused));
         assert!(left, "{manner:?}: {told:?}");
     }
 }
 
 /// Lines of the log: how often each of these was told.
-fn lines(counters: &Counters, events: &[Event]) -> Vec<u64> {
-    let told = counters.story.told();
+fn lines(counters: &Counters, events: &[SourceEvent]) -> Vec<u64> {
+    let told = counters.events.entries();
     let times = |&event| told.iter().filter(|one| one.event == event).map(|one| one.times).sum();
     events.iter().map(times).collect()
 }
@@ -133,17 +133,23 @@ async fn however_many_requests_fail_together_that_is_said_once() {
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
     let (source, counters) = open(&servers, Settings::default(), within(1000)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
-    let all = [Event::Left, Event::Retried, Event::Resumed, Event::Switched, Event::Failed];
-    assert_eq!(lines(&counters, &all), [0, 0, 0, 1, 0], "{:?}", counters.story.told());
+    let all = [
+        SourceEvent::Left,
+        SourceEvent::Retried,
+        SourceEvent::Resumed,
+        SourceEvent::Switched,
+        SourceEvent::Failed,
+    ];
+    assert_eq!(lines(&counters, &all), [0, 0, 0, 1, 0], "{:?}", counters.events.entries());
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     let failing = tokio::time::timeout(Duration::from_millis(500), read_all(&source, within(1000)));
     assert!(failing.await.is_err());
-    assert_eq!(lines(&counters, &all), [1, 0, 0, 1, 0], "{:?}", counters.story.told());
+    assert_eq!(lines(&counters, &all), [1, 0, 0, 1, 0], "{:?}", counters.events.entries());
     // Now the other one, too: nobody is left who could stand in for it.
     servers[1].behave(Manner::Fails(ErrorKind::Network));
     let failing = tokio::time::timeout(Duration::from_millis(200), read_all(&source, within(1000)));
     assert!(failing.await.is_err());
-    assert_eq!(lines(&counters, &all), [1, 1, 0, 1, 0], "{:?}", counters.story.told());
+    assert_eq!(lines(&counters, &all), [1, 1, 0, 1, 0], "{:?}", counters.events.entries());
     assert_eq!(counters.retries.get(), 2);
 }
 
@@ -157,9 +163,9 @@ async fn the_only_source_is_asked_again_within_the_deadline() {
         servers[0].behave(Manner::Well);
     };
     let (read, ()) = tokio::join!(read_all(&source, within(1000)), recovers);
-    assert!(read.unwrap() < 10.0, "{:?}", counters.story.told());
-    let said = lines(&counters, &[Event::Left, Event::Retried, Event::Switched]);
-    assert!(said[0] == 0 && (2..=3).contains(&said[1]) && said[2] == 0, "{:?}", counters.story.told());
+    assert!(read.unwrap() < 10.0, "{:?}", counters.events.entries());
+    let said = lines(&counters, &[SourceEvent::Left, SourceEvent::Retried, SourceEvent::Switched]);
+    assert!(said[0] == 0 && (2..=3).contains(&said[1]) && said[2] == 0, "{:?}", counters.events.entries());
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     let error = read_all(&source, within(20)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -177,7 +183,7 @@ async fn a_source_that_recovers_is_read_from_again() {
     for _ in 0..4 {
         read_all(&source, within(1000)).await.unwrap();
     }
-    assert!(servers[0].bytes_sent() - before > SIZE, "{:?}", counters.story.told());
+    assert!(servers[0].bytes_sent() - before > SIZE, "{:?}", counters.events.entries());
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,8 +192,8 @@ async fn another_file_is_refused() {
     let (source, counters) = open(&servers, Settings::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.story.told();
-    assert!(told.iter().any(|one| one.event == Event::Refused), "{told:?}");
+    let told = counters.events.entries();
+    assert!(told.iter().any(|one| one.event == SourceEvent::Refused), "{told:?}");
     servers[0].behave(Manner::Fails(ErrorKind::Changed));
     let error = read_all(&source, within(100)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changed);

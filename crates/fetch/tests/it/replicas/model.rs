@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::replicas::{Replicas, Settings};
-use sapwood_source::{Checksum, Identity, OpenedSource, Physics, Source, Trace};
+use sapwood_source::{Checksum, CostModel, Identity, OpenedSource, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -137,8 +137,8 @@ impl Source for Server {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics {
+    fn cost_model(&self) -> CostModel {
+        CostModel {
             gap: 0,
             largest_request: 8 << 20,
             ranges_per_request: 64,

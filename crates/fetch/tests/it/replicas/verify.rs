@@ -1,7 +1,7 @@
 //! Checksums that servers state: a file that differs is refused, loudly; nobody waits for one that comes late.
 
 use super::model::{SIZE, Server, open, open_stated, read_all, within};
-use sapwood_core::{ErrorKind, Event};
+use sapwood_core::{ErrorKind, SourceEvent};
 use sapwood_fetch::replicas::Settings;
 use sapwood_source::Checksum;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ async fn a_source_whose_checksum_differs_is_refused() {
     let (source, counters) = open(&servers, Settings::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.story.told();
-    let refused = told.iter().find(|one| one.event == Event::Refused).unwrap();
+    let told = counters.events.entries();
+    let refused = told.iter().find(|one| one.event == SourceEvent::Refused).unwrap();
     assert!(refused.text.contains("its adler32 00000002 is not adler32 00000001"), "{told:?}");
 }
 
@@ -63,7 +63,8 @@ async fn what_is_stated_of_the_file_is_compared_with_each_source() {
     let (source, counters) = open_stated(&servers, stated, Settings::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert!(
-        servers[1].bytes_sent() == 0 && counters.story.told().iter().any(|one| one.event == Event::Refused)
+        servers[1].bytes_sent() == 0
+            && counters.events.entries().iter().any(|one| one.event == SourceEvent::Refused)
     );
 
     let stated = vec![checksum("adler32", "3")];

@@ -1,4 +1,4 @@
-//! What happened at the sources of a file: a short list of events, for reports and for the error that ends a read.
+//! The log of what happened at the sources of a file, for reports and for the error that ends a read.
 
 use crate::printable::{Escaping, printable};
 use std::collections::VecDeque;
@@ -6,70 +6,70 @@ use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Events that are kept of the beginning, where a read went wrong first.
+/// First events that are kept: those that show where a read went wrong first.
 const FIRST: usize = 16;
-/// Events that are kept in all: those of the beginning, and the last ones.
+/// Events that are kept in all, the first and the last ones.
 const MOST: usize = 64;
 /// Characters that are kept of a text.
 const LONGEST: usize = 300;
 
-/// What can happen at a source.
+/// A kind of event at a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Event {
+pub enum SourceEvent {
     /// It was opened.
     Opened,
     /// It could not be opened.
     Failed,
-    /// It sent us elsewhere.
+    /// It redirected to another server.
     Redirected,
-    /// Something failed there, and was asked for again.
+    /// A request to it failed, and was repeated.
     Retried,
-    /// Reading went on at this one instead of another.
+    /// Reading continued here, from another source.
     Switched,
-    /// It was left because of what it did.
+    /// It was dropped because of a failure.
     Left,
-    /// It was taken up again.
+    /// It is used again.
     Resumed,
-    /// It has another file under the name: nothing is read from it.
+    /// It has another file of the same name: nothing is read from it.
     Refused,
-    /// What another was slow with was asked for here, too.
+    /// It was asked for bytes that another source is slow with.
     Duplicated,
 }
 
-impl Event {
-    /// A stable, machine-readable word for it.
+impl SourceEvent {
+    /// A stable, machine-readable word for the kind.
     pub fn name(self) -> &'static str {
         match self {
-            Event::Opened => "opened",
-            Event::Failed => "failed",
-            Event::Redirected => "redirected",
-            Event::Retried => "retried",
-            Event::Switched => "switched",
-            Event::Left => "left",
-            Event::Resumed => "resumed",
-            Event::Refused => "refused",
-            Event::Duplicated => "duplicated",
+            SourceEvent::Opened => "opened",
+            SourceEvent::Failed => "failed",
+            SourceEvent::Redirected => "redirected",
+            SourceEvent::Retried => "retried",
+            SourceEvent::Switched => "switched",
+            SourceEvent::Left => "left",
+            SourceEvent::Resumed => "resumed",
+            SourceEvent::Refused => "refused",
+            SourceEvent::Duplicated => "duplicated",
         }
     }
 }
 
-/// One event of a [`Story`]. Shown, it is a line such as `2.5 s: h:1094 left: it was silent for 5 s`.
+/// An event in an [`EventLog`]. Displayed, it is a line such as `2.5 s: h:1094 left: it was silent for 5 s`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// When it happened, for the last time if it was more than once; counted from the beginning of the story.
+pub struct LoggedEvent {
+    /// When it happened, for the last time if more than once; counted from the beginning of the log.
     pub when: Duration,
     /// The server, as `host:port`, if it is known.
     pub server: Option<String>,
     /// What happened.
-    pub event: Event,
-    /// The same in words, without secrets; may be empty.
+    pub event: SourceEvent,
+    /// Details in words, without secrets; may be empty.
     pub text: String,
-    /// Times that it happened in a row.
+    /// How many times it happened in a row.
     pub times: u64,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for LoggedEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = Escaping(f);
         write!(f, "{:.1} s: ", self.when.as_secs_f64())?;
@@ -84,46 +84,45 @@ impl fmt::Display for Told {
     }
 }
 
-/// What happened at the sources of one file, in the order in which it did. However much that is, only the first and
-/// the last events are kept.
+/// What happened at the sources of one file, in order. It keeps only the first 16 and the last 48 events.
 ///
 /// ```
-/// use sapwood_core::{Event, Story};
-/// let story = Story::default();
-/// story.tell(Some("h:1094"), Event::Left, "root://me:pw@h:1094//f.root?authz=x is silent");
-/// let told = story.told();
-/// assert_eq!(told[0].text, "root://h:1094//f.root?… is silent");
-/// assert!(told[0].to_string().ends_with("s: h:1094 left: root://h:1094//f.root?… is silent"));
+/// use sapwood_core::{SourceEvent, EventLog};
+/// let log = EventLog::default();
+/// log.log(Some("h:1094"), SourceEvent::Left, "root://me:pw@h:1094//f.root?authz=x is silent");
+/// let events = log.entries();
+/// assert_eq!(events[0].text, "root://h:1094//f.root?… is silent");
+/// assert!(events[0].to_string().ends_with("s: h:1094 left: root://h:1094//f.root?… is silent"));
 /// ```
 #[derive(Debug)]
-pub struct Story {
+pub struct EventLog {
     begin: Instant,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptEvents>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    events: VecDeque<Told>,
+struct KeptEvents {
+    events: VecDeque<LoggedEvent>,
     dropped: u64,
 }
 
-impl Default for Story {
+impl Default for EventLog {
     fn default() -> Self {
-        Story { begin: Instant::now(), kept: Mutex::default() }
+        EventLog { begin: Instant::now(), kept: Mutex::default() }
     }
 }
 
-impl Story {
-    /// Adds an event. Of the text, what is no secret is kept: URLs lose their user names and queries.
-    pub fn tell(&self, server: Option<&str>, event: Event, text: impl AsRef<str>) {
+impl EventLog {
+    /// Adds an event. URLs in the text lose their user names and queries.
+    pub fn log(&self, server: Option<&str>, event: SourceEvent, text: impl AsRef<str>) {
         let (when, text) = (self.begin.elapsed(), presentable(text.as_ref()));
         let mut kept = self.lock();
         if let Some(last) = kept.events.back_mut()
             && last.server.as_deref() == server
             && (last.event, &last.text) == (event, &text)
         {
-            // Several layers may say of one opening that it went well.
-            if event != Event::Opened {
+            // Several layers may log one opening.
+            if event != SourceEvent::Opened {
                 (last.when, last.times) = (when, last.times.saturating_add(1));
             }
             return;
@@ -132,20 +131,20 @@ impl Story {
             kept.events.remove(FIRST);
             kept.dropped += 1;
         }
-        kept.events.push_back(Told { when, server: server.map(str::to_owned), event, text, times: 1 });
+        kept.events.push_back(LoggedEvent { when, server: server.map(str::to_owned), event, text, times: 1 });
     }
 
-    /// What is kept.
-    pub fn told(&self) -> Vec<Told> {
+    /// The events that are kept.
+    pub fn entries(&self) -> Vec<LoggedEvent> {
         self.lock().events.iter().cloned().collect()
     }
 
-    /// Events that are not kept any more; they were told after the first [`told`](Story::told) ones.
+    /// How many events are not kept; they followed the first ones of [`entries`](EventLog::entries).
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptEvents> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -175,13 +174,13 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_events_are_kept() {
-        let story = Story::default();
+        let log = EventLog::default();
         for i in 0..1000 {
-            story.tell(None, Event::Retried, i.to_string());
+            log.log(None, SourceEvent::Retried, i.to_string());
         }
-        let texts: Vec<_> = story.told().into_iter().map(|told| told.text).collect();
+        let texts: Vec<_> = log.entries().into_iter().map(|event| event.text).collect();
         assert_eq!(texts.len(), MOST);
-        assert_eq!(story.dropped(), 1000 - MOST as u64);
+        assert_eq!(log.dropped(), 1000 - MOST as u64);
         assert_eq!(texts[FIRST - 1], (FIRST - 1).to_string());
         assert_eq!(texts[FIRST], (1000 - (MOST - FIRST)).to_string());
         assert_eq!(texts[MOST - 1], "999");
@@ -189,15 +188,15 @@ mod tests {
 
     #[test]
     fn what_happens_again_is_counted() {
-        let story = Story::default();
+        let log = EventLog::default();
         for _ in 0..3 {
-            story.tell(Some("h:1"), Event::Retried, "busy");
+            log.log(Some("h:1"), SourceEvent::Retried, "busy");
         }
-        story.tell(Some("h:2"), Event::Opened, "");
-        story.tell(Some("h:2"), Event::Opened, "");
-        let told = story.told();
-        assert_eq!(told.iter().map(|one| one.times).collect::<Vec<_>>(), [3, 1]);
-        assert!(told[0].to_string().ends_with(" s: h:1 retried 3 times: busy"), "{}", told[0]);
+        log.log(Some("h:2"), SourceEvent::Opened, "");
+        log.log(Some("h:2"), SourceEvent::Opened, "");
+        let events = log.entries();
+        assert_eq!(events.iter().map(|one| one.times).collect::<Vec<_>>(), [3, 1]);
+        assert!(events[0].to_string().ends_with(" s: h:1 retried 3 times: busy"), "{}", events[0]);
     }
 
     #[test]
