@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
-use sapwood_source::{Checksum, CostModel, Identity, Source};
+use sapwood_source::{Source, forward_source};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A source that adds to `unplanned_reads` whenever it is read.
 #[derive(Debug)]
@@ -15,25 +14,7 @@ pub(crate) struct Unplanned {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Unplanned {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn cost_model(&self) -> CostModel {
-        self.inner.cost_model()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

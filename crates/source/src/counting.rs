@@ -1,11 +1,10 @@
 //! A decorator that counts: for sources that do not count themselves.
 
 use crate::accounting::RequestAccounting;
-use crate::{Checksum, CostModel, Identity, Source};
+use crate::{Source, forward_source};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Adds to [`Counters`] what is read through it: each call of `read_ranges` is one request.
 ///
@@ -39,25 +38,7 @@ impl<S: Source> CountingSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for CountingSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn cost_model(&self) -> CostModel {
-        self.inner.cost_model()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -1,6 +1,6 @@
 //! A decorator that makes a source behave like a distant server.
 
-use crate::{Checksum, CostModel, Identity, Source, check};
+use crate::{CostModel, Source, check, forward_source};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
@@ -44,9 +44,7 @@ impl<S: Source> DelayedSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for DelayedSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
+    forward_source!(self => self.inner; identity, server, checksums);
 
     fn cost_model(&self) -> CostModel {
         CostModel {
@@ -56,16 +54,8 @@ impl<S: Source> Source for DelayedSource<S> {
         }
     }
 
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
     fn round_trip(&self) -> Option<Duration> {
         Some(self.round_trip + self.inner.round_trip().unwrap_or_default())
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

@@ -1,11 +1,10 @@
 //! A decorator that fails as its script says: for tests of the layers above.
 
-use crate::{Checksum, CostModel, Identity, Source, check};
+use crate::{Source, check, forward_source};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// What goes wrong with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,25 +52,7 @@ impl<S: Source> FaultySource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for FaultySource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn cost_model(&self) -> CostModel {
-        self.inner.cost_model()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -1,6 +1,6 @@
 //! A decorator that remembers what was asked for and when.
 
-use crate::{Checksum, CostModel, Identity, Source, record};
+use crate::{Source, forward_source, record};
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
@@ -155,25 +155,7 @@ impl<S: Source> TracedSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for TracedSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn cost_model(&self) -> CostModel {
-        self.inner.cost_model()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

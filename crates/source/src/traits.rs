@@ -1,4 +1,4 @@
-//! The trait that holds sapwood together: one verb, and what a source says of itself.
+//! The trait of sources: one verb for bytes, and what a source states about itself.
 
 use crate::{Checksum, CostModel};
 use bytes::Bytes;
@@ -63,26 +63,36 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Vec<Bytes>>>;
 }
 
+/// Implements methods of [`Source`] by those of an inner source, in decorators:
+/// `forward_source!(self => self.inner; identity, server);`.
+#[macro_export]
+macro_rules! forward_source {
+    (@identity $self:ident $inner:expr) => {
+        fn identity(&$self) -> &$crate::Identity { $inner.identity() }
+    };
+    (@cost_model $self:ident $inner:expr) => {
+        fn cost_model(&$self) -> $crate::CostModel { $inner.cost_model() }
+    };
+    (@server $self:ident $inner:expr) => {
+        fn server(&$self) -> ::std::option::Option<::std::string::String> { $inner.server() }
+    };
+    (@round_trip $self:ident $inner:expr) => {
+        fn round_trip(&$self) -> ::std::option::Option<::std::time::Duration> { $inner.round_trip() }
+    };
+    (@checksums $self:ident $inner:expr) => {
+        fn checksums(
+            &$self,
+            deadline: ::sapwood_core::Deadline,
+        ) -> ::sapwood_core::BoxFuture<'_, ::std::vec::Vec<$crate::Checksum>> {
+            $inner.checksums(deadline)
+        }
+    };
+    ($self:ident => $inner:expr; $($method:ident),+) => { $($crate::forward_source!(@$method $self $inner);)+ };
+}
+
+#[deny(clippy::missing_trait_methods)]
 impl<S: Source + ?Sized> Source for Arc<S> {
-    fn identity(&self) -> &Identity {
-        (**self).identity()
-    }
-
-    fn cost_model(&self) -> CostModel {
-        (**self).cost_model()
-    }
-
-    fn server(&self) -> Option<String> {
-        (**self).server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        (**self).round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        (**self).checksums(deadline)
-    }
+    forward_source!(self => (**self); identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -1,10 +1,11 @@
 //! A store that remembers what it was asked to do: for tests of how often that is.
 
 use super::store::{CreateOutcome, ObjectInfo, Store};
+use crate::forward_store;
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// An operation of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +37,7 @@ pub struct StoreCall {
 ///
 /// ```
 /// use sapwood_core::Deadline;
-/// use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
+/// use sapwood_store::{CountingStore, MemoryStore, Store, StoreOperation};
 /// let store = CountingStore::new(MemoryStore::new("memory:a"));
 /// futures::executor::block_on(store.put("d/k", "value".into(), Deadline::default()))?;
 /// assert_eq!(store.count(StoreOperation::Put, "d/"), 1);
@@ -85,17 +86,7 @@ impl<S: Store> CountingStore<S> {
 }
 
 impl<S: Store> Store for CountingStore<S> {
-    fn url(&self) -> &str {
-        self.inner.url()
-    }
-
-    fn concurrency(&self) -> usize {
-        self.inner.concurrency()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
+    forward_store!(self => self.inner; url, concurrency, round_trip);
 
     fn get<'a>(
         &'a self,

@@ -1,6 +1,7 @@
 //! A store that fails as its script says: for tests of what is left behind.
 
 use super::store::{CreateOutcome, ObjectInfo, Store};
+use crate::forward_store;
 use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ pub enum StoreFault {
 ///
 /// ```
 /// use sapwood_core::Deadline;
-/// use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
+/// use sapwood_store::{FaultyStore, MemoryStore, Store, StoreFault};
 /// let store = FaultyStore::new(MemoryStore::new("memory:a"));
 /// store.fail(0, StoreFault::After);
 /// let put = futures::executor::block_on(store.put("k", "value".into(), Deadline::default()));
@@ -107,17 +108,7 @@ impl<S: Store> FaultyStore<S> {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
-    fn url(&self) -> &str {
-        self.inner.url()
-    }
-
-    fn concurrency(&self) -> usize {
-        self.inner.concurrency()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
+    forward_store!(self => self.inner; url, concurrency, round_trip);
 
     fn get<'a>(
         &'a self,

@@ -145,7 +145,7 @@ fn a_file_that_cannot_be_written_is_not_there() {
     let exe = std::env::current_exe().unwrap();
     let status = std::process::Command::new("sh")
         .arg("-c")
-        .arg("ulimit -f 8; trap '' XFSZ; exec \"$0\" --ignored --exact stores::limited --nocapture")
+        .arg("ulimit -f 8; trap '' XFSZ; exec \"$0\" --ignored --exact local::limited --nocapture")
         .arg(exe)
         .output()
         .unwrap();
