@@ -6,7 +6,7 @@ use sapwood_fetch::places::Places;
 use sapwood_fetch::replicas::{Replicas, Settings};
 use sapwood_source::{
     OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose,
-    is_document, log_event, open, parse_document, place_of, read_document,
+    is_document, log_event, normalized_server_of, open, parse_document, read_document,
 };
 use std::future::pending;
 use std::path::Path;
@@ -67,7 +67,7 @@ async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let elsewhere = async {
         tokio::time::sleep(SLOW).await;
         let urls = redirector.locate(options.deadline).await.unwrap_or_default();
-        for other in urls.iter().filter(|other| place_of(other) != place_of(url)) {
+        for other in urls.iter().filter(|other| normalized_server_of(other) != normalized_server_of(url)) {
             if let Ok(opened) = open(other, options).await {
                 return opened;
             }

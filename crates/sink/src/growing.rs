@@ -1,6 +1,6 @@
 //! A local file that grows: pieces are collected, and written where they belong.
 
-use super::behind::{Behind, Failure, write_at};
+use super::background::{BackgroundWriter, Failure, write_at};
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Piece, Result, cannot_write};
 use std::fs::File;
@@ -19,7 +19,7 @@ const MOST_ROOM: u64 = 64 << 20;
 
 /// A file, open for writing.
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct GrowingFile {
     name: String,
     file: File,
     /// What was collected.
@@ -30,18 +30,18 @@ pub(super) struct Growing {
     /// Up to where the file has room; none if the file system promises nothing.
     room: Option<u64>,
     /// Who writes, if the file is not small.
-    behind: Option<Behind>,
+    behind: Option<BackgroundWriter>,
     /// True once something could not be written: then nothing is, whoever was told.
     lost: bool,
     /// The process that writes: a fork of it has no such thread, and would wait for it for ever.
     process: u32,
 }
 
-impl Growing {
+impl GrowingFile {
     /// A file that grows from `end` on; errors call it `name`.
-    pub(super) fn new(name: String, file: File, end: u64) -> Growing {
+    pub(super) fn new(name: String, file: File, end: u64) -> GrowingFile {
         let process = std::process::id();
-        Growing {
+        GrowingFile {
             name,
             file,
             waiting: Vec::new(),
@@ -172,7 +172,7 @@ impl Growing {
         }
         if self.behind.is_none() && self.end >= LEAST_ROOM {
             // Where there can be no thread, it is done here.
-            self.behind = Behind::start(&self.file).ok();
+            self.behind = BackgroundWriter::start(&self.file).ok();
         }
         let Some(behind) = &self.behind else {
             let written = write_at(&mut self.file, offset, &pieces);
@@ -223,7 +223,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("sapwood-growing-{}", std::process::id()));
         std::fs::write(&path, b"before").unwrap();
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        let mut growing = Growing::new("growing".to_owned(), file, 6);
+        let mut growing = GrowingFile::new("growing".to_owned(), file, 6);
         // Up to the last, it is small: behind that, a thread writes.
         let sizes = [1, 0, BUFFER - 8, 1, BUFFER, 3 * BUFFER + 5, 2, 2 * BUFFER - 2, 5 << 20, 7, BUFFER];
         let mut expected = b"before".to_vec();
@@ -246,7 +246,7 @@ mod tests {
     fn what_was_lost_stays_lost() {
         for len in [BUFFER, 8 << 20] {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-            let mut growing = Growing::new("full".to_owned(), full, 0);
+            let mut growing = GrowingFile::new("full".to_owned(), full, 0);
             let piece = |offset| Piece { offset, bytes: vec![0; len].into(), provisional: false };
             assert!(growing.write(piece(0)).is_err() || growing.flush().is_err());
             // There is room again.
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_device_without_room_is_full() {
         let file = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut growing = Growing::new("full".to_owned(), file, 0);
+        let mut growing = GrowingFile::new("full".to_owned(), file, 0);
         let piece = Piece { offset: 0, bytes: vec![0; BUFFER].into(), provisional: false };
         let error = growing.write(piece).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Io, Some(0)));

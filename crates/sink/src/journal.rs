@@ -34,7 +34,7 @@ pub(crate) struct Journal {
 
 /// What a journal says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct JournalContents {
     pub(crate) job: u64,
     /// Bytes of the file that are good.
     pub(crate) bytes: u64,
@@ -52,7 +52,7 @@ impl Journal {
     ///
     /// # Errors
     /// `WouldBlock` if somebody else writes it, and what the system fails with.
-    pub(crate) fn take_up(path: PathBuf) -> io::Result<Option<(Journal, Noted)>> {
+    pub(crate) fn take_up(path: PathBuf) -> io::Result<Option<(Journal, JournalContents)>> {
         let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -162,9 +162,9 @@ fn checksum(head: &[u8], note: &[u8]) -> u64 {
 }
 
 /// What the whole records of a journal say, and where the last of them ends.
-fn parse(journal: &[u8]) -> Option<(Noted, usize)> {
+fn parse(journal: &[u8]) -> Option<(JournalContents, usize)> {
     let (job, mut left) = journal.strip_prefix(&MAGIC)?.split_first_chunk()?;
-    let mut noted = Noted { job: u64::from_le_bytes(*job), bytes: 0, notes: Vec::new() };
+    let mut noted = JournalContents { job: u64::from_le_bytes(*job), bytes: 0, notes: Vec::new() };
     let mut end = HEAD;
     while let Some((bytes, note)) = next(left).filter(|(bytes, _)| *bytes >= noted.bytes) {
         noted.bytes = bytes;
@@ -209,10 +209,10 @@ mod tests {
         journal.extend(record(100, b"one"));
         let one = journal.len();
         journal.extend(record(300, b" two"));
-        let both = Noted { job: 7, bytes: 300, notes: b"one two".to_vec() };
+        let both = JournalContents { job: 7, bytes: 300, notes: b"one two".to_vec() };
         assert_eq!(parse(&journal), Some((both, journal.len())));
         for len in one..journal.len() {
-            let first = Noted { job: 7, bytes: 100, notes: b"one".to_vec() };
+            let first = JournalContents { job: 7, bytes: 100, notes: b"one".to_vec() };
             assert_eq!(parse(&journal[..len]), Some((first, one)));
         }
         for damaged in 0..journal.len() {

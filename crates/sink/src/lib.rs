@@ -3,7 +3,7 @@
 //! [`create`] makes a [`Sink`] for a path or URL. Give it [`Piece`](sapwood_core::Piece)s in order, then
 //! [`commit`](Sink::commit) it; a sink that is dropped before that leaves what was there as it was.
 
-mod behind;
+mod background;
 mod create;
 mod growing;
 mod journal;

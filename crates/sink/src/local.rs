@@ -1,6 +1,6 @@
 //! A new local file: written under another name beside its place, and moved there when it is complete.
 
-use super::growing::Growing;
+use super::growing::GrowingFile;
 use super::journal::Journal;
 use super::lock::{Lock, is_at, lock};
 use super::sink::{DAMAGED, Leftover, OTHER, Sink};
@@ -22,7 +22,7 @@ const UNLOCKED: Duration = Duration::from_secs(1);
 pub struct LocalSink {
     target: PathBuf,
     part: Part,
-    file: Growing,
+    file: GrowingFile,
     journal: Option<Journal>,
     /// True once a piece came, and once one could not be written.
     begun: bool,
@@ -89,7 +89,7 @@ impl LocalSink {
             .open(&path)
             .map_err(|error| cannot_create(error, &target).url(&name))?;
         lock(&file);
-        let (part, file) = (Part::new(path), Growing::new(name, file, 0));
+        let (part, file) = (Part::new(path), GrowingFile::new(name, file, 0));
         Ok(LocalSink { target, part, file, journal: None, begun: false, failed: false })
     }
 
@@ -109,7 +109,7 @@ impl LocalSink {
             return Ok(Leftover::Useless("a part of it is lost"));
         }
         file.set_len(noted.bytes)?;
-        self.file = Growing::new(self.file.name().to_owned(), file, noted.bytes);
+        self.file = GrowingFile::new(self.file.name().to_owned(), file, noted.bytes);
         (self.part, self.journal) = (Part::new(path), Some(journal));
         Ok(Leftover::Kept { bytes: noted.bytes, notes: noted.notes })
     }

@@ -1,6 +1,6 @@
 //! A local file that is there and is added to: its old bytes stay as they are until the last moment.
 
-use super::growing::Growing;
+use super::growing::GrowingFile;
 use super::lock::{Lock, lock};
 use super::sink::Sink;
 use bytes::Bytes;
@@ -78,7 +78,7 @@ impl LocalUpdate {
     pub fn sink(self, end: u64) -> Box<dyn Sink> {
         let LocalUpdate { name, file, size } = self;
         Box::new(UpdateSink {
-            file: Growing::new(name, file, end),
+            file: GrowingFile::new(name, file, end),
             from: end,
             size,
             held: vec![],
@@ -90,7 +90,7 @@ impl LocalUpdate {
 /// Adds to a file.
 #[derive(Debug)]
 struct UpdateSink {
-    file: Growing,
+    file: GrowingFile,
     /// Where the new bytes begin.
     from: u64,
     /// What the file had before.

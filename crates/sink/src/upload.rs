@@ -3,7 +3,7 @@
 use super::journal::Journal;
 use super::parts::{Part, Parts};
 use super::sink::{DAMAGED, Leftover, OTHER, Sink};
-use super::upload_journal::{self, Keeping, Kept};
+use super::upload_journal::{self, UploadJournal, UploadState};
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{MultipartId, PutPayload};
@@ -35,7 +35,7 @@ const ABORT: Duration = Duration::from_secs(10);
 
 /// An object that is being written.
 pub(crate) struct Upload {
-    place: Arc<Place>,
+    destination: Arc<Destination>,
     runtime: Handle,
     parts: Parts,
     flying: JoinSet<()>,
@@ -45,14 +45,14 @@ pub(crate) struct Upload {
     ended: bool,
     /// Where this machine keeps what was sent, and what it keeps.
     journal: Option<PathBuf>,
-    keeping: Option<Keeping>,
+    keeping: Option<UploadJournal>,
 }
 
 type Answer = (usize, Result<PartId>);
 
 /// Where it goes.
 #[derive(Clone)]
-struct Place {
+struct Destination {
     name: String,
     advice: &'static str,
     store: Arc<dyn ObjectClient>,
@@ -64,7 +64,7 @@ struct Place {
 
 impl fmt::Debug for Upload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upload").field("name", &self.place.name).finish_non_exhaustive()
+        f.debug_struct("Upload").field("name", &self.destination.name).finish_non_exhaustive()
     }
 }
 
@@ -77,7 +77,7 @@ impl Upload {
         let name = redact(url);
         let begun = begin(url, &name, options, runtime);
         Ok(Upload {
-            place: Arc::new(begun.map_err(|error| error.url(&name))?),
+            destination: Arc::new(begun.map_err(|error| error.url(&name))?),
             runtime: runtime.clone(),
             parts: Parts::default(),
             flying: JoinSet::new(),
@@ -96,11 +96,11 @@ impl Upload {
         while self.waiting >= most {
             self.receive()?;
         }
-        let (place, answers) = (Arc::clone(&self.place), self.answers.0.clone());
+        let (destination, answers) = (Arc::clone(&self.destination), self.answers.0.clone());
         let number = part.number;
         let work = async move {
             // Nobody hears it if the upload was given up.
-            let _ = answers.send((number, place.put(part).await));
+            let _ = answers.send((number, destination.put(part).await));
         };
         self.flying.spawn_on(work, &self.runtime);
         self.waiting += 1;
@@ -126,12 +126,12 @@ impl Upload {
 
     /// An error of the store. Nobody can go on with an upload that it does not know any more.
     fn failed(&mut self, error: Error) -> Error {
-        let error = error.url(&self.place.name);
+        let error = error.url(&self.destination.name);
         match self.keeping.take_if(|_| error.kind() == ErrorKind::NotFound) {
             Some(keeping) => {
                 keeping.remove();
                 Error::new(ErrorKind::NotFound, "the store does not know the upload any more")
-                    .url(&self.place.name)
+                    .url(&self.destination.name)
                     .hint("run the same command again: it begins anew")
                     .caused_by(error)
             }
@@ -141,26 +141,26 @@ impl Upload {
 
     /// Gives an upload up, at the store.
     fn abort(&self, id: MultipartId) {
-        let place = Arc::clone(&self.place);
-        let abort = async move { place.store.abort_multipart(&place.path, &id).await };
+        let destination = Arc::clone(&self.destination);
+        let abort = async move { destination.store.abort_multipart(&destination.path, &id).await };
         if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
-            let name = &self.place.name;
+            let name = &self.destination.name;
             log::warn!(target: LOG, "{name}: the parts that were sent could not be taken back");
         }
     }
 
     /// Goes on with the upload of an earlier run.
-    fn go_on(&mut self, journal: Journal, kept: Kept) -> Vec<u8> {
-        let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.place).id, kept.id.clone());
+    fn go_on(&mut self, journal: Journal, kept: UploadState) -> Vec<u8> {
+        let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.destination).id, kept.id.clone());
         self.abort(fresh);
-        self.keeping = Some(Keeping::going_on(journal, &kept));
+        self.keeping = Some(UploadJournal::going_on(journal, &kept));
         self.parts = Parts::going_on(kept.parts(), kept.held);
         self.done = kept.done;
         kept.notes
     }
 }
 
-fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Place> {
+fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Result<Destination> {
     let location = ObjectLocation::parse(url)?;
     if location.key.is_empty() || location.key.ends_with('/') {
         return Err(
@@ -173,15 +173,15 @@ fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Resu
     let bucket = open_bucket(&location, options)?;
     let (store, advice) = (bucket.client(Some(&options.retry))?, bucket.advice());
     let (retry, counters) = (options.retry, Arc::clone(&options.counters));
-    let mut place =
-        Place { name: name.to_owned(), advice, store, retry, path, id: MultipartId::new(), counters };
-    let (store, path) = (Arc::clone(&place.store), place.path.clone());
+    let mut destination =
+        Destination { name: name.to_owned(), advice, store, retry, path, id: MultipartId::new(), counters };
+    let (store, path) = (Arc::clone(&destination.store), destination.path.clone());
     let begun = wait(runtime, PATIENCE, async move { store.create_multipart(&path).await });
-    place.id = begun?.map_err(|error| place.failure(&error))?;
-    Ok(place)
+    destination.id = begun?.map_err(|error| destination.failure(&error))?;
+    Ok(destination)
 }
 
-impl Place {
+impl Destination {
     /// Sends a part; what fails for a reason that may pass is sent again.
     async fn put(&self, part: Part) -> Result<PartId> {
         let patience = PATIENCE + Duration::from_secs(part.bytes.len() as u64 / SLOWEST);
@@ -263,11 +263,11 @@ fn wait<T: Send + 'static>(
 
 impl Sink for Upload {
     fn url(&self) -> &str {
-        &self.place.name
+        &self.destination.name
     }
 
     fn write(&mut self, piece: Piece) -> Result<()> {
-        let ready = self.parts.write(&piece).map_err(|error| error.url(&self.place.name))?;
+        let ready = self.parts.write(&piece).map_err(|error| error.url(&self.destination.name))?;
         ready.into_iter().try_for_each(|part| self.send(part))
     }
 
@@ -278,10 +278,12 @@ impl Sink for Upload {
             self.receive()?;
         }
         let parts = std::mem::take(&mut self.done).into_values().collect();
-        let place = Arc::clone(&self.place);
-        let end = async move { place.store.complete_multipart(&place.path, &place.id, parts).await };
-        let ended =
-            wait(&self.runtime, END, end).and_then(|end| end.map_err(|error| self.place.failure(&error)));
+        let destination = Arc::clone(&self.destination);
+        let end = async move {
+            destination.store.complete_multipart(&destination.path, &destination.id, parts).await
+        };
+        let ended = wait(&self.runtime, END, end)
+            .and_then(|end| end.map_err(|error| self.destination.failure(&error)));
         ended.map_err(|error| self.failed(error))?;
         self.ended = true;
         Ok(())
@@ -294,7 +296,7 @@ impl Sink for Upload {
         }
         let mut left = Leftover::Nothing;
         match Journal::take_up(path.clone()) {
-            Ok(Some((journal, noted))) => match Kept::parse(&noted.notes) {
+            Ok(Some((journal, noted))) => match UploadState::parse(&noted.notes) {
                 Some(kept) if noted.job == job => {
                     return Ok(Leftover::Kept { bytes: noted.bytes, notes: self.go_on(journal, kept) });
                 }
@@ -311,7 +313,7 @@ impl Sink for Upload {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => return Ok(Leftover::Never),
         }
-        self.keeping = Some(Keeping::new(Journal::new(path, job), &self.place.id));
+        self.keeping = Some(UploadJournal::new(Journal::new(path, job), &self.destination.id));
         Ok(left)
     }
 
@@ -352,6 +354,6 @@ impl Drop for Upload {
             return;
         }
         self.flying.abort_all();
-        self.abort(self.place.id.clone());
+        self.abort(self.destination.id.clone());
     }
 }

@@ -16,7 +16,7 @@ use xxhash_rust::xxh64::xxh64;
 
 /// What is kept, and what waits to be.
 #[derive(Debug)]
-pub(super) struct Keeping {
+pub(super) struct UploadJournal {
     journal: Journal,
     id: String,
     /// All parts before this number were sent, or are held back; those before the second were told of.
@@ -29,7 +29,7 @@ pub(super) struct Keeping {
 
 /// What an earlier run kept.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct UploadState {
     /// The upload's name at the store.
     pub(super) id: String,
     pub(super) done: BTreeMap<usize, PartId>,
@@ -60,17 +60,17 @@ pub(super) fn forget(journal: &Path) {
     let _ = fs::remove_file(journal);
 }
 
-impl Keeping {
+impl UploadJournal {
     /// Nothing is kept yet, of an upload that begins.
-    pub(super) fn new(journal: Journal, id: &str) -> Keeping {
-        Keeping { journal, id: id.to_owned(), reached: 0, told: 0, told_held: 0, waiting: None }
+    pub(super) fn new(journal: Journal, id: &str) -> UploadJournal {
+        UploadJournal { journal, id: id.to_owned(), reached: 0, told: 0, told_held: 0, waiting: None }
     }
 
     /// Goes on with what an earlier run kept.
-    pub(super) fn going_on(journal: Journal, kept: &Kept) -> Keeping {
+    pub(super) fn going_on(journal: Journal, kept: &UploadState) -> UploadJournal {
         let reached = kept.parts();
         let told_held = kept.held.len();
-        Keeping { reached, told: reached, told_held, ..Keeping::new(journal, &kept.id) }
+        UploadJournal { reached, told: reached, told_held, ..UploadJournal::new(journal, &kept.id) }
     }
 
     /// Where the journal is, if there is one.
@@ -126,10 +126,10 @@ impl Keeping {
     }
 }
 
-impl Kept {
+impl UploadState {
     /// What the notes of a journal say.
-    pub(super) fn parse(mut notes: &[u8]) -> Option<Kept> {
-        let mut kept = Kept::default();
+    pub(super) fn parse(mut notes: &[u8]) -> Option<UploadState> {
+        let mut kept = UploadState::default();
         while !notes.is_empty() {
             let (told, held, note) = (piece(&mut notes)?, piece(&mut notes)?, piece(&mut notes)?);
             kept.add(&serde_json::from_slice(told).ok()?, held)?;

@@ -61,8 +61,8 @@ pub use ends::{FAR_TAIL, HEAD, TAIL};
 pub use entry::ListingEntry;
 pub use fault::{Fault, FaultySource};
 pub use find::{
-    Redirector, Replica, ReplicaList, choose, comparable, is_document, parse_document, place_of,
-    read_document, site_of,
+    Redirector, Replica, ReplicaList, choose, is_document, normalized_server, normalized_server_of,
+    parse_document, read_document, site_of,
 };
 pub use http::HttpSource;
 pub use list::list;

@@ -189,9 +189,9 @@ impl Places {
         let Ok(urls) = redirector.locate(deadline).await else { return };
         let opened = opened.and_then(|opened| opened.source.server());
         let is_there = |url: &str| {
-            let place = sapwood_source::place_of(url);
+            let place = sapwood_source::normalized_server_of(url);
             let is_opened = |place: &str| {
-                opened.as_deref().is_some_and(|opened| sapwood_source::comparable(opened) == place)
+                opened.as_deref().is_some_and(|opened| sapwood_source::normalized_server(opened) == place)
             };
             place.is_none_or(|place| is_known(&place, known) || is_opened(&place))
         };
@@ -206,7 +206,7 @@ impl Places {
     /// The next place to try, if it is at a site that is not read from.
     fn take_elsewhere(&self, known: &[Known]) -> Option<Trying<'_>> {
         let trying = self.take(known)?;
-        let site = sapwood_source::place_of(&trying.url).map(|server| site_of(&server));
+        let site = sapwood_source::normalized_server_of(&trying.url).map(|server| site_of(&server));
         let used = sites(&self.lock().spots, known);
         site.is_some_and(|site| !used.contains(&site)).then_some(trying)
     }

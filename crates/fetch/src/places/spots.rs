@@ -2,7 +2,7 @@
 
 use crate::replicas::{Known, Standing};
 use sapwood_core::redact;
-use sapwood_source::{Checksum, Replica, comparable, place_of, site_of};
+use sapwood_source::{Checksum, Replica, normalized_server, normalized_server_of, site_of};
 
 /// What became of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,10 @@ impl Spot {
     }
 
     fn site(&self) -> Option<String> {
-        self.place.site.clone().or_else(|| place_of(&self.place.url).map(|server| site_of(&server)))
+        self.place
+            .site
+            .clone()
+            .or_else(|| normalized_server_of(&self.place.url).map(|server| site_of(&server)))
     }
 }
 
@@ -59,8 +62,8 @@ pub(super) fn sites(spots: &[Spot], known: &[Known]) -> Vec<String> {
 
 /// Whether a server, given as `host:port`, is among those that are known.
 pub(super) fn is_known(server: &str, known: &[Known]) -> bool {
-    let server = comparable(server);
-    known.iter().filter_map(|known| known.server.as_deref()).any(|known| comparable(known) == server)
+    let server = normalized_server(server);
+    known.iter().filter_map(|known| known.server.as_deref()).any(|known| normalized_server(known) == server)
 }
 
 /// The place to try next: the first at a site that is not used yet; else the first.

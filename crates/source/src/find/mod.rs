@@ -10,4 +10,4 @@ mod site;
 pub use document::{choose, is_document, parse_document, read_document};
 pub use redirector::Redirector;
 pub use replica::{Replica, ReplicaList};
-pub use site::{comparable, place_of, site_of};
+pub use site::{normalized_server, normalized_server_of, site_of};

@@ -38,7 +38,7 @@ impl Redirector {
     /// # Errors
     /// Those of opening; `NotFound` if there is no other.
     pub async fn another(&self, known: &[String], deadline: Deadline) -> Result<OpenedSource> {
-        let url = crate::xrootd::avoiding(&self.url, known, crate::xrootd::Why::Further);
+        let url = crate::xrootd::avoiding(&self.url, known, crate::xrootd::AvoidReason::Further);
         crate::open(&url, &OpenOptions { deadline, ..self.options.clone() }).await
     }
 

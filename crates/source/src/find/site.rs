@@ -4,14 +4,14 @@ use sapwood_core::server_of;
 use std::net::IpAddr;
 
 /// The server of a URL as `host:port`, written so that it can be compared; `None` if there is none.
-pub fn place_of(url: &str) -> Option<String> {
-    server_of(url).map(|server| comparable(&server))
+pub fn normalized_server_of(url: &str) -> Option<String> {
+    server_of(url).map(|server| normalized_server(&server))
 }
 
 /// A server, given as `host:port`, written so that it can be compared.
-pub fn comparable(server: &str) -> String {
+pub fn normalized_server(server: &str) -> String {
     #[cfg(unix)]
-    return crate::xrootd::plain(server);
+    return crate::xrootd::normalized(server);
     #[cfg(not(unix))]
     server.to_ascii_lowercase()
 }
@@ -28,7 +28,7 @@ pub fn site_of(server: &str) -> String {
     if let Some(site) = crate::xrootd::site(server) {
         return site;
     }
-    let server = comparable(server);
+    let server = normalized_server(server);
     let host = server.rsplit_once(':').map_or(&*server, |(host, _)| host);
     match host.split_once('.') {
         Some((_, domain)) if domain.contains('.') && host.parse::<IpAddr>().is_err() => domain.to_owned(),
@@ -46,6 +46,6 @@ mod tests {
         for alone in ["localhost:1", "example.org:443", "[::1]:1094", "127.0.0.1:8080", "bucket"] {
             assert_eq!(site_of(alone), alone);
         }
-        assert_eq!(place_of("root://[::127.0.0.1]:1094//f").as_deref(), Some("127.0.0.1:1094"));
+        assert_eq!(normalized_server_of("root://[::127.0.0.1]:1094//f").as_deref(), Some("127.0.0.1:1094"));
     }
 }

@@ -48,7 +48,7 @@ pub(super) enum Answer {
     /// Parts of the object (206).
     Parts(Parts),
     /// The whole object (200), its body not yet read.
-    Whole(Whole),
+    Whole(WholeObject),
 }
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(super) struct Parts {
 }
 
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct WholeObject {
     pub(super) response: Response,
     pub(super) validators: Validators,
     /// Its size, if announced.
@@ -116,7 +116,7 @@ impl Failure {
 }
 
 /// Sorts an answer by its status and headers; reads nothing of its body.
-pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
+pub(super) fn sort(response: Response) -> Result<AnswerHead, Failure> {
     let headers = response.headers();
     let encoding = text(headers, CONTENT_ENCODING);
     if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
@@ -134,14 +134,14 @@ pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
                     let message = "the server sent a part of the file without saying which";
                     Err(Failure::Fatal(Error::new(ErrorKind::Server, message)))
                 }
-                content_range => Ok(Sorted::Parts { response, validators, content_range }),
+                content_range => Ok(AnswerHead::Parts { response, validators, content_range }),
             }
         }
         StatusCode::OK => {
             let size = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
             let refuses_ranges =
                 text(headers, ACCEPT_RANGES).is_some_and(|units| units.eq_ignore_ascii_case("none"));
-            Ok(Sorted::Whole(Whole { response, validators, size, refuses_ranges }))
+            Ok(AnswerHead::Whole(WholeObject { response, validators, size, refuses_ranges }))
         }
         status => Err(Failure::Status(Status::of(status, headers, &status.to_string()))),
     }
@@ -170,14 +170,14 @@ pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
 }
 
 /// An answer whose body was not yet read.
-pub(super) enum Sorted {
+pub(super) enum AnswerHead {
     /// One part (`content_range` says which) or several (it is `None`).
     Parts {
         response: Response,
         validators: Validators,
         content_range: Option<ContentRange>,
     },
-    Whole(Whole),
+    Whole(WholeObject),
 }
 
 /// The parts in a body. A single part that is cut off is left out.

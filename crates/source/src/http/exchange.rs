@@ -35,7 +35,7 @@ pub(super) struct Message {
 
 /// How long it took until an answer began; an extension of the answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waited(pub(super) Duration);
+pub(super) struct FirstByteTime(pub(super) Duration);
 
 /// Exchanges messages with the servers of one object.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Exchange {
         self.accounting.answered(wait);
         match response {
             Ok(mut response) => {
-                response.extensions_mut().insert(Waited(begin.elapsed()));
+                response.extensions_mut().insert(FirstByteTime(begin.elapsed()));
                 self.access.learn(response.headers());
                 Ok(response)
             }

@@ -1,11 +1,11 @@
 //! Many objects of one server, each read by a request or two: nothing is learned of them first, as for a file that is opened.
 
-use super::answer::{self, Failure, Sorted, Status};
+use super::answer::{self, AnswerHead, Failure, Status};
 use super::client;
-use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
+use super::exchange::{Exchange, FirstByteTime, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::server::Server;
-use super::spare::{self, Way};
+use super::spare::{self, Route};
 use crate::OpenOptions;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
@@ -59,9 +59,9 @@ impl ObjectReader {
     }
 
     /// The way to the server, for connections that are made ahead of need.
-    fn way(&self, url: &Url) -> Way<'_> {
+    fn way(&self, url: &Url) -> Route<'_> {
         let (exchange, url, server) = (&self.exchange, url.clone(), Server::of(url));
-        Way { exchange, url, server, is_store: true, concurrency: self.most }
+        Route { exchange, url, server, is_store: true, concurrency: self.most }
     }
 
     /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
@@ -137,7 +137,7 @@ impl ObjectReader {
             });
         }
         match (answer::sort(response)?, range) {
-            (Sorted::Parts { response, content_range, .. }, Some(range)) => {
+            (AnswerHead::Parts { response, content_range, .. }, Some(range)) => {
                 match content_range.and_then(|content| content.range) {
                     Some(part) if part == range => self.body(response, range.len).await,
                     Some(part) if part.start == range.start && part.len < range.len => {
@@ -146,7 +146,7 @@ impl ObjectReader {
                     _ => Err(Failure::Fatal(other_bytes())),
                 }
             }
-            (Sorted::Whole(whole), None) => {
+            (AnswerHead::Whole(whole), None) => {
                 let len = whole.size.filter(|size| *size <= LARGEST_WHOLE).ok_or_else(|| {
                     let message =
                         "the object is too large to be read at once, or the server does not say its size";
@@ -155,12 +155,12 @@ impl ObjectReader {
                 self.body(whole.response, len).await
             }
             // Some servers answer so where the range is the whole of the object, or where that is empty.
-            (Sorted::Whole(whole), Some(range)) => match whole.size {
+            (AnswerHead::Whole(whole), Some(range)) => match whole.size {
                 Some(size) if size < range.end() => Err(Failure::Fatal(range.beyond(size))),
                 Some(size) if size == range.len => self.body(whole.response, size).await,
                 _ => Err(Failure::Fatal(other_bytes())),
             },
-            (Sorted::Parts { .. }, None) => Err(Failure::Fatal(other_bytes())),
+            (AnswerHead::Parts { .. }, None) => Err(Failure::Fatal(other_bytes())),
         }
     }
 
@@ -204,7 +204,7 @@ impl ObjectReader {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.exchange.send(&url, message).await?;
-            if let Some(&Waited(time)) = response.extensions().get() {
+            if let Some(&FirstByteTime(time)) = response.extensions().get() {
                 let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
                 self.nearest.fetch_min(micros, Ordering::Relaxed);
             }

@@ -7,7 +7,7 @@
 //! once, as a whole, if the object is small.
 
 use super::access::access;
-use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
+use super::answer::{Answer, Failure, Parts, Status, Validators, WholeObject};
 use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::multipart::Part;
 use super::reading::{Version, fetch};
@@ -237,7 +237,7 @@ async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failur
     Ok(Beginning::Parts(beginning))
 }
 
-async fn take_whole(remote: &Remote, whole: Whole) -> Result<Beginning, Failure> {
+async fn take_whole(remote: &Remote, whole: WholeObject) -> Result<Beginning, Failure> {
     let validators = whole.validators.clone();
     let too_large = || {
         Failure::Fatal(

@@ -1,11 +1,11 @@
 //! One object on a server: one request and its answer, redirects followed.
 
-use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
-use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
+use super::answer::{self, Answer, AnswerHead, Failure, Parts, Status, Validators, WholeObject};
+use super::exchange::{Exchange, FirstByteTime, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
 use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
-use super::spare::{self, Way};
+use super::spare::{self, Route};
 use crate::OpenOptions;
 use crate::retry::Retries;
 use bytes::Bytes;
@@ -145,9 +145,9 @@ impl Remote {
     }
 
     /// The way to it, for connections that are made ahead of need.
-    pub(super) fn way(&self) -> Way<'_> {
+    pub(super) fn way(&self) -> Route<'_> {
         let (Target { url, server }, is_store) = (self.target(), self.is_in_store());
-        Way { exchange: &self.exchange, url, server, is_store, concurrency: self.concurrency }
+        Route { exchange: &self.exchange, url, server, is_store, concurrency: self.concurrency }
     }
 
     /// Sends a request and reads the answer (but not the body of a whole object).
@@ -182,7 +182,7 @@ impl Remote {
             let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
                 // Only the first one counts: later ones find a connection.
-                let _ = response.extensions().get().map(|&Waited(time)| self.first_answer.set(time));
+                let _ = response.extensions().get().map(|&FirstByteTime(time)| self.first_answer.set(time));
                 if url != self.target().url {
                     *self.lock_target() = Some(Target::new(url));
                 }
@@ -213,8 +213,8 @@ impl Remote {
             return Err(self.exchange.failure(response).await);
         }
         match answer::sort(response)? {
-            Sorted::Whole(whole) => Ok(Answer::Whole(whole)),
-            Sorted::Parts { response, validators, content_range } => {
+            AnswerHead::Whole(whole) => Ok(Answer::Whole(whole)),
+            AnswerHead::Parts { response, validators, content_range } => {
                 let announced = content_range.and_then(|content| content.range).map_or(0, |range| range.len);
                 if announced > most {
                     // Not what was asked for: the caller sees that nothing useful came.
@@ -228,7 +228,7 @@ impl Remote {
     }
 
     /// The whole object, if it has at most `most` bytes.
-    pub(super) async fn take_whole(&self, whole: Whole, most: u64) -> Result<Bytes, Failure> {
+    pub(super) async fn take_whole(&self, whole: WholeObject, most: u64) -> Result<Bytes, Failure> {
         match self.exchange.body(whole.response, most).await? {
             (_, Some(broken)) => Err(Failure::Network(broken)),
             (body, None) => Ok(body),

@@ -57,9 +57,9 @@ struct Spares {
 
 /// Makes connections ahead of need; gone with the last of them.
 #[derive(Debug)]
-pub(super) struct Making(Arc<Semaphore>);
+pub(super) struct SpareMaker(Arc<Semaphore>);
 
-impl Making {
+impl SpareMaker {
     /// Makes a connection by something that leaves one behind.
     pub(super) fn make(self: Arc<Self>, knock: impl Future<Output = ()> + Send + 'static) {
         // Whether or not somebody waits, it ends by itself, at the latest when the server was silent for too long.
@@ -70,7 +70,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for SpareMaker {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -120,14 +120,14 @@ impl Server {
     }
 
     /// What makes connections ahead of need, if that should be done now; then not again for a minute.
-    pub(super) fn wants_spares(&self) -> Option<Arc<Making>> {
+    pub(super) fn wants_spares(&self) -> Option<Arc<SpareMaker>> {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         if spares.as_ref().is_some_and(|spares| spares.since.elapsed() <= SPARES_LAST) {
             return None;
         }
         let there = Arc::new(Semaphore::new(0));
         *spares = Some(Spares { since: Instant::now(), there: Arc::clone(&there) });
-        Some(Arc::new(Making(there)))
+        Some(Arc::new(SpareMaker(there)))
     }
 
     /// Waits for one of the connections that were made ahead of need at first contact, at most until so long after that.

@@ -3,7 +3,7 @@
 use super::exchange::{Exchange, Message};
 use super::header::range_value;
 use super::limits::CONCURRENCY;
-use super::server::{Making, Server};
+use super::server::{Server, SpareMaker};
 use bytes::Bytes;
 use futures::future::{Either, select};
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
@@ -42,7 +42,7 @@ static MOST: LazyLock<usize> = LazyLock::new(|| {
 });
 
 /// A server, and something that it can be asked for.
-pub(super) struct Way<'a> {
+pub(super) struct Route<'a> {
     pub(super) exchange: &'a Exchange,
     pub(super) url: Url,
     pub(super) server: Arc<Server>,
@@ -57,7 +57,7 @@ pub(super) struct Way<'a> {
 /// at the same time. To a store that is far away they are more: it is many machines, and a read would make them anyway.
 ///
 /// A connection is made by asking for a single byte: HTTP has no smaller request that all servers answer.
-pub(super) async fn beside<T>(way: Way<'_>, first: impl Future<Output = T>) -> T {
+pub(super) async fn beside<T>(way: Route<'_>, first: impl Future<Output = T>) -> T {
     let far = if way.is_store { FAR_STORE } else { FAR };
     let mut first = pin!(first);
     if let Ok(answer) = timeout(far, &mut first).await {
@@ -74,7 +74,7 @@ pub(super) async fn beside<T>(way: Way<'_>, first: impl Future<Output = T>) -> T
     }
 }
 
-async fn knock(way: &Way<'_>, making: Arc<Making>) {
+async fn knock(way: &Route<'_>, making: Arc<SpareMaker>) {
     make(way, CONCURRENCY.min(*MOST), &making).await;
     if way.is_store && *MOST > CONCURRENCY {
         sleep(FAR_AWAY_STORE - FAR_STORE).await;
@@ -82,7 +82,7 @@ async fn knock(way: &Way<'_>, making: Arc<Making>) {
     }
 }
 
-async fn make(way: &Way<'_>, connections: usize, making: &Arc<Making>) {
+async fn make(way: &Route<'_>, connections: usize, making: &Arc<SpareMaker>) {
     let mut headers = HeaderMap::new();
     if let Ok(first) = HeaderValue::try_from(range_value(&[ByteRange { start: 0, len: 1 }], None)) {
         headers.insert(RANGE, first);

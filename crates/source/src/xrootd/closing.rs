@@ -28,12 +28,12 @@ struct State {
     /// Files that are in use, by their address, and whether they are open.
     in_use: HashMap<usize, (Raw, Arc<AtomicBool>)>,
     /// Takes files that are not in use any more.
-    closer: Option<UnboundedSender<Retired>>,
+    closer: Option<UnboundedSender<RetiredFile>>,
     ending: bool,
 }
 
 /// A file that nobody uses any more, with nothing outstanding.
-struct Retired {
+struct RetiredFile {
     raw: Raw,
     opened: bool,
 }
@@ -69,14 +69,14 @@ pub(super) fn retire(raw: Raw, opened: bool) {
         }
         if let Some(closer) = &state.closer {
             // The thread lives as long as its sender, which is never dropped.
-            let _ = closer.send(Retired { raw, opened });
+            let _ = closer.send(RetiredFile { raw, opened });
         }
     });
 }
 
 /// Starts the thread that closes files. Without one, they stay open until the process ends.
-fn start() -> Option<UnboundedSender<Retired>> {
-    let (sender, mut receiver) = unbounded_channel::<Retired>();
+fn start() -> Option<UnboundedSender<RetiredFile>> {
+    let (sender, mut receiver) = unbounded_channel::<RetiredFile>();
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let close = move || {
         runtime.block_on(async {
@@ -97,7 +97,7 @@ fn start() -> Option<UnboundedSender<Retired>> {
     Some(sender)
 }
 
-async fn finish(Retired { raw, opened }: Retired) {
+async fn finish(RetiredFile { raw, opened }: RetiredFile) {
     if opened {
         // XrdCl answers by itself after CLOSE seconds at the latest.
         let _ = end(close(raw)).await;

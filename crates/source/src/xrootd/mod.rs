@@ -6,7 +6,7 @@
 //! - `call`: one operation of XrdCl as a future; `raw`: its pointer to a file; `file`: the operations of an open file;
 //!   `closing`: their end. `status`: XrdCl's failures as errors; `codes`: their codes.
 //! - `contact`: what is done before XrdCl is called about a server. `remote`: a file, here or on the server that it
-//!   redirects to; `server`: what is remembered about each server. `places`: where else a file is.
+//!   redirects to; `server`: what is remembered about each server. `replicas`: where else a file is.
 //! - `reading`: from ranges to vector reads and back; `streams`: over further connections, where much is read.
 
 mod call;
@@ -20,10 +20,10 @@ mod library;
 mod listing;
 mod loading;
 mod opening;
-mod places;
 mod raw;
 mod reading;
 mod remote;
+mod replicas;
 mod server;
 mod settings;
 mod source;
@@ -32,6 +32,6 @@ mod streams;
 
 pub(crate) use listing::list;
 pub(crate) use opening::open;
-pub(crate) use places::{Why, avoiding, is_cache, is_redirected, locate, on_server, plain};
+pub(crate) use replicas::{AvoidReason, avoiding, is_cache, is_redirected, locate, normalized, on_server};
 pub(crate) use server::site;
 pub use source::XrootdSource;

@@ -1,9 +1,9 @@
 //! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
 
 use super::contact::library_for;
-use super::places::without_tried;
 use super::reading::Reading;
 use super::remote::Remote;
+use super::replicas::without_tried;
 use super::server::Limits;
 use super::source::XrootdSource;
 use super::status::advise;

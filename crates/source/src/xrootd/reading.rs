@@ -3,7 +3,7 @@
 
 use super::call::{Reply, end};
 use super::file::{Buffer, Piece};
-use super::remote::{Connected, Remote};
+use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
 use crate::spans::spans;
@@ -41,7 +41,7 @@ impl Reading {
     pub(super) async fn ask(
         &mut self,
         remote: &Remote,
-        connected: &Connected,
+        connected: &Connection,
         limits: Limits,
         deadline: Deadline,
     ) -> Result<Result<(), Status>> {
@@ -151,11 +151,11 @@ mod tests {
     const LIMITS: Limits = Limits { chunks: 1, chunk_bytes: 100 };
 
     /// A file on the fake server.
-    fn place() -> (Remote, Connected) {
+    fn place() -> (Remote, Connection) {
         let library = fake::library();
         let remote = Remote::of(library, "f", RequestAccounting::new(Arc::default()));
         let file = File::new(library).unwrap();
-        let connected = Connected {
+        let connected = Connection {
             file,
             server: "h:1094".to_owned(),
             size: SIZE,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The requests that a file got, once there are so many.
-    async fn requests(connected: &Connected, count: usize) -> Vec<Outstanding> {
+    async fn requests(connected: &Connection, count: usize) -> Vec<Outstanding> {
         let mut requests = Vec::new();
         while requests.len() < count {
             requests.extend(fake::outstanding(&connected.file));

@@ -2,7 +2,7 @@
 
 use super::file::File;
 use super::library::Library;
-use super::places::{Why, avoiding, checksum, is_redirected};
+use super::replicas::{AvoidReason, avoiding, checksum, is_redirected};
 use super::server::Limits;
 use super::status::Status;
 use crate::Checksum;
@@ -36,7 +36,7 @@ impl fmt::Debug for Remote {
 
 /// A file that is open on a server.
 #[derive(Debug)]
-pub(super) struct Connected {
+pub(super) struct Connection {
     pub(super) file: Arc<File>,
     /// The server that has it, as `host:port`.
     pub(super) server: String,
@@ -55,7 +55,7 @@ const TRIES: usize = 5;
 /// Turnarounds of opening a file on a server that is not connected yet: connection, protocol, login, open.
 const FIRST_CONTACT: u32 = 4;
 
-impl Connected {
+impl Connection {
     /// Fails if a later state of the file cannot be that which was opened. Copies on several servers have times of
     /// their own.
     pub(super) fn check(&self, server: &str, size: u64, modified: u64) -> Result<()> {
@@ -91,7 +91,9 @@ impl Remote {
             return false;
         }
         self.failed.push(server.clone());
-        let Ok(asked) = CString::new(avoiding(&self.url, &self.failed, Why::Failed)) else { return false };
+        let Ok(asked) = CString::new(avoiding(&self.url, &self.failed, AvoidReason::Failed)) else {
+            return false;
+        };
         self.asked = asked;
         true
     }
@@ -104,17 +106,17 @@ impl Remote {
     }
 
     /// Opens the file.
-    pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connected, Status>> {
+    pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connection, Status>> {
         self.connect_to(self.asked.clone(), deadline).await
     }
 
     /// Opens the same file once more, where it is open, over a connection of its own; `None` if that does not work.
     pub(super) async fn connect_beside(
         &self,
-        first: &Connected,
+        first: &Connection,
         number: usize,
         deadline: Deadline,
-    ) -> Option<Connected> {
+    ) -> Option<Connection> {
         let url = first.file.property(c"LastURL");
         let mark = if url.contains('?') { '&' } else { '?' };
         // XrdCl keeps what it is asked for with different intents apart, and tells the server nothing of them.
@@ -124,7 +126,7 @@ impl Remote {
         Some(found)
     }
 
-    async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connected, Status>> {
+    async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connection, Status>> {
         let file = File::new(self.library)?;
         let wait = self.accounting.request(0);
         let begin = Instant::now();
@@ -144,12 +146,12 @@ impl Remote {
         Ok(stat.map(|stat| {
             let round_trip = if Limits::known(&server).is_some() { time } else { time / FIRST_CONTACT };
             let (size, modified, lost) = (stat.value, stat.modified, AtomicBool::new(false));
-            Connected { file, server, size, modified, round_trip, lost }
+            Connection { file, server, size, modified, round_trip, lost }
         }))
     }
 
     /// The checksum that the server states of the file.
-    pub(super) async fn checksum(&self, connected: &Connected, deadline: Deadline) -> Option<Checksum> {
+    pub(super) async fn checksum(&self, connected: &Connection, deadline: Deadline) -> Option<Checksum> {
         let url = connected.file.property(c"LastURL");
         let wait = self.accounting.request(0);
         let checksum = checksum(self.library, url, deadline).await;
@@ -158,7 +160,7 @@ impl Remote {
     }
 
     /// The limits of the server that has the file.
-    pub(super) async fn limits(&self, connected: &Connected, deadline: Deadline) -> Limits {
+    pub(super) async fn limits(&self, connected: &Connection, deadline: Deadline) -> Limits {
         match Limits::known(&connected.server) {
             Some(limits) => limits,
             None => {

@@ -1,7 +1,7 @@
 //! A source over a file on an XRootD server.
 
 use super::reading::Reading;
-use super::remote::{Connected, Remote};
+use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
 use super::streams::Streams;
@@ -35,7 +35,7 @@ const CONCURRENCY: usize = 16;
 pub struct XrootdSource {
     pub(super) identity: Identity,
     pub(super) remote: Arc<Remote>,
-    pub(super) current: Mutex<Arc<Connected>>,
+    pub(super) current: Mutex<Arc<Connection>>,
     pub(super) streams: Arc<Streams>,
     pub(super) ranges_per_request: usize,
     pub(super) retry: RetryPolicy,
@@ -75,9 +75,9 @@ impl XrootdSource {
     /// did so.
     async fn connected(
         &self,
-        further: Option<Arc<Connected>>,
+        further: Option<Arc<Connection>>,
         deadline: Deadline,
-    ) -> Result<Result<Arc<Connected>, Status>> {
+    ) -> Result<Result<Arc<Connection>, Status>> {
         if let Some(further) = further {
             return Ok(Ok(further));
         }

@@ -1,7 +1,7 @@
 //! Further connections to the server of a file: from afar, one carries no more than its window in each round trip, and
 //! slows down with each packet that gets lost.
 
-use super::remote::{Connected, Remote};
+use super::remote::{Connection, Remote};
 use sapwood_core::Deadline;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub(super) struct Streams {
 
 #[derive(Debug, Default)]
 struct State {
-    open: Vec<Arc<Connected>>,
+    open: Vec<Arc<Connection>>,
     /// How many were begun, whatever became of them.
     begun: usize,
     making: bool,
@@ -38,12 +38,12 @@ struct State {
 }
 
 /// Bytes that were asked for, until they have come.
-pub(super) struct Asked<'a> {
+pub(super) struct AskedBytes<'a> {
     streams: &'a Streams,
     bytes: u64,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for AskedBytes<'_> {
     fn drop(&mut self) {
         self.streams.asked.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -51,13 +51,13 @@ impl Drop for Asked<'_> {
 
 impl Streams {
     /// A read asks for so many bytes.
-    pub(super) fn asked(&self, bytes: u64) -> Asked<'_> {
+    pub(super) fn asked(&self, bytes: u64) -> AskedBytes<'_> {
         self.asked.fetch_add(bytes, Ordering::Relaxed);
-        Asked { streams: self, bytes }
+        AskedBytes { streams: self, bytes }
     }
 
     /// The connection for the next read; `None` for the first one. They take turns.
-    pub(super) fn pick(&self) -> Option<Arc<Connected>> {
+    pub(super) fn pick(&self) -> Option<Arc<Connection>> {
         let mut state = self.lock();
         state.open.retain(|connected| !connected.lost.load(Ordering::Relaxed));
         state.reads = state.reads.wrapping_add(1);
@@ -66,7 +66,7 @@ impl Streams {
     }
 
     /// Begins one more connection like `first`, in the background, if so much is on its way that this pays.
-    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connected>) {
+    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connection>) {
         if self.asked.load(Ordering::Relaxed) < MUCH || first.round_trip < FAR {
             return;
         }

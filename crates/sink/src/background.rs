@@ -17,19 +17,19 @@ pub(super) type Failure = (u64, io::Error);
 
 /// The thread. It ends when this is dropped, after what it was told.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct BackgroundWriter {
     sender: SyncSender<Block>,
     thread: JoinHandle<Result<(), Failure>>,
 }
 
-impl Behind {
+impl BackgroundWriter {
     /// A thread for a file that nobody else writes to meanwhile.
-    pub(super) fn start(file: &File) -> io::Result<Behind> {
+    pub(super) fn start(file: &File) -> io::Result<BackgroundWriter> {
         let (sender, receiver) = sync_channel(WAITING);
         let file = file.try_clone()?;
         let thread =
             Builder::new().name("sapwood-write".to_owned()).spawn(|| write_blocks(file, receiver))?;
-        Ok(Behind { sender, thread })
+        Ok(BackgroundWriter { sender, thread })
     }
 
     /// Has a block written; waits until few enough others are before it. False if an earlier one could not be: then
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_told_with_its_offset_and_nothing_follows() {
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let behind = Behind::start(&file).unwrap();
+        let behind = BackgroundWriter::start(&file).unwrap();
         let block = || vec![Bytes::from_static(b"block")];
         behind.write(7, vec![]);
         // Whether the next are taken depends on how far the thread is; more than may wait are not.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn blocks_are_written_in_their_order() {
         let path = std::env::temp_dir().join(format!("sapwood-behind-{}", std::process::id()));
-        let behind = Behind::start(&File::create(&path).unwrap()).unwrap();
+        let behind = BackgroundWriter::start(&File::create(&path).unwrap()).unwrap();
         for index in 0..100_u8 {
             assert!(behind.write(u64::from(index), vec![Bytes::from(vec![index; 3]), Bytes::from(vec![0])]));
         }

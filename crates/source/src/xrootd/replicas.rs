@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Role of a server that fetches from others what it sends: `kXR_attrProxy` of `XProtocol.hh`.
 const PROXY: u64 = 0x200;
 
-/// Why a redirector is asked for another server than some.
+/// AvoidReason a redirector is asked for another server than some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum AvoidReason {
     /// They are in use; this is about one more.
     Further,
     /// They failed.
@@ -30,7 +30,7 @@ pub(crate) enum Why {
 /// The URL that asks a redirector for another server than some, given as `host:port`.
 ///
 /// Redirectors know hosts: `tried=` names them, `triedrc=resel` says that they are not at fault.
-pub(crate) fn avoiding(url: &str, servers: &[String], why: Why) -> String {
+pub(crate) fn avoiding(url: &str, servers: &[String], why: AvoidReason) -> String {
     if servers.is_empty() {
         return url.to_owned();
     }
@@ -42,8 +42,8 @@ pub(crate) fn avoiding(url: &str, servers: &[String], why: Why) -> String {
     }
     let mark = if url.contains('?') { '&' } else { '?' };
     let reason = match why {
-        Why::Further => "&triedrc=resel",
-        Why::Failed => "",
+        AvoidReason::Further => "&triedrc=resel",
+        AvoidReason::Failed => "",
     };
     format!("{url}{mark}tried={}{reason}", hosts.join(","))
 }
@@ -82,7 +82,7 @@ pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>>
         }
     };
     match tokio::time::timeout_at(deadline.instant().into(), located).await {
-        Ok(Ok(answer)) => Ok(answer.text.lines().map(plain).filter(|line| !line.is_empty()).collect()),
+        Ok(Ok(answer)) => Ok(answer.text.lines().map(normalized).filter(|line| !line.is_empty()).collect()),
         Ok(Err(status)) => Err(named(status.error())),
         Err(_) => Err(named(Error::new(
             ErrorKind::Timeout,
@@ -136,11 +136,11 @@ async fn in_time(reply: impl Future<Output = Reply>, deadline: Deadline) -> Opti
 
 /// Whether a file at a URL is read from another server than the URL names.
 pub(crate) fn is_redirected(url: &str, server: &str) -> bool {
-    server_of(url).is_some_and(|named| plain(&named) != plain(server))
+    server_of(url).is_some_and(|named| normalized(&named) != normalized(server))
 }
 
 /// `host:port`, with addresses of IPv4 as such: servers write them as those of IPv6, too.
-pub(crate) fn plain(server: &str) -> String {
+pub(crate) fn normalized(server: &str) -> String {
     let server = server.trim();
     let address = server.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let mapped =
@@ -168,23 +168,26 @@ mod tests {
     fn redirectors_are_told_what_to_avoid() {
         let servers = ["a.org:1094", "a.org:1095", "[fe80::1]:1094"].map(str::to_owned);
         assert_eq!(
-            avoiding("root://r//f.root", &servers, Why::Further),
+            avoiding("root://r//f.root", &servers, AvoidReason::Further),
             "root://r//f.root?tried=a.org,[fe80::1]&triedrc=resel"
         );
-        assert_eq!(avoiding("root://r//f?x=1", &servers[..1], Why::Failed), "root://r//f?x=1&tried=a.org");
-        assert_eq!(avoiding("root://r//f", &[], Why::Further), "root://r//f");
+        assert_eq!(
+            avoiding("root://r//f?x=1", &servers[..1], AvoidReason::Failed),
+            "root://r//f?x=1&tried=a.org"
+        );
+        assert_eq!(avoiding("root://r//f", &[], AvoidReason::Further), "root://r//f");
         for url in ["root://r//f.root", "root://r//f.root?x=1"] {
-            assert_eq!(without_tried(&avoiding(url, &servers, Why::Further)), url);
+            assert_eq!(without_tried(&avoiding(url, &servers, AvoidReason::Further)), url);
         }
     }
 
     #[test]
     fn servers_are_the_same_however_they_are_written() {
-        assert_eq!(plain("[::127.0.0.1]:1094"), "127.0.0.1:1094");
-        assert_eq!(plain("[::ffff:10.0.0.1]:1094\n"), "10.0.0.1:1094");
-        assert_eq!(plain("[::7f00:1]:1094"), "127.0.0.1:1094");
-        assert_eq!(plain("[fe80::1]:1094"), "[fe80::1]:1094");
-        assert_eq!(plain("[::1]:1094"), "[::1]:1094");
+        assert_eq!(normalized("[::127.0.0.1]:1094"), "127.0.0.1:1094");
+        assert_eq!(normalized("[::ffff:10.0.0.1]:1094\n"), "10.0.0.1:1094");
+        assert_eq!(normalized("[::7f00:1]:1094"), "127.0.0.1:1094");
+        assert_eq!(normalized("[fe80::1]:1094"), "[fe80::1]:1094");
+        assert_eq!(normalized("[::1]:1094"), "[::1]:1094");
         assert!(is_redirected("root://r//f", "a:1094") && !is_redirected("root://R//f", "r:1094"));
         assert!(!is_redirected("root://me@r:1094//f?x=1", "r:1094"));
     }
