@@ -42,7 +42,7 @@ impl SignedRequest {
 
 /// Finds credentials of one kind and puts them on requests.
 pub trait Signer: fmt::Debug + Send + Sync {
-    /// A request for a URL with these headers, authorised if there is something to do it with.
+    /// A request for a URL with these headers, authorised if there is a credential for it.
     fn sign<'a>(
         &'a self,
         method: &'a Method,
@@ -50,28 +50,28 @@ pub trait Signer: fmt::Debug + Send + Sync {
         headers: HeaderMap,
     ) -> BoxFuture<'a, Result<SignedRequest>>;
 
-    /// Forgets what was found, so that it is looked for again.
+    /// Forgets the credentials that were found, so that they are searched again.
     fn renew(&self);
 
-    /// What was looked for on behalf of a URL.
+    /// Where credentials for a URL were searched.
     fn findings(&self, url: &Url) -> Vec<CredentialFinding>;
 
-    /// True if these credentials are for `url`, too, where `original` redirects to it.
+    /// True if these credentials are also for `url`, to which `original` redirects.
     fn follows(&self, original: &Url, url: &Url) -> bool {
         original.origin() == url.origin()
     }
 
-    /// True if the credentials were found, not given for this file: it may be one that needs none.
+    /// True if the credentials were found rather than given for this file: the file may not need any.
     fn may_go_without(&self) -> bool {
         true
     }
 
-    /// True if 400 is how such servers answer credentials that expired.
+    /// True if such servers answer 400 to expired credentials.
     fn expires_by_400(&self) -> bool {
         false
     }
 
-    /// Takes note of what the headers of an answer say.
+    /// Learns from the headers of an answer.
     fn learn(&self, _answer: &HeaderMap) {}
 
     /// What the user can do about a refusal.
@@ -124,7 +124,7 @@ impl Access {
         &self.environment
     }
 
-    /// A request with all that its server may see.
+    /// A request with everything that its server may see.
     pub async fn sign(&self, method: &Method, url: &Url, headers: &HeaderMap) -> Result<SignedRequest> {
         let plain = self.plain(url, headers);
         let chained = !self.without.load(Ordering::Relaxed) && self.chain.follows(&self.original, url);
@@ -134,7 +134,7 @@ impl Access {
         Ok(plain)
     }
 
-    /// The request once more, if there is something else to show than what was refused.
+    /// The request once more, if there is a credential other than the refused one.
     pub async fn sign_again(
         &self,
         method: &Method,
@@ -162,7 +162,7 @@ impl Access {
         SignedRequest::unsigned(url, headers)
     }
 
-    /// True if a status may be due to what the request showed.
+    /// True if a status may be due to the credential of the request.
     pub fn is_refusal(&self, status: u16, shown: CredentialId) -> bool {
         match status {
             401 | 403 => true,
@@ -174,24 +174,24 @@ impl Access {
         }
     }
 
-    /// Takes note of what the headers of an answer say.
+    /// Learns from the headers of an answer.
     pub fn learn(&self, answer: &HeaderMap) {
         self.chain.learn(answer);
     }
 
-    /// The server answered what it was asked.
+    /// The server accepted the request.
     pub fn accepted(&self, shown: CredentialId) {
         if !shown.is_none() {
             self.proven.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The server answered without the credential that it refused: it is not shown again.
+    /// The server answered without the credential that it had refused: it does not see it again.
     pub fn accepted_without(&self) {
         self.without.store(true, Ordering::Relaxed);
     }
 
-    /// What was looked for. Certificates are shown by TLS, whatever else is.
+    /// Where credentials were searched. TLS shows certificates in any case.
     pub fn findings(&self) -> Vec<CredentialFinding> {
         let mut findings = self.chain.findings(&self.original);
         if self.original.scheme() == "https" {
@@ -200,27 +200,27 @@ impl Access {
         findings
     }
 
-    /// What may help where a server ends TLS.
+    /// A hint for a server that ends TLS.
     pub fn certificate_hint(&self) -> String {
         let findings: Vec<_> =
             x509::findings(&self.environment).iter().map(CredentialFinding::to_string).collect();
         format!("the server may want another certificate; there is: {}", findings.join("; "))
     }
 
-    /// The error for a server that does not let us read.
+    /// The error for a server that refuses to let us read.
     pub fn refused(&self, answer: &str) -> Error {
         let given = self.given.user.is_some() || self.given.headers.contains_key(AUTHORIZATION);
         let there: Vec<_> = self.findings().into_iter().filter(CredentialFinding::is_there).collect();
         let expired = there.iter().any(|finding| matches!(finding.state, CredentialState::Expired(_)));
         let tried: Vec<_> = there.iter().map(CredentialFinding::to_string).collect();
         let shown = match (given, tried.is_empty()) {
-            (true, _) => "the credentials that were given do not suffice".to_owned(),
-            (false, true) => "no credentials were found to show to it".to_owned(),
-            (false, false) => format!("found were: {}", tried.join("; ")),
+            (true, _) => "the given credentials do not suffice".to_owned(),
+            (false, true) => "no credentials were found for it".to_owned(),
+            (false, false) => format!("found: {}", tried.join("; ")),
         };
         let error = Error::new(ErrorKind::Permission, format!("the server answered {answer}; {shown}"));
         match expired && !given {
-            true => error.hint("get new credentials in place of those that expired"),
+            true => error.hint("renew the expired credentials"),
             false => error.hint(self.chain.advice()),
         }
     }

@@ -1,4 +1,4 @@
-//! S3Keys of S3: what is given, else the environment, else a profile.
+//! Keys of S3: from the options, else the environment, else a profile.
 
 use super::{CredentialFinding, CredentialState, Environment, Secret, StorageOptions};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const KIND: &str = "S3 access key";
 
-/// Longest file of profiles that is read.
+/// Longest profile file that is read.
 const LARGEST: u64 = 1 << 20;
 
 /// What authorises requests.
@@ -30,7 +30,7 @@ pub enum S3Keys {
         /// The name of the session.
         session: Option<String>,
     },
-    /// What the machine gives to the programs on it.
+    /// The keys that this machine gives to its programs.
     Machine,
     /// Nothing: the bucket is public.
     Anonymous,
@@ -98,7 +98,7 @@ fn keys(
             token: options.session_token.clone(),
         };
     }
-    // A profile that is named by an option is meant to win over what lies around.
+    // A profile that the options name wins over the environment.
     if options.profile.is_some()
         && let Some(keys) = profile.keys(&mut found)
     {
@@ -157,9 +157,9 @@ fn web_identity(
     S3Keys::WebIdentity { file, role, session }
 }
 
-/// The service of this machine that gives keys to the programs on it, if there is one.
+/// The service of this machine that gives keys to its programs, if there is one.
 ///
-/// Elsewhere nobody answers at that address, and asking would only cost time.
+/// On other machines nothing answers at its address, and a request would only cost time.
 fn machine(environment: &Environment) -> Option<String> {
     let container = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
     if let Some((name, _)) = environment.first(&container) {
@@ -170,7 +170,7 @@ fn machine(environment: &Environment) -> Option<String> {
     here.then(|| "the metadata service of this machine".to_owned())
 }
 
-/// One section of the files of profiles.
+/// One section of the profile files.
 #[derive(Debug, Default)]
 struct Profile {
     name: String,
@@ -180,7 +180,7 @@ struct Profile {
 }
 
 impl Profile {
-    /// The profile of a name: what is in the file of credentials wins over what is in that of the configuration.
+    /// A profile by its name. The credentials file wins over the configuration file.
     fn read(name: &str, environment: &Environment) -> Profile {
         let file = |variable: &str, default: &str| {
             let named = environment.get(variable).map(PathBuf::from);
@@ -249,7 +249,7 @@ fn section(text: &str, wanted: &str) -> Option<HashMap<String, Secret>> {
             if inside {
                 values.get_or_insert_with(HashMap::new);
             }
-        // Indented lines are settings of a setting, such as those below "s3 =".
+        // Indented lines are nested settings, such as those below "s3 =".
         } else if inside
             && !line.starts_with([' ', '\t'])
             && let Some((name, value)) = bare.split_once('=')

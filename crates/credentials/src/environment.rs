@@ -1,14 +1,13 @@
-//! Where credentials are looked for.
+//! Where credentials are searched.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The variables, the user and the directories that credentials are looked for by.
+/// The environment variables, the user and the directories that are searched for credentials.
 ///
-/// The default is what surrounds the process. A service that reads on behalf of several users gives each
-/// one of their own.
+/// The default is the environment of the process. A service that reads for several users gives each of them its own.
 #[derive(Clone)]
 pub struct Environment {
     variables: Option<Arc<HashMap<String, String>>>,
@@ -22,7 +21,7 @@ impl Default for Environment {
 }
 
 impl Environment {
-    /// An environment that has these variables, and in place of `/tmp` the directory `temporary`.
+    /// An environment with these variables, and with the directory `temporary` in place of `/tmp`.
     pub fn new(variables: HashMap<String, String>, temporary: PathBuf) -> Self {
         Environment { variables: Some(Arc::new(variables)), temporary }
     }
@@ -41,7 +40,7 @@ impl Environment {
         names.iter().find_map(|&name| Some((name, self.get(name)?)))
     }
 
-    /// True if a variable says yes.
+    /// True if a variable is set to a true value.
     pub fn is_set(&self, name: &str) -> bool {
         self.get(name)
             .is_some_and(|value| matches!(value.trim().to_ascii_lowercase().as_str(), "true" | "1" | "yes"))
@@ -68,7 +67,7 @@ impl Environment {
         self.temporary.join(name)
     }
 
-    /// The effective user, whose files are looked for.
+    /// The effective user, whose files are searched.
     pub fn user() -> u32 {
         #[cfg(unix)]
         {
@@ -80,7 +79,7 @@ impl Environment {
         }
     }
 
-    /// Why a file in a directory that everybody may write to is not to be trusted, if so.
+    /// Why a file in a directory that everybody may write to is not trusted; `None` if it is.
     pub fn distrust(path: &Path) -> Option<String> {
         #[cfg(unix)]
         {

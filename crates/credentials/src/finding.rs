@@ -1,29 +1,29 @@
-//! What was looked for, and what became of it, in words without secrets.
+//! Where credentials were searched, and what was found, without secrets.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// A credential that was looked for.
+/// A place that was searched for a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialFinding {
-    /// What it is, such as `bearer token`.
+    /// The kind of credential, such as `bearer token`.
     pub kind: &'static str,
-    /// Where it was looked for, such as `BEARER_TOKEN` or `/tmp/x509up_u1000`.
+    /// The place, such as `BEARER_TOKEN` or `/tmp/x509up_u1000`.
     pub place: String,
-    /// What became of it.
+    /// What was found there.
     pub state: CredentialState,
 }
 
-/// What became of a credential that was looked for.
+/// What was found at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialState {
-    /// It is there, and is valid until this moment, if that can be told.
+    /// A credential that is valid until this moment, if that is known.
     Usable(Option<SystemTime>),
-    /// It was valid until this moment.
+    /// A credential that expired at this moment.
     Expired(SystemTime),
-    /// It is there, and cannot be used, for this reason.
+    /// A credential that cannot be used, for this reason.
     Unusable(String),
-    /// It is not there.
+    /// Nothing.
     Absent,
 }
 
@@ -33,14 +33,14 @@ impl CredentialFinding {
         CredentialFinding { kind, place: place.into(), state }
     }
 
-    /// True unless nothing was there.
+    /// True if a credential was found, usable or not.
     pub fn is_there(&self) -> bool {
         self.state != CredentialState::Absent
     }
 }
 
 impl CredentialState {
-    /// The state of something that is valid until `end`.
+    /// The state of a credential that is valid until `end`.
     pub fn until(end: Option<SystemTime>) -> CredentialState {
         match end {
             Some(end) if end <= SystemTime::now() => CredentialState::Expired(end),
@@ -53,7 +53,7 @@ impl CredentialState {
         matches!(self, CredentialState::Usable(_))
     }
 
-    /// One word for it: `usable`, `expired`, `unusable` or `absent`.
+    /// One word: `usable`, `expired`, `unusable` or `absent`.
     pub fn word(&self) -> &'static str {
         match self {
             CredentialState::Usable(_) => "usable",
@@ -83,7 +83,7 @@ impl fmt::Display for CredentialFinding {
     }
 }
 
-/// A time, in the unit that suits it.
+/// A duration in a suitable unit.
 fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A password, a key, or a token: it does not appear in what `Debug` prints.
+/// A password, a key, or a token. `Debug` does not show it.
 ///
 /// ```
 /// let secret = sapwood_credentials::Secret::from("hunter2");
@@ -14,12 +14,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself, for the one who has to send it.
+    /// The text itself, to send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// A hash, to tell secrets apart within this process.
+    /// A hash that tells secrets apart within this process.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.0.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Bearer tokens, by the WLCG's bearer token discovery: the first place that has one decides.
+//! Bearer tokens, by the bearer token discovery of the WLCG: the first place with a token decides.
 
 use super::{CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer};
 use base64::Engine;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long what was discovered is taken to be so: a file that changes is noticed within this time.
+/// How long a discovery is reused: a changed file is noticed within this time.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Longest token that is sent: servers refuse longer headers.
@@ -18,7 +18,7 @@ const LONGEST: u64 = 64 << 10;
 
 const KIND: &str = "bearer token";
 
-/// The token, if there is one that may be sent, and what was found on the way to it.
+/// The token, if there is a usable one, and the places that were searched.
 #[derive(Debug, Clone)]
 struct Discovery {
     token: Option<Secret>,
@@ -49,7 +49,8 @@ fn discover(environment: &Environment) -> Discovery {
     Discovery { token: None, findings }
 }
 
-/// The files that may hold the token, each with the variable that names it, and whether others may put a file there.
+/// The files that may hold the token, each with the variable that names it, and whether others may write to its
+/// directory.
 fn files(environment: &Environment) -> [(&'static str, Option<PathBuf>, bool); 3] {
     let name = format!("bt_u{}", Environment::user());
     [
@@ -63,7 +64,7 @@ fn files(environment: &Environment) -> [(&'static str, Option<PathBuf>, bool); 3
     ]
 }
 
-/// The text of a token file; `None` if there is none, or nothing in it.
+/// The text of a token file; `None` if there is no file, or it is empty.
 fn read(path: &std::path::Path, shared: bool) -> Result<Option<String>, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Err("it is no file".to_owned()),
@@ -79,7 +80,7 @@ fn read(path: &std::path::Path, shared: bool) -> Result<Option<String>, String> 
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// What becomes of a token. A bad one ends the search: another might belong to somebody else.
+/// Checks a token. A bad one ends the search: another one might belong to another user.
 fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> Discovery {
     let text = text.trim();
     // RFC 6750 §2.1.
@@ -93,7 +94,7 @@ fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> Di
     Discovery { token, findings }
 }
 
-/// When a JSON Web Token expires; `None` if it is none, or does not say.
+/// When a JSON Web Token expires; `None` if the token is not one, or has no expiry.
 fn expiry(token: &str) -> Option<SystemTime> {
     let claims = BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
     let claims: serde_json::Value = serde_json::from_slice(&claims).ok()?;
@@ -101,7 +102,7 @@ fn expiry(token: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds))
 }
 
-/// Shows the token to the server of a URL, if it is an `https` one.
+/// Shows the token to the server of an `https` URL.
 #[derive(Debug)]
 pub struct TokenChain {
     environment: Environment,
@@ -136,7 +137,7 @@ impl Signer for TokenChain {
     ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let mut credential = CredentialId::default();
-            // A URL that brings its own authorisation stands alone: servers refuse two.
+            // A URL that carries its own authorisation needs no token: servers refuse two.
             if url.scheme() == "https" && !is_signed(url) && !headers.contains_key(AUTHORIZATION) {
                 let token = self.discovery().token;
                 let value =

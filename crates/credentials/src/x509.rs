@@ -1,4 +1,4 @@
-//! X.509: proxies and user certificates that TLS shows, and the certificate authorities of the grid.
+//! X.509: proxies and user certificates for TLS, and the certificate authorities of the grid.
 
 use super::{CredentialFinding, CredentialState, Environment};
 use rustls::client::ResolvesClientCert;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Where the grid keeps its authorities, unless `X509_CERT_DIR` says otherwise.
+/// Where the grid keeps its authorities, unless `X509_CERT_DIR` is set.
 const AUTHORITIES: &str = "/etc/grid-security/certificates";
 
 /// Variables that name a file of further authorities.
@@ -21,7 +21,7 @@ const BUNDLES: [&str; 4] = ["X509_CERT_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUND
 /// Largest file that is read for certificates: a bundle has some hundred kB.
 const LARGEST: u64 = 16 << 20;
 
-/// What TLS depends on; a client that was made with another one is out of date.
+/// The inputs of TLS; a client that was made from other inputs is out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trust {
     identity: Option<Files>,
@@ -29,7 +29,7 @@ pub struct Trust {
     bundles: Vec<PathBuf>,
 }
 
-/// The files of a certificate, and the state that they were seen in.
+/// The files of a certificate, and when they were changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Files {
     kind: &'static str,
@@ -37,7 +37,7 @@ struct Files {
     certificate: PathBuf,
     key: PathBuf,
     changed: Option<SystemTime>,
-    /// Others may put files there, too.
+    /// Other users may put files there, too.
     shared: bool,
 }
 
@@ -60,10 +60,10 @@ impl Trust {
         Trust { identity: find(environment), authorities: PathBuf::from(authorities), bundles }
     }
 
-    /// Adds the authorities that are trusted beside those of the system.
+    /// Adds the trusted authorities to those of the system.
     pub fn add_authorities(&self, roots: &mut RootCertStore) {
         let mut files: BTreeSet<PathBuf> = self.bundles.iter().cloned().collect();
-        // Every authority lies there twice: under its name, and under a hash of it.
+        // Every authority is there twice: under its name, and under a hash of it.
         let entries = std::fs::read_dir(&self.authorities).into_iter().flatten().flatten();
         files.extend(
             entries
@@ -82,7 +82,7 @@ impl Trust {
     }
 }
 
-/// What was looked for.
+/// Where certificates were searched.
 pub fn findings(environment: &Environment) -> Vec<CredentialFinding> {
     match find(environment) {
         None => {
@@ -103,7 +103,7 @@ fn default_proxy(environment: &Environment) -> PathBuf {
     environment.temporary(&format!("x509up_u{}", Environment::user()))
 }
 
-/// The files of the first certificate that there is.
+/// The files of the first certificate found.
 fn find(environment: &Environment) -> Option<Files> {
     if let Some(path) = environment.get("X509_USER_PROXY").map(PathBuf::from) {
         return Some(Files::new("X.509 proxy", "X509_USER_PROXY", path.clone(), path));
@@ -117,7 +117,7 @@ fn find(environment: &Environment) -> Option<Files> {
     Some(Files::new("X.509 certificate", "X509_USER_CERT", certificate, key))
 }
 
-/// The certificate and its key, or why they cannot be shown.
+/// The certificate and its key, or why they are unusable.
 fn load(files: &Files) -> Result<Arc<CertifiedKey>, CredentialState> {
     let unusable = |why: &str| CredentialState::Unusable(why.to_owned());
     if !files.certificate.exists() {
@@ -164,7 +164,7 @@ fn text(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
-/// True for `name.pem` and for the hashed names that OpenSSL looks for, such as `5ed36f99.0`.
+/// True for `name.pem` and for the hashed names that OpenSSL uses, such as `5ed36f99.0`.
 fn is_authority(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     matches!(extension, "pem" | "crt") || extension.parse::<u8>().is_ok()

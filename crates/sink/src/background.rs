@@ -1,4 +1,4 @@
-//! A thread that writes to a file, in the order of what it is told, while its owner makes what comes next.
+//! A thread that writes blocks to a file in order, while its owner makes the next ones.
 
 use bytes::Bytes;
 use std::fs::File;
@@ -6,16 +6,16 @@ use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// Blocks that may wait for the thread: so few that the processor still has their bytes near.
+/// Blocks that may wait for the thread: so few that their bytes are still in the processor's cache.
 const WAITING: usize = 4;
 
-/// Pieces that lie one behind the other, and the offset of the first.
+/// Consecutive pieces, and the offset of the first.
 type Block = (u64, Vec<Bytes>);
 
-/// The offset of what could not be written, and why.
+/// The offset of a block that could not be written, and why.
 pub(super) type Failure = (u64, io::Error);
 
-/// The thread. It ends when this is dropped, after what it was told.
+/// The thread. When this is dropped, it writes the blocks that wait, and ends.
 #[derive(Debug)]
 pub(super) struct BackgroundWriter {
     sender: SyncSender<Block>,
@@ -23,7 +23,7 @@ pub(super) struct BackgroundWriter {
 }
 
 impl BackgroundWriter {
-    /// A thread for a file that nobody else writes to meanwhile.
+    /// A thread for a file that nothing else writes to until the thread ends.
     pub(super) fn start(file: &File) -> io::Result<BackgroundWriter> {
         let (sender, receiver) = sync_channel(WAITING);
         let file = file.try_clone()?;
@@ -32,13 +32,13 @@ impl BackgroundWriter {
         Ok(BackgroundWriter { sender, thread })
     }
 
-    /// Has a block written; waits until few enough others are before it. False if an earlier one could not be: then
-    /// [`end`](Self::end) says which.
+    /// Hands a block to the thread; waits while too many others are before it. False if an earlier block could not be
+    /// written: [`end`](Self::end) then says which.
     pub(super) fn write(&self, offset: u64, pieces: Vec<Bytes>) -> bool {
         self.sender.send((offset, pieces)).is_ok()
     }
 
-    /// Waits until everything is written.
+    /// Waits until every block is written.
     pub(super) fn end(self) -> Result<(), Failure> {
         drop(self.sender);
         self.thread.join().map_err(|_| (0, io::Error::other("the thread that wrote it has ended")))?
@@ -51,7 +51,7 @@ fn write_blocks(mut file: File, blocks: Receiver<Block>) -> Result<(), Failure> 
     })
 }
 
-/// Writes pieces one behind the other.
+/// Writes pieces one after the other.
 pub(super) fn write_at(file: &mut File, offset: u64, pieces: &[Bytes]) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
     let mut slices: Vec<IoSlice<'_>> =
@@ -74,12 +74,12 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_cannot_be_written_is_told_with_its_offset_and_nothing_follows() {
+    fn a_failed_write_is_reported_with_its_offset_and_nothing_follows() {
         let file = File::options().write(true).open("/dev/full").unwrap();
         let behind = BackgroundWriter::start(&file).unwrap();
         let block = || vec![Bytes::from_static(b"block")];
         behind.write(7, vec![]);
-        // Whether the next are taken depends on how far the thread is; more than may wait are not.
+        // How many more are accepted depends on how far the thread is, but never more than may wait.
         let taken = (8..).take_while(|&offset| behind.write(offset, block())).count();
         assert!(taken <= WAITING + 1, "{taken}");
         let (offset, error) = behind.end().unwrap_err();

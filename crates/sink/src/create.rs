@@ -7,11 +7,11 @@ use sapwood_core::{Error, Protocol, Result, local_path, redact, url_scheme};
 use sapwood_source::OpenOptions;
 use tokio::runtime::Handle;
 
-/// Makes a sink for a path or URL. That nothing can be written there is told now, not at the end. What goes over a
-/// network waits on the threads of `runtime`, from any thread but those.
+/// Makes a sink for a path or URL, and fails now rather than at the end if nothing can be written there. Uploads wait
+/// for the network on the threads of `runtime`; call their methods from any other thread.
 ///
 /// # Errors
-/// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
+/// `Unsupported` if nothing can be written to URLs of this kind, and the errors of the sink itself.
 pub fn create(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Box<dyn Sink>> {
     match Protocol::of(url) {
         Some(Protocol::Local) => Ok(Box::new(LocalSink::create(local_path(url)?)?)),

@@ -1,4 +1,4 @@
-//! A local file that grows: pieces are collected, and written where they belong.
+//! A local file that grows: it collects pieces, and writes them at their offsets.
 
 use super::background::{BackgroundWriter, Failure, write_at};
 use bytes::Bytes;
@@ -6,14 +6,14 @@ use sapwood_core::{Error, ErrorKind, Piece, Result, cannot_write};
 use std::fs::File;
 use std::io;
 
-/// Bytes that are collected before they are written, up to an offset that is a multiple of this: few enough that those
-/// which were just read are still in the processor's own memory. Systems keep files in pieces of such sizes, at such
-/// offsets; what begins elsewhere costs them a third more.
+/// Bytes to collect before writing, up to an offset that is a multiple of this: few enough that bytes that were just
+/// read are still in the processor's cache. Systems keep files in pages of such sizes at such offsets; writes that
+/// begin elsewhere cost a third more.
 pub(super) const BUFFER: usize = 256 << 10;
-/// Pieces that are written together; systems take 1024 of them.
+/// Pieces that are written together; systems take at most 1024 of them.
 const PIECES: usize = 512;
-/// Room is asked for in steps of what the file has, between these: a file system that knows what comes does less for
-/// each page.
+/// Space is reserved in steps of the file's size, between these bounds: a file system that knows what comes does less
+/// work for each page.
 const LEAST_ROOM: u64 = 4 << 20;
 const MOST_ROOM: u64 = 64 << 20;
 
@@ -22,18 +22,18 @@ const MOST_ROOM: u64 = 64 << 20;
 pub(super) struct GrowingFile {
     name: String,
     file: File,
-    /// What was collected.
+    /// Pieces that wait to be written.
     waiting: Vec<Bytes>,
-    /// Offset behind what is written and collected, and of the first byte that is collected.
+    /// Offset after the last byte that was written or collected, and of the first byte that is collected.
     end: u64,
     waiting_at: u64,
-    /// Up to where the file has room; none if the file system promises nothing.
+    /// The offset up to which space is reserved; `None` if the file system cannot reserve any.
     room: Option<u64>,
-    /// Who writes, if the file is not small.
+    /// The thread that writes, if the file is not small.
     behind: Option<BackgroundWriter>,
-    /// True once something could not be written: then nothing is, whoever was told.
+    /// True once something could not be written: then nothing more is written, whichever call saw the error.
     lost: bool,
-    /// The process that writes: a fork of it has no such thread, and would wait for it for ever.
+    /// The process that writes. A fork of it has no such thread, and would wait for it forever.
     process: u32,
 }
 
@@ -79,13 +79,13 @@ impl GrowingFile {
         Ok(())
     }
 
-    /// Writes what was collected, and waits until it is written.
+    /// Writes all collected pieces, and waits until they are written.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.flush_to(self.end)?;
         self.settle()
     }
 
-    /// Has what was collected written, up to an offset in the last piece.
+    /// Writes collected pieces up to an offset in the last one.
     fn flush_to(&mut self, to: u64) -> Result<()> {
         if to == self.waiting_at {
             return Ok(());
@@ -103,15 +103,15 @@ impl GrowingFile {
         Ok(())
     }
 
-    /// Writes what was collected, and gives back the room that was not needed.
+    /// Writes all collected pieces, and releases the reserved space that was not needed.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.give_back().map_err(|error| cannot_write(error).url(&self.name))
     }
 
-    /// Gives back the room that was not needed, whether what was to be written could be or not.
+    /// Releases the reserved space that was not needed, even if pieces could not be written.
     pub(super) fn give_back(&mut self) -> io::Result<()> {
-        // Whoever asks for all to be written is told.
+        // The next call that writes reports the error.
         let _ = self.settle();
         match self.room.take() {
             Some(room) if room > self.end || self.lost => self.file.set_len(self.file.metadata()?.len()),
@@ -119,12 +119,12 @@ impl GrowingFile {
         }
     }
 
-    /// Offset behind what is written and collected.
+    /// Offset after the last byte that was written or collected.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The same open file once more.
+    /// A second handle of the open file.
     pub(super) fn again(&self) -> io::Result<File> {
         self.file.try_clone()
     }
@@ -134,15 +134,15 @@ impl GrowingFile {
         self.tried(|file| file.sync_all())
     }
 
-    /// Does something with the file, after what was to be written; its error becomes one of ours.
+    /// Does something with the file after all pending writes; converts its error.
     pub(super) fn tried<T>(&mut self, work: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
         self.settle()?;
         work(&mut self.file).map_err(|error| cannot_write(error).url(&self.name))
     }
 
-    /// Leaves the file with so many bytes, whether what was to be written could be or not.
+    /// Truncates the file to this size, even if pieces could not be written.
     pub(super) fn abandon(&mut self, bytes: u64) {
-        // There is nobody to tell. What a fork drops is still written.
+        // An error here has nowhere to go. The parent of a fork still writes to the file.
         let _ = self.settle();
         if self.is_ours() {
             let _ = self.file.set_len(bytes);
@@ -153,15 +153,15 @@ impl GrowingFile {
         self.process == std::process::id()
     }
 
-    /// Asks for room for more than what is written next, in files that are not small.
+    /// Reserves space for more than the next write, in files that are not small.
     fn make_room(&mut self) {
         let Some(room) = self.room.filter(|&room| self.end > room && self.end >= LEAST_ROOM) else { return };
         let len = (self.end - room).max(self.end.clamp(LEAST_ROOM, MOST_ROOM));
-        // Where there is none, writing says so.
+        // If there is none, the write reports it.
         self.room = reserve(&self.file, room, len).then_some(room + len);
     }
 
-    /// Has pieces written, by a thread of its own once the file is not small.
+    /// Writes pieces, on a separate thread once the file is not small.
     fn write_at(&mut self, offset: u64, pieces: Vec<Bytes>) -> Result<()> {
         if !self.is_ours() {
             let message = "the file is written by another process, of which this one is a fork";
@@ -171,7 +171,7 @@ impl GrowingFile {
             return Err(self.incomplete().at(offset));
         }
         if self.behind.is_none() && self.end >= LEAST_ROOM {
-            // Where there can be no thread, it is done here.
+            // Without a thread, this one writes.
             self.behind = BackgroundWriter::start(&self.file).ok();
         }
         let Some(behind) = &self.behind else {
@@ -184,7 +184,7 @@ impl GrowingFile {
         self.settle().and(Err(self.incomplete().at(offset)))
     }
 
-    /// Waits until everything that was to be written is.
+    /// Waits for all pending writes.
     fn settle(&mut self) -> Result<()> {
         match self.behind.take() {
             Some(behind) if self.is_ours() => behind.end().map_err(|failure| self.failed(failure)),
@@ -203,7 +203,7 @@ impl GrowingFile {
     }
 }
 
-/// Sets room aside behind the end of a file, whose length stays; false if there is none to be had.
+/// Reserves space after the end of a file, whose length stays; false if that fails.
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, start: u64, len: u64) -> bool {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, start, len).is_ok()
@@ -224,7 +224,7 @@ mod tests {
         std::fs::write(&path, b"before").unwrap();
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         let mut growing = GrowingFile::new("growing".to_owned(), file, 6);
-        // Up to the last, it is small: behind that, a thread writes.
+        // All but the last pieces keep the file small; after them, a thread writes.
         let sizes = [1, 0, BUFFER - 8, 1, BUFFER, 3 * BUFFER + 5, 2, 2 * BUFFER - 2, 5 << 20, 7, BUFFER];
         let mut expected = b"before".to_vec();
         for (index, len) in sizes.into_iter().chain([1; 2 * PIECES]).enumerate() {
@@ -249,7 +249,7 @@ mod tests {
             let mut growing = GrowingFile::new("full".to_owned(), full, 0);
             let piece = |offset| Piece { offset, bytes: vec![0; len].into(), provisional: false };
             assert!(growing.write(piece(0)).is_err() || growing.flush().is_err());
-            // There is room again.
+            // There is space again.
             growing.file = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
             assert!(growing.write(piece(growing.end())).is_err());
             assert!(growing.flush().is_err() && growing.finish().is_err() && growing.sync().is_err());

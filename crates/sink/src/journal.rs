@@ -1,9 +1,10 @@
-//! The journal of a file that grows: how much of it is safe on the disk, and what its writer noted for who goes on from
-//! there.
+//! The journal of a growing file: how much of it is safely on the disk, and the notes of its writer for a later run
+//! that resumes the job.
 //!
-//! It begins with a word of its own and the number of the job. Records follow: the length of the note, the bytes of the
-//! file that it is about, the XXH64 of these two and the note, the note; numbers have 8 bytes, the least first. A record
-//! is written when all that it speaks of is on the disk, by a thread of its own: the writer does not wait for the disk.
+//! It begins with a magic word and the number of the job. Records follow: the length of the note, the number of bytes
+//! of the file that it covers, the XXH64 of these two and of the note, and the note; numbers have 8 bytes,
+//! little-endian. A separate thread writes a record once everything that it covers is on the disk, so the writer does
+//! not wait for the disk.
 
 use super::lock::{Lock, is_at, lock};
 use std::fs::{self, File, OpenOptions};
@@ -13,18 +14,18 @@ use std::thread::{Builder, JoinHandle};
 use xxhash_rust::xxh64::Xxh64;
 
 const MAGIC: [u8; 8] = *b"sapwood1";
-/// Bytes before the first record, and of a record before its note.
+/// Bytes before the first record, and before the note of a record.
 const HEAD: usize = 16;
 const RECORD_HEAD: usize = 24;
-/// Notes are read into memory: a longer journal is none.
+/// Longest journal that is read, since notes are read into memory.
 const LONGEST: u64 = 1 << 30;
 
-/// The journal of one file. It is locked from the first record on.
+/// The journal of one file. It is locked from its first record on.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     job: u64,
-    /// None until something is kept, and if nothing can be.
+    /// `None` until there is a record, and if none can be written.
     file: Option<File>,
     writing: Option<JoinHandle<io::Result<()>>>,
     /// True if there is a record.
@@ -32,26 +33,26 @@ pub(crate) struct Journal {
     broken: bool,
 }
 
-/// What a journal says.
+/// What a journal holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct JournalContents {
     pub(crate) job: u64,
-    /// Bytes of the file that are good.
+    /// How many bytes of the file are safe.
     pub(crate) bytes: u64,
-    /// All notes, one behind the other.
+    /// All notes, one after the other.
     pub(crate) notes: Vec<u8>,
 }
 
 impl Journal {
-    /// A journal that is not there until something is kept.
+    /// A journal whose file is made with the first record.
     pub(crate) fn new(path: PathBuf, job: u64) -> Journal {
         Journal { path, job, file: None, writing: None, kept: false, broken: false }
     }
 
-    /// Takes up a journal, from behind its last whole record; none if it has none.
+    /// Opens the journal of an earlier run, and continues it after its last complete record; `None` if it has none.
     ///
     /// # Errors
-    /// `WouldBlock` if somebody else writes it, and what the system fails with.
+    /// `WouldBlock` if another process writes it, and the errors of the system.
     pub(crate) fn take_up(path: PathBuf) -> io::Result<Option<(Journal, JournalContents)>> {
         let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
@@ -68,7 +69,7 @@ impl Journal {
         Ok(Some((Journal { file: Some(file), kept: true, ..Journal::new(path, noted.job) }, noted)))
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -78,13 +79,14 @@ impl Journal {
         self.kept
     }
 
-    /// True if a record is not written yet, or none can be.
+    /// True if a record is still being written, or none can be.
     pub(crate) fn is_busy(&self) -> bool {
         self.broken || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
     }
 
-    /// Begins to write a record: of a file that has so many bytes, all of them handed to the system, if this is to bring
-    /// them to the disk. A journal that cannot be written is given up; what it said before stays true.
+    /// Begins to write a record about a file of which so many bytes were handed to the system; given the file, it
+    /// first waits until these are on the disk. A journal that cannot be written is abandoned; its earlier records
+    /// stay valid.
     pub(crate) fn keep(&mut self, part: Option<File>, bytes: u64, note: Vec<u8>) {
         self.wait();
         if self.broken {
@@ -131,10 +133,10 @@ impl Journal {
         }
     }
 
-    /// Removes it, if it was written or taken up.
+    /// Removes the journal, if it was written or opened.
     pub(crate) fn remove(self) {
         if self.file.is_some() {
-            // There is nobody to tell, and nothing depends on it.
+            // An error has nowhere to go, and nothing depends on it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -161,7 +163,7 @@ fn checksum(head: &[u8], note: &[u8]) -> u64 {
     hasher.digest()
 }
 
-/// What the whole records of a journal say, and where the last of them ends.
+/// The contents of the complete records of a journal, and where the last of them ends.
 fn parse(journal: &[u8]) -> Option<(JournalContents, usize)> {
     let (job, mut left) = journal.strip_prefix(&MAGIC)?.split_first_chunk()?;
     let mut noted = JournalContents { job: u64::from_le_bytes(*job), bytes: 0, notes: Vec::new() };
@@ -175,7 +177,7 @@ fn parse(journal: &[u8]) -> Option<(JournalContents, usize)> {
     (end > HEAD).then_some((noted, end))
 }
 
-/// The record that something begins with, if it is whole.
+/// The record at the beginning of some bytes, if it is complete.
 fn next(journal: &[u8]) -> Option<(u64, &[u8])> {
     let (head, rest) = journal.split_at_checked(RECORD_HEAD)?;
     let (numbers, _) = head.as_chunks::<8>();
@@ -185,7 +187,7 @@ fn next(journal: &[u8]) -> Option<(u64, &[u8])> {
     whole.then_some((u64::from_le_bytes(bytes), note))
 }
 
-/// Waits until a file that is new in a directory is found there after a power cut, too.
+/// Waits until a new file in a directory survives a power cut.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };

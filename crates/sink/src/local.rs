@@ -1,4 +1,4 @@
-//! A new local file: written under another name beside its place, and moved there when it is complete.
+//! A new local file: written under another name beside its target, and moved there when it is complete.
 
 use super::growing::GrowingFile;
 use super::journal::Journal;
@@ -10,14 +10,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A temporary file is locked by then, if whoever made it still writes.
+/// By this age a temporary file is locked, if its writer is still alive.
 const UNLOCKED: Duration = Duration::from_secs(1);
 
 /// A local file that is written.
 ///
-/// It grows under a temporary name that ends with `.part`, in the directory of its place, since only there a move is one
-/// step. A process that is killed leaves that file and, if something was kept, a journal whose name ends with `.journal`;
-/// who writes to the same place next takes them up, or removes them.
+/// It grows under a temporary name that ends with `.part`, in the directory of its target, since a move is atomic
+/// only there. A process that is killed leaves that file and, if it kept notes, a journal whose name ends with
+/// `.journal`; the next writer of the same target resumes from them, or removes them.
 #[derive(Debug)]
 pub struct LocalSink {
     target: PathBuf,
@@ -29,12 +29,12 @@ pub struct LocalSink {
     failed: bool,
 }
 
-/// The temporary file; it is removed when this is dropped, with its journal, unless it stays.
+/// The temporary file. Dropping this removes it and its journal, unless it stays.
 #[derive(Debug)]
 struct Part {
     path: PathBuf,
     stays: bool,
-    /// The process that made it: what a fork of it drops is still written.
+    /// The process that made it: a fork of it does not remove the file when it drops this.
     process: u32,
 }
 
@@ -62,7 +62,7 @@ impl LocalSink {
         let target = target.as_ref().to_owned();
         let name = target.display().to_string();
         if let Ok(old) = fs::metadata(&target) {
-            // It would be replaced: /dev/null, for one, must not be.
+            // It would be replaced, which must not happen to /dev/null.
             if !old.is_file() {
                 return Err(Error::usage("this is not a file, but a directory or a device").url(name));
             }
@@ -78,7 +78,7 @@ impl LocalSink {
         let Some(file_name) = target.file_name() else {
             return Err(Error::usage("this is not the name of a file").url(name));
         };
-        // A link stays a link: what it names is replaced.
+        // A link stays a link: the file that it points to is replaced.
         let target = fs::canonicalize(&target).unwrap_or_else(|_| target.clone());
         let mut part_name = file_name.to_owned();
         part_name.push(format!(".{:08x}.part", u32::from_ne_bytes(random_bytes())));
@@ -93,7 +93,7 @@ impl LocalSink {
         Ok(LocalSink { target, part, file, journal: None, begun: false, failed: false })
     }
 
-    /// Goes on with a part that somebody left, if it is of this job.
+    /// Resumes a part that an earlier run left, if it is of this job.
     fn adopt(&mut self, path: PathBuf, job: u64) -> io::Result<Leftover> {
         let file = File::options().write(true).open(&path)?;
         if lock(&file) != Lock::Ours || !is_at(&file, &path) {
@@ -132,8 +132,8 @@ impl Sink for LocalSink {
     fn commit(mut self: Box<Self>) -> Result<()> {
         self.file.finish()?;
         if self.target.exists() {
-            // What is replaced must not be lost for something that is only in memory yet; and who replaces a file
-            // expects its permissions to stay.
+            // The data must be on the disk before it replaces a file; and a file that is replaced keeps its
+            // permissions.
             self.file.tried(|file| file.set_permissions(fs::metadata(&self.target)?.permissions()))?;
             self.file.sync()?;
         }
@@ -147,7 +147,7 @@ impl Sink for LocalSink {
         let mut found = Leftover::Nothing;
         for journal in beside(&self.target).into_iter().filter(|path| is_journal(path)) {
             let path = journal.with_extension("part");
-            // What cannot be opened is somebody else's, or gone.
+            // A part that cannot be opened belongs to another writer, or is gone.
             match self.adopt(path, job) {
                 Ok(Leftover::Nothing) | Err(_) => {}
                 Ok(left @ Leftover::Kept { .. }) => return Ok(left),
@@ -175,17 +175,17 @@ impl Sink for LocalSink {
         let journal = self.journal.as_mut()?;
         journal.wait();
         self.part.stays = journal.is_kept();
-        // Where there is no room left, others wait for what was set aside.
+        // On a full disk, other writers wait for the space that is reserved.
         let _ = self.file.give_back();
         self.part.stays.then(|| self.part.path.display().to_string())
     }
 }
 
-/// Removes what others began to write in this place and left: the temporary files that nobody has locked.
+/// Removes the unlocked temporary files that earlier writers of this target left.
 fn remove_abandoned(target: &Path) {
     for path in beside(target).into_iter().filter(|path| is_old(path)) {
         let is_abandoned = if is_journal(&path) {
-            // It is made after its part, and goes after it.
+            // The journal is made after its part, and removed after it.
             !path.with_extension("part").exists()
         } else {
             File::options().write(true).open(&path).is_ok_and(|file| lock(&file) == Lock::Ours)
@@ -196,8 +196,8 @@ fn remove_abandoned(target: &Path) {
     }
 }
 
-/// Removes a temporary file, and its journal. Who may not remove them can write beside them all the same; there is nobody
-/// to tell, and nothing depends on it.
+/// Removes a temporary file and its journal. A user without permission to remove them can still write beside them; an
+/// error has nowhere to go, and nothing depends on it.
 fn remove(part: &Path) {
     let _ = fs::remove_file(part);
     let _ = fs::remove_file(journal_of(part));
@@ -212,7 +212,7 @@ fn journal_of(part: &Path) -> PathBuf {
     part.with_extension("journal")
 }
 
-/// True if a file was made long enough ago to be locked by who writes it.
+/// True if a file is old enough that its writer, if alive, has locked it.
 fn is_old(path: &Path) -> bool {
     let age = fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > UNLOCKED)
@@ -238,7 +238,7 @@ fn is_temporary(one: &str, name: &str) -> bool {
     random.is_some_and(|random| random.len() == 8 && random.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Why there can be no file beside `target`.
+/// The error for a file that cannot be created beside `target`.
 fn cannot_create(error: io::Error, target: &Path) -> Error {
     let directory = match target.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory.display().to_string(),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_once() {
+    fn a_target_that_cannot_be_written_fails_at_once() {
         let directory = directory("refuse");
         let error = LocalSink::create(directory.join("none").join("a.root")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);

@@ -1,11 +1,11 @@
-//! Locks of files that are written: they end with the process, however that ends.
+//! Locks of files that are being written. They end with the process, however that ends.
 
 use std::fs::File;
 #[cfg(unix)]
 use std::fs::{Metadata, metadata};
 use std::path::Path;
 
-/// What became of a wish for a lock.
+/// The result of locking a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     Ours,
@@ -14,7 +14,7 @@ pub(super) enum Lock {
     Unknown,
 }
 
-/// Locks a file, if nobody else did.
+/// Locks a file, unless another process has locked it.
 #[cfg(unix)]
 pub(super) fn lock(file: &File) -> Lock {
     use rustix::fs::{FlockOperation, flock};
@@ -30,7 +30,7 @@ pub(super) fn lock(_: &File) -> Lock {
     Lock::Unknown
 }
 
-/// True if a file is still what a path names: who had it may have moved it to its place.
+/// True if a path still names this file: its last owner may have moved it to its target.
 #[cfg(unix)]
 pub(super) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

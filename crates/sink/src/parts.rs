@@ -1,35 +1,36 @@
-//! Pieces of a file, cut to the parts of an upload: those that may come again are kept until the end.
+//! Cuts the pieces of a file into the parts of an upload, and holds back those that may be written again.
 
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Piece, Result};
 use std::collections::BTreeMap;
 
-/// Bytes of the first parts. Stores want 5 MiB at least, but of the last.
+/// Bytes of the first parts. Stores want at least 5 MiB in all but the last.
 const PART: usize = 8 << 20;
-/// So many parts, and those that follow are twice as long: stores take 10,000, and so all that one of them can hold.
+/// After so many parts, the following ones are twice as long: stores take 10,000 parts, which so suffice for the
+/// largest object.
 const PARTS_OF_A_LENGTH: usize = 1000;
-/// Most bytes that are kept.
+/// Most bytes that are held back.
 const MOST_HELD: usize = 1 << 30;
 
 /// A part, ready to be sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Its place among the parts, from 0.
+    /// Its index, from 0.
     pub(crate) number: usize,
     pub(crate) bytes: Bytes,
 }
 
-/// Cuts pieces to parts.
+/// Cuts pieces into parts.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    /// The part that grows: its number, its offset in the file, and if a byte of it may come again.
+    /// The part that grows: its number, its offset in the file, and whether a byte of it may be written again.
     number: usize,
     open: Vec<u8>,
     open_at: u64,
     provisional: bool,
-    /// What lies before this offset was sent by an earlier run: it can come again, and is the same.
+    /// An earlier run sent everything before this offset: pieces of it come again with the same bytes.
     sent_before: u64,
-    /// Parts of which bytes may come again, by their offset.
+    /// Parts of which bytes may be written again, by their offset.
     held: BTreeMap<u64, (usize, Vec<u8>)>,
     held_bytes: usize,
 }
@@ -38,13 +39,13 @@ fn length_of(number: usize) -> usize {
     PART << (number / PARTS_OF_A_LENGTH).min(10)
 }
 
-/// Where the part of a number begins.
+/// The offset of a part.
 pub(crate) fn offset_of(number: usize) -> u64 {
     (0..number).map(|number| length_of(number) as u64).sum()
 }
 
 impl Parts {
-    /// Goes on behind so many parts, those that were held back among them.
+    /// Resumes after so many parts, including those that were held back.
     pub(crate) fn going_on(number: usize, held: BTreeMap<usize, Vec<u8>>) -> Parts {
         let held_bytes = held.values().map(Vec::len).sum();
         let held = held.into_iter().map(|(number, bytes)| (offset_of(number), (number, bytes))).collect();
@@ -57,10 +58,10 @@ impl Parts {
         self.held.get(&offset_of(number)).map(|(_, bytes)| bytes.as_slice())
     }
 
-    /// Takes a piece, and gives the parts that are complete.
+    /// Takes a piece, and returns the parts that are now complete.
     ///
     /// # Errors
-    /// `Limit` if too much would have to be kept.
+    /// `Limit` if too many bytes would have to be held back.
     pub(crate) fn write(&mut self, piece: &Piece) -> Result<Vec<Part>> {
         let end = self.open_at + self.open.len() as u64;
         let again = usize::try_from(end.saturating_sub(piece.offset)).unwrap_or(usize::MAX);
@@ -86,7 +87,7 @@ impl Parts {
         Ok(ready)
     }
 
-    /// Ends the file: the parts that are left.
+    /// Ends the file, and returns the remaining parts.
     pub(crate) fn finish(mut self) -> Vec<Part> {
         let mut left = Vec::new();
         if !self.open.is_empty() || self.number == 0 {
@@ -97,7 +98,7 @@ impl Parts {
         left
     }
 
-    /// Ends the part that grows.
+    /// Completes the part that grows.
     fn close(&mut self) -> Option<Part> {
         let room = length_of(self.number + 1);
         let bytes = std::mem::replace(&mut self.open, Vec::with_capacity(room.min(PART)));
@@ -138,7 +139,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Passes over what an earlier run sent, up to what is held back.
+    /// Skips what an earlier run sent, up to a part that was held back.
     fn pass<'b>(&self, at: u64, bytes: &'b [u8]) -> Result<(u64, &'b [u8])> {
         let next = self.held.range(at..).next().map_or(self.sent_before, |(held, _)| *held);
         let passed = next.min(self.sent_before).saturating_sub(at).min(bytes.len() as u64);
@@ -174,7 +175,7 @@ mod tests {
         let mut sent = parts.write(&piece(0, vec![1; 100], true)).unwrap();
         sent.extend(parts.write(&piece(100, vec![2; 3 * PART], false)).unwrap());
         assert_eq!(sent.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2]);
-        // Over the border of two parts.
+        // Crosses the border of two parts.
         sent.extend(parts.write(&piece(100 + 3 * PART, vec![3; PART], true)).unwrap());
         sent.extend(parts.write(&piece(100 + 4 * PART, vec![4; 10], false)).unwrap());
         sent.extend(parts.write(&piece(100 + 3 * PART, vec![5; PART], false)).unwrap());

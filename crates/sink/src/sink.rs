@@ -1,15 +1,15 @@
-//! The trait of sinks, and what an earlier writer of the same job left in one.
+//! The trait of sinks, and what an earlier run of the same job left in one.
 
 use sapwood_core::{Piece, Result};
 use std::fmt;
 
-/// A place for a new file.
+/// A target for a new file.
 ///
 /// # Contract
-/// - Pieces come in the order of the file, each where the one before ended; those that were provisional come again.
-/// - Nothing is seen of the file before `commit` returns; then all of it is.
+/// - Pieces come in the order of the file, each where the one before ended; provisional pieces come again.
+/// - Nothing of the file is visible before `commit` returns; then all of it is.
 /// - A sink that is dropped without `commit` abandons the file: what was there before stays.
-/// - Errors name the place (without secrets) and say what to do. After one, the sink is only to be dropped.
+/// - Errors name the target (without secrets) and say what to do. After an error, only drop the sink.
 pub trait Sink: fmt::Debug + Send {
     /// The path or URL, without secrets.
     fn url(&self) -> &str;
@@ -17,17 +17,17 @@ pub trait Sink: fmt::Debug + Send {
     /// Takes a piece. It may wait until there is room for it.
     ///
     /// # Errors
-    /// `Io` if the disk is full; what the network can fail with.
+    /// `Io` if the disk is full, and the errors of the network.
     fn write(&mut self, piece: Piece) -> Result<()>;
 
-    /// Makes the file appear, as it is.
+    /// Makes the complete file appear.
     ///
     /// # Errors
     /// As [`write`](Sink::write).
     fn commit(self: Box<Self>) -> Result<()>;
 
-    /// Takes up what an earlier writer of the same job left, before the first piece. Pieces of what is there may come
-    /// again; those that follow go behind it. By default, nothing is ever left.
+    /// Takes over what an earlier run of the same job left; call it before the first piece. Pieces of what is there
+    /// may come again; new ones follow it. By default, nothing is ever left.
     ///
     /// # Errors
     /// As [`write`](Sink::write).
@@ -35,35 +35,35 @@ pub trait Sink: fmt::Debug + Send {
         Ok(Leftover::Never)
     }
 
-    /// Takes what a later writer of the job has to know to go on behind the first `bytes` bytes, and keeps it with these,
-    /// while other pieces are taken. `note` is empty then, or as it was if this is not the time for it.
+    /// Keeps a note that lets a later run resume after the first `bytes` bytes. It takes `note`, which is empty then;
+    /// or leaves it as it was, if it is still writing the last one. Pieces may follow at once.
     fn keep(&mut self, _bytes: u64, _note: &mut Vec<u8>) {}
 
-    /// Ends without the file, but leaves what was kept to a later writer: where it is. None if nothing was kept;
-    /// the sink is then abandoned. `bytes` and `note` are as in [`keep`](Sink::keep).
+    /// Ends without the file, but leaves what was kept for a later run, and says where that is. `None` if nothing was
+    /// kept; the file is then abandoned. `bytes` and `note` are as in [`keep`](Sink::keep).
     fn leave(self: Box<Self>, _bytes: u64, _note: Vec<u8>) -> Option<String> {
         None
     }
 }
 
-/// Why what is left cannot be taken up.
+/// Why a leftover cannot be used.
 pub(crate) const OTHER: &str = "it was of other files, of other options, or of another version";
 pub(crate) const DAMAGED: &str = "its journal is not whole";
 
-/// What an earlier writer of a job left.
+/// What an earlier run of a job left.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// Nothing: here, nothing is kept.
+    /// Nothing: this sink keeps nothing.
     Never,
     /// Nothing.
     Nothing,
-    /// Something that cannot be taken up, and why.
+    /// Something that cannot be used, and why.
     Useless(&'static str),
-    /// The file's first bytes.
+    /// The first bytes of the file.
     Kept {
-        /// How many they are.
+        /// How many.
         bytes: u64,
-        /// What was noted, one behind the other.
+        /// All notes, one after the other.
         notes: Vec<u8>,
     },
 }

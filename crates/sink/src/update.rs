@@ -1,4 +1,4 @@
-//! A local file that is there and is added to: its old bytes stay as they are until the last moment.
+//! A local file that is extended: its old bytes stay as they are until the last moment.
 
 use super::growing::GrowingFile;
 use super::lock::{Lock, lock};
@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A local file that is to be added to. Nobody else adds to it at the same time.
+/// A local file to extend. Only one process extends it at a time.
 #[derive(Debug)]
 pub struct LocalUpdate {
     name: String,
@@ -18,10 +18,10 @@ pub struct LocalUpdate {
 }
 
 impl LocalUpdate {
-    /// Opens a file, and locks it against others who want to add to it.
+    /// Opens a file, and locks it against other processes that want to extend it.
     ///
     /// # Errors
-    /// `NotFound`, `Permission`, `Usage` if it is no file, `Io` if somebody else is adding to it.
+    /// `NotFound`, `Permission`, `Usage` if it is not a file, `Io` if another process extends it.
     pub fn open(path: impl AsRef<Path>) -> Result<LocalUpdate> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -40,15 +40,15 @@ impl LocalUpdate {
             Err(error) => return Err(cannot_open(error).url(name)),
         };
         if lock(&file) == Lock::SomebodyElses {
-            return Err(Error::new(ErrorKind::Io, "somebody else is adding to the file just now")
+            return Err(Error::new(ErrorKind::Io, "another process is adding to the file")
                 .url(name)
-                .hint("try again when they are done"));
+                .hint("try again when it has ended"));
         }
         let size = file.metadata().map_err(|error| cannot_write(error).url(&name))?.len();
         Ok(LocalUpdate { name, file, size })
     }
 
-    /// Bytes of the file.
+    /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -73,8 +73,8 @@ impl LocalUpdate {
         Ok(bytes.into())
     }
 
-    /// The sink for what is added from `end` on. Pieces that lie before come last: they are kept until
-    /// [`commit`](Sink::commit), and then written in their order, after all others are on the disk.
+    /// The sink for new bytes from `end` on. Pieces before `end` come last: they are kept until
+    /// [`commit`](Sink::commit), and then written in order, after all others are on the disk.
     pub fn sink(self, end: u64) -> Box<dyn Sink> {
         let LocalUpdate { name, file, size } = self;
         Box::new(UpdateSink {
@@ -87,13 +87,13 @@ impl LocalUpdate {
     }
 }
 
-/// Adds to a file.
+/// Extends a file.
 #[derive(Debug)]
 struct UpdateSink {
     file: GrowingFile,
     /// Where the new bytes begin.
     from: u64,
-    /// What the file had before.
+    /// The size of the file before.
     size: u64,
     held: Vec<Piece>,
     /// True once an old byte may have changed.
@@ -122,7 +122,7 @@ impl Sink for UpdateSink {
         self.begun = true;
         for piece in std::mem::take(&mut self.held) {
             self.file.write(piece)?;
-            // The first says how far the file goes, and must not come after those that say what is there.
+            // The header holds the end of the file, and must not reach the disk before the records that it refers to.
             self.file.sync()?;
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Sink for UpdateSink {
 impl Drop for UpdateSink {
     fn drop(&mut self) {
         if !self.begun {
-            // What is behind the end has no meaning.
+            // Bytes after the end have no meaning.
             self.file.abandon(self.size);
         }
     }

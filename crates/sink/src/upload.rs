@@ -1,4 +1,4 @@
-//! A new object: sent in parts while it is written, and there when the last of them is.
+//! A new object: it is sent in parts while it is written, and appears when the last of them has arrived.
 
 use super::journal::Journal;
 use super::parts::{Part, Parts};
@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// Parts that are on their way at the same time, and bytes of several.
+/// Parts in flight together, and their bytes.
 const MOST_FLYING: usize = 4;
 const MOST_FLYING_BYTES: usize = 256 << 20;
-/// Longest wait for an answer to what is short, beside the pauses between tries.
+/// Longest wait for the answer to a short request, without the pauses between tries.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A connection that carries less, in bytes per second, is taken for broken.
+/// A connection that carries fewer bytes per second is considered broken.
 const SLOWEST: u64 = 100_000;
-/// Longest wait for the end of an upload: large ones take their time.
+/// Longest wait for the end of an upload: large ones take a while.
 const END: Duration = Duration::from_secs(600);
-/// Longest wait for an upload to be given up.
+/// Longest wait for an upload to be aborted.
 const ABORT: Duration = Duration::from_secs(10);
 
 /// An object that is being written.
@@ -43,14 +43,14 @@ pub(crate) struct Upload {
     waiting: usize,
     done: BTreeMap<usize, PartId>,
     ended: bool,
-    /// Where this machine keeps what was sent, and what it keeps.
+    /// Where this machine keeps notes about the upload, and the notes.
     journal: Option<PathBuf>,
     keeping: Option<UploadJournal>,
 }
 
 type Answer = (usize, Result<PartId>);
 
-/// Where it goes.
+/// The object that is written.
 #[derive(Clone)]
 struct Destination {
     name: String,
@@ -72,7 +72,7 @@ impl Upload {
     /// Begins an object at a URL.
     ///
     /// # Errors
-    /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and what the network can fail with.
+    /// `NotFound` if there is no such bucket, `Permission`, `Usage`, and the errors of the network.
     pub(crate) fn begin(url: &str, options: &OpenOptions, runtime: &Handle) -> Result<Upload> {
         let name = redact(url);
         let begun = begin(url, &name, options, runtime);
@@ -90,7 +90,7 @@ impl Upload {
         })
     }
 
-    /// Sends a part, once fewer than the most are on their way.
+    /// Sends a part, once fewer than the most are in flight.
     fn send(&mut self, part: Part) -> Result<()> {
         let most = (MOST_FLYING_BYTES / part.bytes.len().max(1)).clamp(1, MOST_FLYING);
         while self.waiting >= most {
@@ -99,7 +99,7 @@ impl Upload {
         let (destination, answers) = (Arc::clone(&self.destination), self.answers.0.clone());
         let number = part.number;
         let work = async move {
-            // Nobody hears it if the upload was given up.
+            // Fails only if the upload was abandoned.
             let _ = answers.send((number, destination.put(part).await));
         };
         self.flying.spawn_on(work, &self.runtime);
@@ -108,7 +108,7 @@ impl Upload {
     }
 
     fn receive(&mut self) -> Result<()> {
-        // Whoever sends a part keeps to a time of its own, and always answers.
+        // Each task that sends a part has a time limit, and always answers.
         let answer = self.answers.1.recv().map_err(|_| lost())?;
         self.received(answer)
     }
@@ -124,32 +124,32 @@ impl Upload {
         Ok(())
     }
 
-    /// An error of the store. Nobody can go on with an upload that it does not know any more.
+    /// An error of the store. An upload that the store does not know any more cannot be resumed.
     fn failed(&mut self, error: Error) -> Error {
         let error = error.url(&self.destination.name);
         match self.keeping.take_if(|_| error.kind() == ErrorKind::NotFound) {
             Some(keeping) => {
                 keeping.remove();
-                Error::new(ErrorKind::NotFound, "the store does not know the upload any more")
+                Error::new(ErrorKind::NotFound, "the store no longer knows the upload")
                     .url(&self.destination.name)
-                    .hint("run the same command again: it begins anew")
+                    .hint("run the same command again: it starts over")
                     .caused_by(error)
             }
             None => error,
         }
     }
 
-    /// Gives an upload up, at the store.
+    /// Aborts an upload at the store.
     fn abort(&self, id: MultipartId) {
         let destination = Arc::clone(&self.destination);
         let abort = async move { destination.store.abort_multipart(&destination.path, &id).await };
         if !matches!(wait(&self.runtime, ABORT, abort), Ok(Ok(()))) {
             let name = &self.destination.name;
-            log::warn!(target: LOG, "{name}: the parts that were sent could not be taken back");
+            log::warn!(target: LOG, "{name}: the parts that were sent could not be removed");
         }
     }
 
-    /// Goes on with the upload of an earlier run.
+    /// Resumes the upload of an earlier run.
     fn go_on(&mut self, journal: Journal, kept: UploadState) -> Vec<u8> {
         let fresh = std::mem::replace(&mut Arc::make_mut(&mut self.destination).id, kept.id.clone());
         self.abort(fresh);
@@ -182,7 +182,7 @@ fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Resu
 }
 
 impl Destination {
-    /// Sends a part; what fails for a reason that may pass is sent again.
+    /// Sends a part, and repeats it after failures that may pass.
     async fn put(&self, part: Part) -> Result<PartId> {
         let patience = PATIENCE + Duration::from_secs(part.bytes.len() as u64 / SLOWEST);
         let mut retries = Retries::new(self.retry, &self.counters, &self.name, Deadline::after(patience * 4));
@@ -201,7 +201,7 @@ impl Destination {
         }
     }
 
-    /// What a failure of `object_store` means. Its words are not repeated: they can hold a signed URL.
+    /// The error for a failure of `object_store`. Its text is not repeated, since it can hold a signed URL.
     fn failure(&self, error: &object_store::Error) -> Error {
         use object_store::Error as Failure;
         match error {
@@ -211,14 +211,13 @@ impl Destination {
             )
             .hint("make the bucket, or correct its name"),
             Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
-                Error::new(ErrorKind::Permission, "the server does not let us write the object")
-                    .hint(self.advice)
+                Error::new(ErrorKind::Permission, "the server refuses to write the object").hint(self.advice)
             }
             _ if is_of_the_network(error) => {
                 Error::new(ErrorKind::Network, "the connection to the object store failed")
             }
-            _ => Error::new(ErrorKind::Server, "the object store did not take the object")
-                .hint("see that the bucket takes uploads in parts, and that the region is right"),
+            _ => Error::new(ErrorKind::Server, "the object store did not accept the object")
+                .hint("check that the bucket accepts multipart uploads, and that the region is right"),
         }
     }
 }
@@ -244,7 +243,7 @@ fn lost() -> Error {
     Error::new(ErrorKind::Cancelled, "the upload was ended")
 }
 
-/// Waits for work on the runtime's threads, from any thread that is not one of them.
+/// Waits for work on the threads of the runtime, from any other thread.
 fn wait<T: Send + 'static>(
     runtime: &Handle,
     patience: Duration,
@@ -252,7 +251,7 @@ fn wait<T: Send + 'static>(
 ) -> Result<T> {
     let (sender, receiver) = channel();
     let task = runtime.spawn(async move {
-        // Nobody hears it after the patience is spent.
+        // Fails only if nothing waits any more.
         let _ = sender.send(work.await);
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -330,7 +329,7 @@ impl Sink for Upload {
         while self.waiting > 0 {
             let left = end.saturating_duration_since(Instant::now());
             let Ok(answer) = self.answers.1.recv_timeout(left) else { break };
-            // What one part fails with is known, or the same.
+            // The error of a part is known already, or the same.
             let _ = self.received(answer);
         }
         let mut keeping = self.keeping.take()?;
@@ -340,12 +339,12 @@ impl Sink for Upload {
             return None;
         };
         self.ended = true;
-        Some(format!("an unfinished upload, of which {} tells", path.display()))
+        Some(format!("an unfinished upload, described in {}", path.display()))
     }
 }
 
 impl Drop for Upload {
-    /// What was sent is of no use to anybody, but can cost money.
+    /// Parts of an abandoned upload are of no use, but can cost money.
     fn drop(&mut self) {
         if let Some(keeping) = self.keeping.take() {
             keeping.remove();

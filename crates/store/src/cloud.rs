@@ -1,7 +1,7 @@
-//! A store in a bucket: objects below one place in it, each put by one message.
+//! A store in a bucket: objects below one prefix, each written by one message.
 //!
-//! `object_store` signs what is written, for S3 with a digest of the content, which the server compares; it lists and
-//! removes. ObjectReader go the way of all others.
+//! `object_store` signs writes, for S3 with a digest of the content that the server checks; it also lists and
+//! removes. Reads use the same path as those of files.
 
 use super::key;
 use super::store::{CreateOutcome, ObjectInfo, Store};
@@ -25,17 +25,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout_at;
 
-/// Objects below a place in a bucket.
+/// Objects below a prefix in a bucket.
 pub(crate) struct CloudStore {
-    /// Without secrets.
+    /// The URL, without secrets.
     url: String,
-    /// What keys in the bucket begin with.
+    /// The beginning of all keys in the bucket.
     prefix: String,
     options: OpenOptions,
     state: Mutex<Arc<State>>,
 }
 
-/// The bucket, as far as it is known.
+/// The bucket, as far as it is known, and its clients.
 struct State {
     bucket: Arc<dyn Bucket>,
     objects: Arc<dyn ObjectClient>,
@@ -55,12 +55,12 @@ impl State {
     }
 }
 
-/// Why something failed.
+/// A failure of one try.
 struct Failure {
     error: Error,
-    /// Trying again may help, after this pause at least.
+    /// A retry may help, after at least this pause.
     again: Option<Option<Duration>>,
-    /// Nothing was done for certain.
+    /// It is certain that nothing was done.
     definite: bool,
 }
 
@@ -95,7 +95,7 @@ impl CloudStore {
         Path::parse(format!("{}{key}", self.prefix)).map_err(|_| Error::usage("this is no key of an object"))
     }
 
-    /// What is to be done after an error before it is tried once more, with what is known now: `None` if nothing is.
+    /// The bucket to try once more with after an error, if a different region or new credentials may help.
     fn revised(&self, state: &Arc<State>, error: &Error) -> Option<Arc<State>> {
         let bucket = match state.bucket.corrected() {
             Some(corrected) => corrected,
@@ -113,7 +113,8 @@ impl CloudStore {
         Some(Arc::clone(&current))
     }
 
-    /// Does something, once more if the bucket turns out to be another, within the deadline; errors name the object.
+    /// Runs an operation within the deadline, and once more if the bucket turns out to be elsewhere; errors name the
+    /// object.
     async fn act<T, F: Future<Output = Result<T>>>(
         &self,
         key: &str,
@@ -123,7 +124,7 @@ impl CloudStore {
     ) -> Result<T> {
         let acted = async {
             legal?;
-            // What waits for it would let through what is done at once.
+            // Waiting for the operation would let one pass that is done at once.
             if deadline.has_passed() {
                 return Err(too_late());
             }
@@ -140,7 +141,7 @@ impl CloudStore {
         acted.map_err(|error| error.url(self.name(key)))
     }
 
-    /// Does something by `object_store`, until it is done or fails for good.
+    /// Runs an operation of `object_store` until it is done or fails for good.
     async fn repeated<T, F: Future<Output = object_store::Result<T>>>(
         &self,
         state: &State,
@@ -171,7 +172,7 @@ impl CloudStore {
         done.map_err(|error| Failure::of(error, last, state.bucket.as_ref()))
     }
 
-    /// Writes an object; `false` if there is one and it was to be created.
+    /// Writes an object; `false` if it was to be created and there is one already.
     async fn write(&self, state: &State, key: &str, content: &Bytes, mode: PutMode) -> Result<bool, Failure> {
         let path = self.path(key).map_err(Failure::fatal)?;
         let place = state.bucket.url("").map_err(Failure::fatal)?;
@@ -182,10 +183,10 @@ impl CloudStore {
         match watched(&place, Some(Method::PUT), put).await {
             (Ok(_), _) => Ok(true),
             (Err(error), last) => match &last {
-                // Some servers leave out the header that `object_store` wants to see.
+                // Some servers omit a header that `object_store` requires.
                 MessageOutcome::Answered { status, .. } if status.is_success() => Ok(true),
                 MessageOutcome::Answered { status, .. } if status.as_u16() == 412 => Ok(false),
-                // So answers Azure; elsewhere 409 may be for a writer who then failed.
+                // This is the answer of Azure. Elsewhere, 409 may be due to a writer that then failed.
                 MessageOutcome::Answered { word: Some(word), .. } if word == "BlobAlreadyExists" => Ok(false),
                 _ => Err(Failure::of(error, last, state.bucket.as_ref())),
             },
@@ -204,7 +205,7 @@ impl CloudStore {
             };
             let page = self.repeated(state, &name, deadline, Some(Method::GET), page).await?;
             for object in page.result.objects {
-                // What others have put there is not ours.
+                // Objects that others put there are skipped.
                 let key = object.location.as_ref().strip_prefix(&self.prefix).unwrap_or_default();
                 if key::check(key).is_ok() && key.starts_with(prefix) {
                     let modified = object.last_modified.into();
@@ -247,7 +248,7 @@ impl Failure {
         Failure { error, again: None, definite: true }
     }
 
-    /// What a failure means. The words of `object_store` are not repeated: they can hold a signed URL.
+    /// What a failure means. The text of `object_store` is not repeated, since it can hold a signed URL.
     fn of(error: object_store::Error, last: MessageOutcome, bucket: &dyn Bucket) -> Self {
         use object_store::Error as Cause;
         let unanswered = |definite| {
@@ -267,7 +268,7 @@ impl Failure {
             MessageOutcome::Answered { status, headers, word } => (status, headers, word),
         };
         bucket.learn(&headers);
-        // So says S3 that the request came too slowly, by a status that else is for good.
+        // S3 reports a request that arrived too slowly by a status that is otherwise final.
         let slow = word.as_deref() == Some("RequestTimeout");
         let answer = word.map_or_else(|| status.to_string(), |word| format!("{status} ({word})"));
         let message = format!("the object store answered {answer}");
@@ -401,7 +402,7 @@ impl Store for CloudStore {
                     Err(_) => Ok(CreateOutcome::Unclear(too_late().url(self.name(key)))),
                 }
             };
-            // What is created watches the deadline itself: only it knows what its passing means.
+            // `create` checks the deadline itself: only it knows what a passed deadline means.
             let legal = key::check(key).and_then(|()| match deadline.has_passed() {
                 true => Err(too_late()),
                 false => Ok(()),
@@ -435,7 +436,7 @@ impl Store for CloudStore {
 
     fn now(&self, deadline: Deadline) -> BoxFuture<'_, Result<SystemTime>> {
         Box::pin(self.act("", Ok(()), deadline, move |state| async move {
-            // There need be no such object: any answer states the time.
+            // The object need not exist: any answer states the time.
             let address = self.address(&state, "fmt")?;
             time(&state.reads.date(&address, &self.url, deadline).await?, &DATE)
         }))

@@ -1,4 +1,4 @@
-//! A store that remembers what it was asked to do: for tests of how often that is.
+//! A store that records its calls, for tests that count them.
 
 use super::store::{CreateOutcome, ObjectInfo, Store};
 use crate::forward_store;
@@ -20,20 +20,20 @@ pub enum StoreOperation {
     Now,
 }
 
-/// One call of an operation; removing several objects is one for each of them.
+/// One call of an operation; removing several objects counts as one call for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreCall {
-    /// What was done.
+    /// The operation.
     pub operation: StoreOperation,
     /// The key or prefix.
     pub key: String,
-    /// The range that was asked for, if one was.
+    /// The range, if one was given.
     pub range: Option<ByteRange>,
-    /// Bytes that were read or written; 0 if it failed.
+    /// Bytes read or written; 0 if the call failed.
     pub bytes: u64,
 }
 
-/// Does what `inner` does, and remembers it.
+/// Does what `inner` does, and records each call.
 ///
 /// ```
 /// use sapwood_core::Deadline;
@@ -51,7 +51,7 @@ pub struct CountingStore<S> {
 }
 
 impl<S: Store> CountingStore<S> {
-    /// Remembers nothing yet.
+    /// No calls yet.
     pub fn new(inner: S) -> Self {
         CountingStore { inner, calls: Mutex::default() }
     }
@@ -61,17 +61,17 @@ impl<S: Store> CountingStore<S> {
         &self.inner
     }
 
-    /// The calls that ended so far, in the order in which they did.
+    /// The calls that have ended, in the order in which they ended.
     pub fn calls(&self) -> Vec<StoreCall> {
         self.lock().clone()
     }
 
-    /// The same, which are then forgotten.
+    /// The same; the calls are then forgotten.
     pub fn take(&self) -> Vec<StoreCall> {
         std::mem::take(&mut self.lock())
     }
 
-    /// Number of calls of an operation with keys that begin so.
+    /// Number of calls of an operation with keys that begin with `prefix`.
     pub fn count(&self, operation: StoreOperation, prefix: &str) -> usize {
         self.lock().iter().filter(|call| call.operation == operation && call.key.starts_with(prefix)).count()
     }

@@ -1,4 +1,4 @@
-//! A store that fails as its script says: for tests of what is left behind.
+//! A store that fails by script, for tests of what is left behind.
 
 use super::store::{CreateOutcome, ObjectInfo, Store};
 use crate::forward_store;
@@ -12,17 +12,17 @@ use std::time::{Duration, SystemTime};
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreFault {
-    /// It fails, and nothing is done. To create is then unclear.
+    /// It fails without effect. For `create`, the outcome is unclear.
     Before,
-    /// It is done, and fails all the same. To create is then unclear.
+    /// It takes effect, but fails. For `create`, the outcome is unclear.
     After,
-    /// It is done, later.
+    /// It takes effect after this time.
     Delay(Duration),
-    /// It is never done; it fails when its deadline passes. To create is then unclear.
+    /// It never takes effect, and fails when its deadline passes. For `create`, the outcome is unclear.
     Hang,
 }
 
-/// Does what `inner` does, except for the calls that the script names: from 0 on, in the order in which they begin.
+/// Does what `inner` does, except for the calls in the script, numbered from 0 in the order in which they begin.
 ///
 /// ```
 /// use sapwood_core::Deadline;
@@ -43,7 +43,7 @@ pub struct FaultyStore<S> {
 #[derive(Debug, Default)]
 struct Script {
     faults: HashMap<u64, StoreFault>,
-    /// From this call on, nothing is done.
+    /// From this call on, nothing has an effect.
     dead: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl<S: Store> FaultyStore<S> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).faults.insert(call, fault);
     }
 
-    /// Breaks the call with this number, and does nothing of all that come later: as if the process had died.
+    /// Breaks the call with this number, and all later calls fail without effect, as if the process had died.
     pub fn die(&self, call: u64, fault: StoreFault) {
         self.fail(call, fault);
         self.script.lock().unwrap_or_else(PoisonError::into_inner).dead = Some(call + 1);
@@ -131,7 +131,7 @@ impl<S: Store> Store for FaultyStore<S> {
     ) -> BoxFuture<'a, Result<CreateOutcome>> {
         let created = self.inner.create(key, content, deadline);
         let broken = self.broken(deadline, Box::pin(async move { Ok(created.await) }));
-        // What fails here is a fault of the script: those of the store are within.
+        // An error here is a fault of the script: errors of the store are inside `Ok`.
         Box::pin(async move { broken.await.unwrap_or_else(|error| Ok(CreateOutcome::Unclear(error))) })
     }
 

@@ -2,10 +2,10 @@
 
 use sapwood_core::{Error, Result};
 
-/// Longest key, in bytes: stores take 1024, part of which is the place of the store in its bucket.
+/// Longest key in bytes: stores take 1024, some of which the prefix in the bucket needs.
 const LONGEST: usize = 700;
 
-/// Fails for what is no key.
+/// Fails for an illegal key.
 pub(crate) fn check(key: &str) -> Result<()> {
     let legal = |part: &str| !part.is_empty() && !part.starts_with('.');
     match is_plain(key) && key.split('/').all(legal) {
@@ -15,7 +15,7 @@ pub(crate) fn check(key: &str) -> Result<()> {
     }
 }
 
-/// Fails for what no key begins with.
+/// Fails for a prefix that no legal key has.
 pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
     let whole = prefix.strip_suffix('/').unwrap_or(prefix);
     if whole.is_empty() && prefix.is_empty() { Ok(()) } else { check(whole) }

@@ -1,4 +1,4 @@
-//! A store in a directory of the local machine, or of a server that it mounts: a key is the path of a file below it.
+//! A store in a local or mounted directory: a key is the path of a file below it.
 
 use super::key;
 use super::store::{CreateOutcome, ObjectInfo, Store};
@@ -13,17 +13,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tokio::runtime::Handle;
 
-/// Where files are written before they are moved to their places. No part of a key begins with a dot.
+/// Where files are written before they are moved to their paths. No part of a key begins with a dot.
 const PARTS: &str = ".part";
 
-/// Age from which on a file there is taken for one that a process left behind that was killed.
+/// From this age on, a temporary file is considered abandoned by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Objects as the files of a directory, which is made when it is first written to.
 ///
-/// What was written is on the disk before an operation returns. A file that is created gets its name by a hard link, which
-/// one of all who try can make, over NFS, too. Where there is a runtime of tokio, its threads for what blocks do the work, so
-/// that the deadline is kept even where the disk does not answer.
+/// Written data is on the disk before an operation returns. A created file gets its name by a hard link, which
+/// exactly one of several writers can make, over NFS as well. In a tokio runtime, blocking threads do the work, so
+/// that the deadline holds even if the disk does not respond.
 #[derive(Debug)]
 pub struct LocalStore {
     inner: Arc<Inner>,
@@ -34,7 +34,7 @@ struct Inner {
     root: PathBuf,
     url: String,
     accounting: RequestAccounting,
-    /// What was left behind was looked for.
+    /// True once abandoned files were searched.
     swept: AtomicBool,
 }
 
@@ -47,7 +47,7 @@ impl LocalStore {
         LocalStore { inner: Arc::new(Inner { root, url, accounting, swept: AtomicBool::new(false) }) }
     }
 
-    /// Does something with what lies at `place`, if its name was found legal, and waits for it until the deadline.
+    /// Does something with the file of a key, if that is `legal`, and waits for it until the deadline.
     fn act<'a, T: Send + 'static>(
         &'a self,
         place: &'a str,
@@ -111,7 +111,7 @@ impl Inner {
         }
     }
 
-    /// Writes a file under a name of its own, to the disk.
+    /// Writes a temporary file to the disk.
     fn part(&self, content: &[u8]) -> Result<Part> {
         let parts = self.root.join(PARTS);
         fs::create_dir_all(&parts).map_err(|error| cannot_write(error, &parts))?;
@@ -123,7 +123,7 @@ impl Inner {
         Ok(part)
     }
 
-    /// Removes what processes left behind that were killed, once in the life of this store.
+    /// Removes abandoned files, once in the life of this store.
     fn sweep(&self, parts: &Path) {
         if self.swept.swap(true, Ordering::Relaxed) {
             return;
@@ -132,13 +132,13 @@ impl Inner {
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             let age = modified.ok().and_then(|modified| modified.elapsed().ok());
             if age.is_some_and(|age| age > ABANDONED) {
-                // There is nobody to tell, and nothing depends on it.
+                // An error has nowhere to go, and nothing depends on it.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// The place of a key, in a directory that is there.
+    /// The path of a key; makes its directory.
     fn target(&self, key: &str) -> Result<PathBuf> {
         let target = self.path(key);
         let directory = target.parent().unwrap_or(&self.root);
@@ -156,13 +156,13 @@ impl Inner {
 
     fn create(&self, key: &str, content: &[u8]) -> Result<CreateOutcome> {
         let target = self.target(key)?;
-        // It is there for most who come too late, and they need not write.
+        // Most writers that lose the race find the file already, and need not write.
         if target.try_exists().unwrap_or(false) {
             return Ok(CreateOutcome::Exists);
         }
         let part = self.part(content)?;
         if let Err(error) = fs::hard_link(&part.path, &target) {
-            // NFS can lose the answer, and find the link when it asks again: a file with two names is ours.
+            // NFS can lose the answer and find the link when it asks again: a file with two names is ours.
             if links(&part.path) != Some(2) {
                 return without_link(error, &part.path, &target);
             }
@@ -187,7 +187,7 @@ impl Inner {
                 let entry = entry.map_err(cannot_read)?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
                 let key = if directory.is_empty() { name } else { format!("{directory}/{name}") };
-                // Files of others are not ours to list; what was removed meanwhile is not there.
+                // Files that are not objects are skipped; a file that was just removed is not listed.
                 let Ok(metadata) = fs::metadata(entry.path()) else { continue };
                 if key::check(&key).is_err() || !key.starts_with(prefix) {
                     continue;
@@ -215,14 +215,14 @@ impl Inner {
         Ok(())
     }
 
-    /// The time that the file system stamps on a file now: that of its server, where it has one.
+    /// The time that the file system stamps on a file now: that of its server, if it has one.
     fn now(&self) -> Result<SystemTime> {
         let part = self.part(&[])?;
         fs::metadata(&part.path).and_then(|metadata| metadata.modified()).map_err(cannot_read)
     }
 }
 
-/// A file that is written; it is removed when this is dropped, unless it was moved.
+/// A temporary file. Dropping this removes it, unless it was moved.
 struct Part {
     path: PathBuf,
     moved: bool,
@@ -231,13 +231,13 @@ struct Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.moved {
-            // There is nobody to tell, and nothing depends on it.
+            // An error has nowhere to go, and nothing depends on it.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Gives the file its name where the file system has no hard links, or says why that failed.
+/// Names the file on file systems without hard links; or returns why linking failed.
 fn without_link(error: io::Error, part: &Path, target: &Path) -> Result<CreateOutcome> {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Ok(CreateOutcome::Exists);
@@ -253,7 +253,7 @@ fn without_link(error: io::Error, part: &Path, target: &Path) -> Result<CreateOu
             Err(error) => Err(cannot_write(error, target)),
         };
     }
-    // Over a network it may have been done all the same.
+    // Over a network it may have been done nevertheless.
     let _ = part;
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::StorageFull => {
@@ -281,7 +281,7 @@ fn links(path: &Path) -> Option<u64> {
 fn sync_directory(target: &Path) -> Result<()> {
     let Some(directory) = target.parent().filter(|_| cfg!(unix)) else { return Ok(()) };
     match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Some file systems cannot do it for directories, and do it by themselves.
+        // Some file systems cannot sync directories, and need not.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         Err(error) => Err(sapwood_core::cannot_write(error)),
         Ok(()) => Ok(()),
@@ -293,7 +293,7 @@ fn stored(key: String, metadata: &Metadata) -> Result<ObjectInfo> {
     Ok(ObjectInfo { key, size: metadata.len(), modified })
 }
 
-/// The size of a file; a directory is no object.
+/// The size of a file; a directory is not an object.
 fn object(metadata: &Metadata) -> Result<u64> {
     match metadata.is_file() {
         true => Ok(metadata.len()),
@@ -301,7 +301,7 @@ fn object(metadata: &Metadata) -> Result<u64> {
     }
 }
 
-/// A part of the path may be a file, too.
+/// True if nothing has the name. A part of the path may be a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -353,7 +353,7 @@ impl Store for LocalStore {
         let (owned, begun) = (key.to_owned(), Arc::new(OnceLock::new()));
         let begins = Arc::clone(&begun);
         let created = self.act(key, key::check(key), deadline, move |inner| {
-            // Whoever waits may be gone by now: it then has been told that nothing was begun.
+            // The caller may have given up: it then returned an error that states that nothing was begun.
             match begins.set(true) {
                 Ok(()) => inner.create(&owned, &content),
                 Err(_) => Err(too_late()),
@@ -361,7 +361,7 @@ impl Store for LocalStore {
         });
         Box::pin(async move {
             match created.await {
-                // From here on it cannot begin any more.
+                // From here on it can no longer begin.
                 Err(error) if error.kind() == ErrorKind::Timeout && begun.set(false).is_err() => {
                     Ok(CreateOutcome::Unclear(error))
                 }

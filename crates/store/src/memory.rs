@@ -1,4 +1,4 @@
-//! A store in memory, with a clock that moves when it is told to: for tests.
+//! A store in memory with a clock that tests move.
 
 use super::key;
 use super::store::{CreateOutcome, ObjectInfo, Store};
@@ -10,10 +10,10 @@ use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The time that its clock shows at first.
+/// The time of its clock at first.
 const BEGIN: Duration = Duration::from_secs(1_700_000_000);
 
-/// Objects in memory. Its clock stands still, unless it is moved.
+/// Objects in memory. Its clock stands still until it is moved.
 ///
 /// ```
 /// use sapwood_core::Deadline;
@@ -46,7 +46,7 @@ impl MemoryStore {
         self.lock().clock += time;
     }
 
-    /// Moves the clock to a moment, which may lie before.
+    /// Sets the clock, forward or back.
     pub fn set_clock(&self, moment: SystemTime) {
         self.lock().clock = moment;
     }
@@ -55,7 +55,7 @@ impl MemoryStore {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with what is below the store at `place`, if that was found legal, before the deadline.
+    /// Does something with the objects, if the key is `legal` and the deadline has not passed.
     fn act<'a, T: Send + 'a>(
         &'a self,
         place: &'a str,
@@ -93,7 +93,7 @@ fn missing() -> Error {
     Error::new(ErrorKind::NotFound, "there is no such object")
 }
 
-/// What a range of an object's content is.
+/// A range of the content of an object.
 pub(super) fn slice(content: &Bytes, range: Option<ByteRange>) -> Result<Bytes> {
     let Some(range) = range else { return Ok(content.clone()) };
     let bounds = usize::try_from(range.start).ok().zip(range.start.checked_add(range.len));

@@ -6,53 +6,53 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What is known of an object without reading it.
+/// What is known about an object without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// Its key.
     pub key: String,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was written last, by the clock of the store; to the second, in some.
+    /// When it was last written, by the clock of the store; some stores state only seconds.
     pub modified: SystemTime,
 }
 
-/// How it ended to create an object.
+/// How creating an object ended.
 #[derive(Debug)]
 pub enum CreateOutcome {
     /// The object is there, and it is ours.
     Done,
-    /// There was one already; it is as it was.
+    /// There was one already; it is unchanged.
     Exists,
-    /// The answer did not come, or does not say it. The object may be there or not, now or a little later: read it to
-    /// see whose it is.
+    /// The answer was lost or is ambiguous. The object may exist or not, now or a little later: read it to find out
+    /// whose it is.
     Unclear(Error),
 }
 
 /// Objects by key.
 ///
 /// # Contract
-/// - A key has parts of letters, digits and `._=+@-`, none of which begins with a dot, with `/` between them; anything
-///   else is an error of kind `Usage`.
-/// - An object is seen whole or not at all, and once it is written, everybody sees it, in lists, too.
-/// - What fails for a reason that may pass is tried again within the deadline, except by `create`.
+/// - A key consists of parts of letters, digits and `._=+@-`, none of which begins with a dot, separated by `/`;
+///   anything else is an error of kind `Usage`.
+/// - An object is visible whole or not at all, and once it is written, every reader sees it, in lists as well.
+/// - Failures that may pass are retried within the deadline, except by `create`.
 /// - Every operation returns soon after its deadline, with an error of kind `Timeout` if it was not done.
 /// - Errors name the URL of the object, without secrets.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// The URL that keys are below, without secrets.
+    /// The URL of the store, without secrets.
     fn url(&self) -> &str;
 
-    /// Requests that pay when in flight together. Default: a few, as of a disk.
+    /// How many requests are worth having in flight together. Default: a few, as for a disk.
     fn concurrency(&self) -> usize {
         8
     }
 
-    /// How far the server is, at most, as its answers showed; `None`, as by default, if nothing is known.
+    /// An upper bound on the round trip to the server, from its answers; `None`, the default, if nothing is known.
     fn round_trip(&self) -> Option<Duration> {
         None
     }
 
-    /// The bytes of an object, or those of a range of it: all of them, or an error.
+    /// The bytes of an object, or of a range of it: all of them, or an error.
     ///
     /// # Errors
     /// `NotFound` if there is none, `Truncated` if it ends before the range does, `Permission`, `Timeout`, `Network`,
@@ -64,7 +64,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<Bytes>>;
 
-    /// All bytes of an object that has so many: as the range of all of them, which some servers send with more work.
+    /// All bytes of an object of known size: requested as a range, unless the server sends whole objects with less
+    /// work.
     ///
     /// # Errors
     /// As [`get`](Store::get); `Truncated` or `Server` if it has another size.
@@ -72,16 +73,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         self.get(key, Some(ByteRange { start: 0, len: size }), deadline)
     }
 
-    /// Writes an object, in place of one that is there.
+    /// Writes an object, replacing one that exists.
     ///
     /// # Errors
-    /// As [`get`](Store::get); after one it may have been written, or may still be.
+    /// As [`get`](Store::get); after an error it may have been written, or may still be.
     fn put<'a>(&'a self, key: &'a str, content: Bytes, deadline: Deadline) -> BoxFuture<'a, Result<()>>;
 
-    /// Writes an object if there is none. It is tried once, since a second try could find what the first one wrote.
+    /// Writes an object unless it exists. It is tried only once, since a second try could find what the first one
+    /// wrote.
     ///
     /// # Errors
-    /// As [`get`](Store::get). After an error the object was not written; see [`CreateOutcome`] for all else.
+    /// As [`get`](Store::get). After an error the object was not written; see [`CreateOutcome`] for everything else.
     fn create<'a>(
         &'a self,
         key: &'a str,
@@ -89,10 +91,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
         deadline: Deadline,
     ) -> BoxFuture<'a, Result<CreateOutcome>>;
 
-    /// The objects whose keys begin with these characters, sorted by key. A part may be cut: `log/000` is a prefix.
+    /// The objects whose keys begin with `prefix`, sorted by key. The prefix may end within a part, as in `log/000`.
     ///
     /// # Errors
-    /// As [`get`](Store::get), but it is no error if there are none.
+    /// As [`get`](Store::get); an empty list is not an error.
     fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>>;
 
     /// Size and time of an object.
@@ -101,13 +103,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// As [`get`](Store::get).
     fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<ObjectInfo>>;
 
-    /// Removes objects. Those that are not there are no error.
+    /// Removes objects. Objects that do not exist are not an error.
     ///
     /// # Errors
     /// As [`get`](Store::get); some may have been removed.
     fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>>;
 
-    /// The time by the clock that [`ObjectInfo::modified`] is told by; to the second, in some.
+    /// The time by the clock of [`ObjectInfo::modified`]; some stores state only seconds.
     ///
     /// # Errors
     /// As [`get`](Store::get).
