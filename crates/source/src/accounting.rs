@@ -1,14 +1,14 @@
-//! Counts messages, ranges, bytes and turnarounds of one source while they happen.
+//! Counts the messages, ranges, bytes and round trips of one source while they happen.
 
 use sapwood_core::Counters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts waits of one round trip in sequence.
+/// Counts round trips in sequence.
 ///
-/// A request that starts after `n` sequential waits were answered is wait `n + 1`. The count is the
-/// longest such chain: requests that were all sent before any was answered count once, however many
-/// they are, and a request that could only be sent after an answer came adds one.
+/// A request that starts after `n` sequential round trips were answered is number `n + 1`. The count is the longest
+/// such chain: requests that were all sent before any was answered count once, however many they are, and a request
+/// that could only be sent after an answer came adds one.
 ///
 /// ```
 /// let turnarounds = sapwood_source::RoundTrips::default();
@@ -25,7 +25,7 @@ pub struct RoundTrips {
     answered: AtomicU64,
 }
 
-/// The place of a request in the chain of waits.
+/// The position of a request in the chain of round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait(u64);
 
@@ -40,18 +40,18 @@ impl RoundTrips {
         self.answered.fetch_max(wait.0, Ordering::AcqRel);
     }
 
-    /// The longest chain of waits so far.
+    /// The longest chain so far.
     pub fn count(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Forgets everything counted so far.
+    /// Resets all counts.
     pub fn reset(&self) {
         self.asked.store(0, Ordering::Release);
         self.answered.store(0, Ordering::Release);
     }
 
-    /// Starts a request, and says whether it made the chain longer.
+    /// Starts a request, and returns whether it made the chain longer.
     fn ask(&self) -> (Wait, bool) {
         let depth = self.answered.load(Ordering::Acquire) + 1;
         let longest = self.asked.fetch_max(depth, Ordering::AcqRel);
@@ -86,7 +86,7 @@ impl RequestAccounting {
         self.turnarounds.answered(wait);
     }
 
-    /// What is added to.
+    /// The counters that it adds to.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }

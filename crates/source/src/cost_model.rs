@@ -1,21 +1,20 @@
-//! What a source says of itself, so that the planner can ask in the way that costs least.
+//! The cost model of a source, from which the planner chooses the cheapest requests.
 
 /// The cost model of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostModel {
-    /// Largest gap in bytes between two wanted ranges that is cheaper to read than to skip; over a network, on a
-    /// link of 1 Gbit/s: the planner scales it to the one that it measures.
+    /// Largest gap in bytes between two wanted ranges that is cheaper to read than to skip. For network sources, this
+    /// is for a link of 1 Gbit/s: the planner scales it to the measured bandwidth.
     pub gap: u64,
-    /// Largest number of bytes to ask for in one request.
+    /// Most bytes in one request.
     pub largest_request: u64,
     /// Most ranges in one request.
     pub ranges_per_request: usize,
-    /// Number of requests that pay when in flight together.
+    /// How many requests are worth having in flight together.
     pub concurrency: usize,
-    /// True if a read never waits for anything but the local machine, so that reading inside a
-    /// computing task costs nothing.
+    /// True if a read never waits for anything but the local machine, so that a computing task can read directly.
     pub immediate: bool,
-    /// True if others use what it reads from, so that it may only be read while its own user waits for it.
+    /// True if others use the underlying object, so that it may only be read while its own user waits for it.
     pub tied: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A decorator that counts: for sources that do not count themselves.
+//! A decorator that counts requests, for sources that do not count them.
 
 use crate::accounting::RequestAccounting;
 use crate::{Source, forward_source};
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
 
-/// Adds to [`Counters`] what is read through it: each call of `read_ranges` is one request.
+/// Adds reads through it to [`Counters`]: each call of `read_ranges` is one request.
 ///
-/// Meant for memory and local files. The HTTP source counts by itself, because only it knows how many
-/// messages a call needs.
+/// Meant for memory and local files. The HTTP source counts itself, since only it knows how many messages a call
+/// needs.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Counters, Deadline};
@@ -30,7 +30,7 @@ pub struct CountingSource<S> {
 }
 
 impl<S: Source> CountingSource<S> {
-    /// Counts what is read from `inner`.
+    /// Counts reads of `inner`.
     pub fn new(inner: S, counters: Arc<Counters>) -> Self {
         CountingSource { inner, accounting: RequestAccounting::new(counters) }
     }

@@ -6,9 +6,9 @@ use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
 use tokio::time::sleep_until;
 
-/// Makes each call of `read_ranges` take one round trip, and the time that its bytes need.
+/// Makes each call of `read_ranges` take one round trip, and the transfer time of its bytes.
 ///
-/// Calls that overlap in time do not wait for each other: each has the whole bandwidth.
+/// Calls that overlap in time do not wait for each other: each has the full bandwidth.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Deadline};
@@ -30,7 +30,7 @@ pub struct DelayedSource<S> {
 }
 
 impl<S: Source> DelayedSource<S> {
-    /// Delays what is read from `inner`; `bytes_per_second` of `None` means that only the round trip counts.
+    /// Delays reads of `inner`; without `bytes_per_second`, only by the round trip.
     pub fn new(inner: S, round_trip: Duration, bytes_per_second: Option<u64>) -> Self {
         DelayedSource { inner, round_trip, bytes_per_second }
     }

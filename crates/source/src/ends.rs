@@ -3,24 +3,25 @@
 use sapwood_core::ByteRange;
 use std::time::Duration;
 
-/// Number of bytes read from the start of a file when it is opened: more than any file header.
+/// Number of bytes that opening reads from the start of a file: more than any file header.
 pub const HEAD: u64 = 4 << 10;
 
 /// Default of [`OpenOptions::tail`].
 pub const TAIL: u64 = 256 << 10;
 
-/// The same where the server is far: the record of a large tree comes along, which would cost a turnaround more.
+/// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
 pub const FAR_TAIL: u64 = 1 << 20;
 
-/// Round trip from which on a server is far: longer than a slow link (100 Mbit/s) takes for the larger tail.
+/// Round trip from which on a server counts as distant: longer than a slow link (100 Mbit/s) takes for the larger
+/// tail.
 const FAR: Duration = Duration::from_millis(50);
 
-/// The size of the tail to read from a server at that distance, where `tail` was asked for.
+/// The size of the tail to read from a server at this distance, where `tail` was asked for.
 pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
     if tail > 0 && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
 }
 
-/// The ranges to read while opening a file of `size` bytes: one if they touch.
+/// The ranges to read when opening a file of `size` bytes: one if they touch.
 pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
     let head = HEAD.min(size);
     let tail = tail.min(size);

@@ -1,4 +1,4 @@
-//! What directories of servers contain.
+//! The entries of directories on servers.
 
 /// A file or directory in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A decorator that fails as its script says: for tests of the layers above.
+//! A decorator that fails by script, for tests of the layers above.
 
 use crate::{Source, check, forward_source};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ pub enum Fault {
     Hang,
 }
 
-/// Does what `inner` does, except for the calls that the script names.
+/// Does what `inner` does, except for the calls in the script.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Deadline, ErrorKind};
@@ -83,7 +83,7 @@ impl<S: Source> Source for FaultySource<S> {
     }
 }
 
-/// `bytes`, which lie at `range`, with the byte at `offset` of the file flipped if it is among them.
+/// `bytes`, which are at `range`, with the byte at `offset` of the file flipped, if it is one of them.
 fn flip(range: ByteRange, bytes: Bytes, offset: u64) -> Bytes {
     let index = offset.checked_sub(range.start).and_then(|index| usize::try_from(index).ok());
     let mut flipped = bytes.to_vec();

@@ -1,8 +1,9 @@
-//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP or XRootD server, an object store; and
-//! decorators over the one trait.
+//! Byte ranges of an object in memory, in a local file, on an HTTP or XRootD server, or in an object store; and
+//! decorators of the one trait.
 //!
-//! To get a source call [`open`]; to read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
-//! [`list`] says what is in a directory, [`diagnose`] why a file cannot be opened.
+//! [`open`] makes a [`Source`] of a path or URL; [`Source::read_ranges`] reads it. [`OpenOptions`] holds credentials,
+//! deadlines and the [`RetryPolicy`]. [`list`] lists a directory, [`diagnose`] explains why a file cannot be opened.
+//! Nothing here knows ROOT or trees.
 //!
 //! | source | bytes of |
 //! |---|---|
@@ -11,14 +12,12 @@
 //! | [`HttpSource`] | an object on an HTTP server, or in an object store |
 //! | [`XrootdSource`] | a file on an XRootD server |
 //!
-//! What is written goes to a [`sink`]. Objects that are put and listed by key are in a [`Store`].
-//!
 //! | decorator | purpose |
 //! |---|---|
 //! | [`CountingSource`] | counts requests and bytes |
-//! | [`TracedSource`] | remembers every range that was asked for |
+//! | [`TracedSource`] | records every range that is requested |
 //! | [`DelayedSource`] | behaves like a distant server |
-//! | [`FaultySource`] | fails as its script says |
+//! | [`FaultySource`] | fails by script |
 
 mod accounting;
 mod blocks;

@@ -5,9 +5,9 @@ use crate::xrootd;
 use crate::{ListingEntry, OpenOptions, cloud, http};
 use sapwood_core::{Error, Protocol, Result, redact, url_scheme};
 
-/// The entries of the directory at a URL, sorted by name: of XRootD, WebDAV and object stores.
+/// The entries of a directory at an XRootD, WebDAV or object store URL, sorted by name.
 ///
-/// Of the options, `tail` has no meaning here.
+/// The option `tail` is ignored.
 ///
 /// # Errors
 /// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`; `Unsupported` for a server whose directories cannot

@@ -1,4 +1,4 @@
-//! Opening: from a path or URL to a source, with the head and the tail of the file in hand.
+//! From a path or URL to a source, with the head and the tail of the file in memory.
 
 use crate::ends::head_and_tail;
 #[cfg(unix)]
@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 /// Opens a path, or a URL of one of the schemes `file`, `http`, `https`, `dav`, `davs`, `s3`, `gs`, `az`, `root` and `roots`.
 ///
-/// The first [`HEAD`](crate::HEAD) and the last `options.tail` bytes come along in [`OpenedSource::known`].
+/// The first [`HEAD`](crate::HEAD) and the last `options.tail` bytes are in [`OpenedSource::known`].
 ///
 /// # Errors
-/// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or a URL that
-/// makes no sense; `Unsupported` for any other scheme, for a server that cannot send parts of a
-/// large file, and for `root://` where XRootD's client is not there.
+/// `NotFound`, `Permission`, `Timeout`, `Network`, `Server`, `Io`; `Usage` for a directory or an illegal URL;
+/// `Unsupported` for any other scheme, for a server that cannot send parts of a large file, and for `root://` without
+/// XRootD's client.
 pub async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let opened = open_by_protocol(url, options).await?;
     if let Some(server) = opened.source.server() {

@@ -1,4 +1,4 @@
-//! How to open a file: the options that every protocol looks at.
+//! The options for opening a file, for all protocols.
 
 use crate::ends::TAIL;
 use crate::{BlockOptions, RetryPolicy};
@@ -8,40 +8,42 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How to open a file, and what counts its reads.
+/// How to open a file, and which counters to add its reads to.
 #[derive(Clone)]
 pub struct OpenOptions {
     /// When opening gives up. Default: one hour after the options were made.
     pub deadline: Deadline,
-    /// What the source adds its requests, ranges, turnarounds and bytes to, now and later.
+    /// The counters that the source adds its requests, ranges, round trips and bytes to, also after opening.
     pub counters: Arc<Counters>,
-    /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`],
-    /// which usually holds the directory and the record of the last tree. At least [`FAR_TAIL`] where the
-    /// server is known to be far.
+    /// Number of bytes to read from the end of the file while opening; 0 for none. Default: [`TAIL`](crate::TAIL),
+    /// which usually holds the directory and the record of the last tree; at least [`FAR_TAIL`](crate::FAR_TAIL) if
+    /// the server is known to be distant.
     pub tail: u64,
-    /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to
-    /// those that it redirects to. Default: none.
+    /// HTTP headers to send, such as `Authorization`; only to the server named in the URL, not to those that it
+    /// redirects to. Default: none.
     pub headers: Vec<(String, String)>,
-    /// How object stores are reached. Default: as the environment says.
+    /// How to reach object stores. Default: as the environment says.
     pub storage: StorageOptions,
-    /// Where credentials are looked for. Default: in the environment of the process.
+    /// Where to search for credentials. Default: in the environment of the process.
     pub environment: Environment,
     /// How long a server may be silent before a request is abandoned and tried again. Default: 30 s.
     pub read_timeout: Duration,
-    /// How requests that fail for a reason that may pass are repeated.
+    /// How to repeat requests that fail for a reason that may pass.
     pub retry: RetryPolicy,
-    /// How the file is read in blocks that are kept. [`open`] does not do so; who does looks here. Default: not at all.
+    /// How to read the file in blocks that are kept. [`open`](crate::open) ignores this; code that reads in blocks
+    /// uses it. Default: not at all.
     pub blocks: Option<BlockOptions>,
-    /// Where else the file is. [`open`] reads one place only; who reads several at once looks here. Default: none.
+    /// Other replicas of the file. [`open`](crate::open) reads one replica only; code that reads several at once uses
+    /// this. Default: none.
     pub replicas: ReplicaOptions,
-    /// Of a dataset whose objects lie in several object stores: how those are reached whose URLs begin so.
-    /// [`OpenOptions::for_base`] looks here. Default: none.
+    /// For a dataset in several object stores: how to reach those whose URLs begin with each rule.
+    /// [`OpenOptions::for_base`] uses this. Default: none.
     pub bases: Vec<(String, StorageOptions)>,
 }
 
 impl OpenOptions {
-    /// How another place of the same dataset is reached: as the longest rule in `bases` says with which its URL begins,
-    /// else as the dataset is. Headers are for the dataset's own server only.
+    /// How to reach another base of the same dataset: by the longest rule in `bases` that its URL begins with, else
+    /// as the dataset itself. Headers are only for the server of the dataset.
     #[must_use]
     pub fn for_base(&self, url: &str) -> OpenOptions {
         let begins = |rule: &str| {
@@ -54,14 +56,14 @@ impl OpenOptions {
     }
 }
 
-/// Where else a file is, and how many places are read at once.
+/// The replicas of a file, and how many to read at once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReplicaOptions {
-    /// Paths and URLs of the file, and of documents that say where it is; the best first.
+    /// Paths and URLs of replicas, and of documents that list some; the best first.
     pub urls: Vec<String>,
-    /// Such documents themselves: see [`parse_document`](crate::parse_document).
+    /// The contents of such documents: see [`parse_document`](crate::parse_document).
     pub documents: Vec<String>,
-    /// Most places that are read at once; 1 also means that no redirector is asked for a second one. Default: 2.
+    /// Most replicas to read at once; with 1, no redirector is asked for a second one. Default: 2.
     pub sources: usize,
 }
 

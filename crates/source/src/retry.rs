@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The target of log messages about sources: the name of Python's logger for them.
 pub const LOG: &str = "sapwood.source";
 
-/// How often, and after which pauses, a call repeats requests that failed for a reason that may pass.
+/// How often a call repeats requests that failed for a reason that may pass, and after which pauses.
 ///
 /// Every protocol uses the same policy: HTTP, XRootD and object stores. A retry asks only for what did not come, and no
 /// retry begins after the deadline of its call. Before retry `n` (from 1) a call waits for the pause that the server asks for,

@@ -1,4 +1,4 @@
-//! The connections that `object_store` uses: those of all other reads.
+//! The connections of `object_store`: those of all other reads.
 
 use crate::http::{client, error_word};
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The same for the end of an upload, which puts its parts together.
 const END_OF_UPLOAD: Duration = Duration::from_secs(300);
-/// A connection that takes less, in bytes per second, is taken for broken.
+/// A connection that carries fewer bytes per second is considered broken.
 const SLOWEST: u64 = 100_000;
 
 tokio::task_local! {
@@ -26,7 +26,7 @@ tokio::task_local! {
     static WATCHED: Watch;
 }
 
-/// Which messages are watched, and what became of the last of them.
+/// Which messages are watched, and what became of the last one.
 struct Watch {
     method: Option<Method>,
     authority: String,
@@ -36,10 +36,10 @@ struct Watch {
 /// What became of a message. The errors of `object_store` are not exact enough for messages that must not be repeated.
 #[derive(Debug, Default)]
 pub enum MessageOutcome {
-    /// There was none.
+    /// No message was sent.
     #[default]
     Unsent,
-    /// It may have come to the server, but no whole answer came.
+    /// It may have reached the server, but no complete answer came.
     Unanswered,
     /// It was answered.
     Answered {
@@ -47,7 +47,7 @@ pub enum MessageOutcome {
         status: StatusCode,
         /// Its headers.
         headers: HeaderMap,
-        /// The word for the error in its body, such as `NoSuchKey`.
+        /// The error code in its body, such as `NoSuchKey`.
         word: Option<String>,
     },
 }

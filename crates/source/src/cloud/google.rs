@@ -38,7 +38,7 @@ pub(super) struct Google {
     provider: Cached<GcpCredentialProvider>,
 }
 
-/// Where credentials are.
+/// Where the credentials are.
 enum Source {
     Nowhere,
     Machine,
@@ -76,7 +76,7 @@ impl Google {
         if let Some(path) = gcloud.filter(|path| path.is_file()) {
             return Source::File(path);
         }
-        // Elsewhere nobody answers at the address of the metadata service.
+        // On other machines nothing answers at the address of the metadata service.
         let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
         if vendor.trim() == "Google" { Source::Machine } else { Source::Nowhere }
     }
@@ -103,7 +103,7 @@ impl Google {
             Source::File(path) => builder.with_application_credentials(path.to_string_lossy()),
         };
         builder.build().map_err(|_| {
-            // What the library says may repeat what it read.
+            // The text of the library's error may repeat secrets.
             Error::new(ErrorKind::Permission, "the Google credentials that were found cannot be used")
                 .hint(self.advice())
         })
@@ -111,7 +111,7 @@ impl Google {
 }
 
 impl fmt::Debug for Google {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Google")
             .field("bucket", &self.bucket)

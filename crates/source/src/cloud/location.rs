@@ -1,10 +1,10 @@
-//! What the URL of an object in a store names.
+//! What the URL of an object names.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 use sapwood_core::{Error, Protocol, Result};
 
-/// What stands unencoded in the path of an object: what all stores sign alike.
+/// The characters that stay unencoded in the path of an object: those that all stores sign alike.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// An object, or a directory of objects.
@@ -14,7 +14,7 @@ pub struct ObjectLocation {
     pub protocol: Protocol,
     /// The bucket or container.
     pub bucket: String,
-    /// Its name in the bucket; nothing in it is decoded.
+    /// Its name in the bucket, as written in the URL.
     pub key: String,
     /// The service, if the URL names it.
     pub endpoint: Option<String>,
@@ -58,7 +58,7 @@ impl ObjectLocation {
                 Error::usage("this URL names no bucket").hint("write it as s3://bucket/path/file.root")
             );
         }
-        // URLs would fold them.
+        // URLs would normalise them away.
         if location.key.split('/').any(|part| matches!(part, "." | "..")) {
             return Err(Error::unsupported("names of objects with a part '.' or '..' cannot be read"));
         }
@@ -66,12 +66,12 @@ impl ObjectLocation {
     }
 }
 
-/// True if what stands in the place of the bucket is a server, as ROOT and Davix write it.
+/// True if the bucket's place holds a server, as ROOT and Davix write it.
 fn is_host(place: &str) -> bool {
     place.contains(':') || place.starts_with("s3.") || place.ends_with(".amazonaws.com")
 }
 
-/// The URL of an object below that of its bucket.
+/// The URL of an object, from that of its bucket.
 pub(super) fn object_url(bucket: &str, key: &str) -> Result<Url> {
     let url = format!("{}/{}", bucket.trim_end_matches('/'), utf8_percent_encode(key, &PLAIN));
     let url: Url = url.parse().map_err(|_| {

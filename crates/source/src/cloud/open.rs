@@ -12,8 +12,8 @@ use sapwood_core::{Error, ErrorKind, Protocol, Result, redact};
 use sapwood_credentials::{Access, Signer};
 use std::sync::Arc;
 
-/// Where an object is on the web: which store a URL such as `s3://bucket/key` means is for the options and the
-/// environment to say. `None` if it means no object of a store.
+/// The HTTP URL of an object: options and environment decide which store a URL such as `s3://bucket/key` means.
+/// `None` if it names no object.
 pub fn address(url: &str, options: &OpenOptions) -> Option<String> {
     let location = ObjectLocation::parse(url).ok()?;
     let address = open_bucket(&location, options).ok()?.url(&location.key).ok()?;
@@ -47,7 +47,7 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSourc
     }
 }
 
-/// Who may read the object at a URL.
+/// The credentials for the object at a URL.
 pub(crate) fn access_of(url: &str, options: &OpenOptions) -> Result<Access> {
     let location = ObjectLocation::parse(url)?;
     access(&open_bucket(&location, options)?, &location, options)
@@ -57,10 +57,10 @@ fn access(bucket: &Arc<dyn Bucket>, location: &ObjectLocation, options: &OpenOpt
     access_by(bucket.url(&location.key)?, None, signer(bucket), options)
 }
 
-/// What reads objects of a bucket, each by a request or two.
+/// A reader of the objects of a bucket, each by a request or two.
 ///
 /// # Errors
-/// `Usage` if the headers in the options make no sense.
+/// `Usage` if the headers in the options are illegal.
 pub fn object_reader(bucket: &Arc<dyn Bucket>, options: &OpenOptions) -> Result<ObjectReader> {
     Ok(ObjectReader::new(access_by(bucket.url("")?, None, signer(bucket), options)?, options))
 }
@@ -99,7 +99,7 @@ pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Listing
     }
 }
 
-/// What a failure of `object_store` means.
+/// The error for a failure of `object_store`.
 fn failure(error: object_store::Error, bucket: &dyn Bucket) -> Error {
     use object_store::Error as Failure;
     let (kind, message) = match &error {

@@ -1,4 +1,4 @@
-//! S3: Amazon's and all that speak like it, such as Ceph's gateway.
+//! S3: Amazon's, and compatible services such as Ceph's gateway.
 
 use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
 use super::cached::Cached;
@@ -20,10 +20,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Where a bucket is if nobody says it.
+/// The region of a bucket if none is configured.
 const REGION: &str = "us-east-1";
 
-/// Regions of buckets that turned out to be elsewhere than said.
+/// Regions of buckets that turned out to differ from the configured ones.
 static REGIONS: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
 /// A bucket of S3.
@@ -34,13 +34,13 @@ pub(super) struct S3 {
     region: String,
     /// URL of the bucket.
     base: String,
-    /// The region that the server says the bucket is in, if it is another.
+    /// The region that the server names for the bucket, if it is another one.
     elsewhere: OnceLock<String>,
     retry: RetryPolicy,
     state: Cached<State>,
 }
 
-/// What was found, until it is to be looked for again.
+/// Settings and credentials that were found.
 #[derive(Clone)]
 struct State {
     settings: Arc<S3Settings>,
@@ -94,7 +94,7 @@ impl S3 {
         }
     }
 
-    /// What was found, now or before.
+    /// The settings and credentials, found now or before.
     fn state(&self) -> Result<State> {
         self.state.get(|| {
             let settings = Arc::new(S3Settings::find(&self.options, &self.environment));
@@ -111,7 +111,7 @@ impl S3 {
             .with_bucket_name(&self.bucket)
             .with_region(&self.region)
             .with_endpoint(&self.base)
-            // That is to say: the endpoint names the bucket.
+            // Here, this means that the endpoint names the bucket.
             .with_virtual_hosted_style_request(true)
             .with_http_connector(Connector(self.environment.clone()))
             .with_allow_http(true)
@@ -125,7 +125,7 @@ impl S3 {
                 }
             }
             S3Keys::WebIdentity { file, role, session } => {
-                // The token goes there: not without TLS.
+                // The token is sent there, so TLS is required.
                 let service = self.environment.get("AWS_ENDPOINT_URL_STS");
                 let service = service.filter(|url| url.starts_with("https://"));
                 let settings = [
@@ -165,7 +165,7 @@ fn base(bucket: &str, region: &str, endpoint: Option<&str>, path_style: Option<b
 }
 
 impl fmt::Debug for S3 {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3").field("base", &self.base).field("region", &self.region).finish_non_exhaustive()
     }
@@ -252,7 +252,7 @@ impl Bucket for S3 {
 
     fn corrected(&self) -> Option<Arc<dyn Bucket>> {
         let settings = S3Settings::find(&self.options, &self.environment);
-        // Other services answer with whatever name Amazon's clients expect.
+        // Other services answer with any name that Amazon's clients expect.
         let region = self.elsewhere.get().filter(|_| settings.endpoint.is_none())?;
         let mut regions = REGIONS.lock().unwrap_or_else(PoisonError::into_inner);
         regions.get_or_insert_default().insert(self.bucket.clone(), region.clone());
@@ -268,7 +268,7 @@ impl Bucket for S3 {
     }
 }
 
-/// Fails for keys that cannot stand in a header.
+/// Fails for keys that are illegal in a header.
 fn check(credential: &AwsCredential) -> Result<()> {
     let AwsCredential { key_id, token, .. } = credential;
     let legal = |text: &str| HeaderValue::from_str(text).is_ok() && text.is_ascii();

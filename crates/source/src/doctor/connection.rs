@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 
-/// Names of a certificate that are shown.
+/// How many names of a certificate are shown.
 const MOST_NAMES: usize = 5;
 
 /// The addresses of a server.
@@ -39,7 +39,7 @@ pub(super) async fn connect(addresses: &[SocketAddr]) -> Result<(TcpStream, Sock
     Err(Error::new(ErrorKind::Network, format!("no connection to {}", failures.join("; "))))
 }
 
-/// What TLS with a server is like: in a sentence, and in facts.
+/// TLS with a server: a sentence, and details.
 pub(super) async fn secure(
     stream: TcpStream,
     host: &str,
@@ -70,7 +70,7 @@ pub(super) async fn secure(
     Ok((CredentialFinding::new("certificate", format!("the name of {host}"), valid).to_string(), facts))
 }
 
-/// The hosts that a certificate is for.
+/// The hosts of a certificate.
 fn names(certificate: &X509Certificate<'_>) -> String {
     let extension = certificate.subject_alternative_name().ok().flatten();
     let all: Vec<_> = extension

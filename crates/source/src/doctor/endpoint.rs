@@ -42,7 +42,7 @@ impl Endpoint {
         Ok(Endpoint::Server { protocol, host, port, tls: url.scheme() == "https" })
     }
 
-    /// The variable of the proxy that leads to this server, if it is one that a plain connection cannot replace.
+    /// The proxy variable that applies to this server, if reads go through that proxy.
     pub(super) fn proxy(&self) -> Option<&'static str> {
         let Endpoint::Server { protocol, host, tls, .. } = self else { return None };
         let excepted =

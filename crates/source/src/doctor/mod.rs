@@ -1,4 +1,4 @@
-//! Why a file can or cannot be opened, step by step: what was tried, how long it took, and never a secret.
+//! Why a file can or cannot be opened, step by step: what was tried and how long it took, without secrets.
 //!
 //! - `endpoint`: which server a URL names.
 //! - `connection`: name resolution, TCP and TLS.
@@ -17,33 +17,33 @@ use std::time::{Duration, Instant};
 /// One step of a diagnosis.
 #[derive(Debug)]
 pub struct DiagnosisStep {
-    /// What was tried, such as `connection`.
+    /// What it tries, such as `connection`.
     pub name: &'static str,
     /// How long it took.
     pub time: Duration,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: StepOutcome,
-    /// What else was seen: names and values.
+    /// Details: names and values.
     pub facts: Vec<(String, String)>,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug)]
 pub enum StepOutcome {
-    /// It succeeded, in words.
+    /// It succeeded; a sentence.
     Passed(String),
-    /// It succeeded, but this is worth a look.
+    /// It succeeded, but deserves attention.
     Noted(String),
     /// It failed.
     Failed(Error),
-    /// It makes no sense here, or what it builds on failed.
+    /// It does not apply, or a step before it failed.
     Skipped(String),
 }
 
-/// What was found out, and the file if it could be opened.
+/// The steps of a diagnosis, and the file if it could be opened.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    /// The steps, in the order in which they were taken.
+    /// The steps, in order.
     pub steps: Vec<DiagnosisStep>,
     /// The file.
     pub opened: Option<OpenedSource>,
@@ -73,7 +73,7 @@ impl Diagnosis {
     }
 }
 
-/// Tries step by step what opening a file needs; no step takes longer than `longest`.
+/// Tries, step by step, everything that opening a file needs; no step takes longer than `longest`.
 pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let begin = Instant::now();
@@ -99,7 +99,7 @@ pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Di
     diagnosis
 }
 
-/// Name resolution, connection, TLS. False if there is no point in going on.
+/// Name resolution, connection, TLS. False if later steps cannot succeed.
 async fn connect(
     diagnosis: &mut Diagnosis,
     place: &Endpoint,
@@ -165,7 +165,7 @@ async fn connect(
     }
 }
 
-/// Which credentials there are, and where.
+/// Which credentials were found, and where.
 fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
     let begin = Instant::now();
     let findings = match findings(url, options) {
@@ -199,7 +199,7 @@ fn findings(url: &str, options: &OpenOptions) -> Option<Result<Vec<CredentialFin
             cloud::access_of(url, options).map(|access| access.findings())
         }
         _ => {
-            // XRootD's client looks in the same places.
+            // XRootD's client searches the same places.
             let web = reqwest::Url::parse("https://localhost").ok();
             let chain = TokenChain::new(options.environment.clone());
             let mut findings = web.map(|url| chain.findings(&url)).unwrap_or_default();
@@ -248,7 +248,7 @@ async fn open_and_read(
     diagnosis.opened = Some(opened);
 }
 
-/// Bytes as text where they are letters, else as numbers.
+/// Bytes as text, with escapes.
 fn shown(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }

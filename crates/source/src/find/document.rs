@@ -5,13 +5,13 @@ use super::{metalink, rucio};
 use crate::{OpenOptions, open};
 use sapwood_core::{ByteRange, Error, ErrorKind, Result, redact, url_scheme};
 
-/// Largest document that is read: there is a line for each place of each file.
+/// Largest document that is read: it has a line for each replica of each file.
 const LARGEST: u64 = 64 << 20;
 
-/// How the name of a document ends.
+/// How the names of documents end.
 const ENDINGS: [&str; 3] = [".meta4", ".metalink", ".json"];
 
-/// Whether a path or URL is the name of such a document.
+/// True if a path or URL names such a document.
 pub fn is_document(url: &str) -> bool {
     let path = match url_scheme(url) {
         Some(_) => url.split(['?', '#']).next().unwrap_or_default(),
@@ -24,7 +24,7 @@ pub fn is_document(url: &str) -> bool {
 /// Reads a document.
 ///
 /// # Errors
-/// Those of opening and reading it; `Usage` if it is none.
+/// Those of opening and reading it; `Usage` if it is not such a document.
 pub async fn read_document(url: &str, options: &OpenOptions) -> Result<Vec<ReplicaList>> {
     let opened = open(url, &OpenOptions { tail: 0, ..options.clone() }).await?;
     let size = opened.source.identity().size;
@@ -44,7 +44,7 @@ pub async fn read_document(url: &str, options: &OpenOptions) -> Result<Vec<Repli
     parse_document(&bytes).map_err(|error| error.url(redact(url)))
 }
 
-/// What a document in memory says: a metalink of version 4 or 3, or the JSON of Rucio.
+/// Parses a document in memory: a metalink of version 4 or 3, or the JSON of Rucio.
 ///
 /// # Errors
 /// `Usage` if it is neither.
@@ -58,11 +58,11 @@ pub fn parse_document(document: &[u8]) -> Result<Vec<ReplicaList>> {
     }
 }
 
-/// What a document says of the file `name`: the only one, or that which it calls so. Names agree if they are equal
-/// or if one is the end of the other, from a slash (or the colon after a scope) on.
+/// The replicas of the file `name`: of the only file in the list, or of the one with that name. Names agree if they
+/// are equal or if one is the end of the other, after a slash (or the colon after a scope).
 ///
 /// # Errors
-/// `NotFound` if there is no such file, or none at all.
+/// `NotFound` if there is no such file, or the list is empty.
 pub fn choose(mut described: Vec<ReplicaList>, name: Option<&str>) -> Result<ReplicaList> {
     if described.len() > 1
         && let Some(name) = name

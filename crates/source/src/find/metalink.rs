@@ -7,7 +7,7 @@ use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use sapwood_core::{Error, Result};
 
-/// Where no priority is stated, the last one (RFC 5854 §4.2.16).
+/// The priority of replicas that state none: the last one (RFC 5854 §4.2.16).
 const LAST: i64 = 999_999;
 
 /// The files of a metalink.
@@ -15,13 +15,13 @@ pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
     read(document).map_err(|why| Error::usage(format!("this is no sound metalink: {why}")))
 }
 
-/// What is being read of a file.
+/// The file that is being read.
 #[derive(Default)]
 struct Open {
     file: ReplicaList,
-    /// Order and replica.
+    /// Priority and replica.
     replicas: Vec<(i64, Replica)>,
-    /// The text of the element, if it is one of interest.
+    /// The text of the element, if it is needed.
     text: Option<String>,
     checksum: Option<String>,
     url: (i64, Option<String>),
@@ -95,7 +95,7 @@ impl Open {
                 let number = |text: Option<String>| text.and_then(|text| text.trim().parse::<i64>().ok());
                 let order = number(attribute(tag, b"priority")?)
                     .or(number(attribute(tag, b"preference")?).map(|best| LAST.saturating_sub(best)));
-                // A country is no site, but there are those that name the site here.
+                // A country is not a site, but some name the site here.
                 let site = attribute(tag, b"location")?.filter(|location| location.len() > 2);
                 self.url = (order.unwrap_or(LAST), site);
                 self.text = Some(String::new());

@@ -2,7 +2,7 @@
 
 use crate::Checksum;
 
-/// A copy of a file.
+/// A replica of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replica {
     /// Its URL; may hold secrets.
@@ -21,11 +21,11 @@ impl Replica {
 /// The replicas of one file, as a document lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicaList {
-    /// What it calls the file.
+    /// The name of the file in the document.
     pub name: String,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// Its checksums, as far as their kinds are known.
+    /// Its checksums of known kinds.
     pub checksums: Vec<Checksum>,
     /// Its replicas, the best first.
     pub replicas: Vec<Replica>,

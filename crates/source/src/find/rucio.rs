@@ -1,11 +1,11 @@
-//! The replicas of files as JSON, in the manner of Rucio's `list_replicas`: one record, a list of them, or one a line.
+//! Replicas as JSON, as `list_replicas` of Rucio writes it: one record, a list of records, or one record per line.
 
 use super::replica::{Replica, ReplicaList};
 use crate::Checksum;
 use sapwood_core::{Error, Result};
 use serde_json::{Deserializer, Value};
 
-/// The files that are described.
+/// The files in a document.
 pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
     let values: Result<Vec<Value>, _> = Deserializer::from_slice(document).into_iter().collect();
     let values = values.map_err(|error| Error::usage(format!("this is no sound JSON: {error}")))?;
@@ -55,7 +55,7 @@ fn described(record: &Value) -> Option<ReplicaList> {
     })
 }
 
-/// Tapes last; then by the priority that is stated, 1 first.
+/// The sort key of replicas: tapes last; then by priority, 1 first.
 type Order = (bool, u64);
 
 fn order(of: Option<&Value>) -> Order {

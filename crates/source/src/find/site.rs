@@ -1,14 +1,14 @@
-//! Where servers stand: those of one site are likely to fail together.
+//! The sites of servers: servers at one site are likely to fail together.
 
 use sapwood_core::server_of;
 use std::net::IpAddr;
 
-/// The server of a URL as `host:port`, written so that it can be compared; `None` if there is none.
+/// The server of a URL as `host:port`, normalised for comparison; `None` if the URL names no server.
 pub fn normalized_server_of(url: &str) -> Option<String> {
     server_of(url).map(|server| normalized_server(&server))
 }
 
-/// A server, given as `host:port`, written so that it can be compared.
+/// A server `host:port`, normalised for comparison.
 pub fn normalized_server(server: &str) -> String {
     #[cfg(unix)]
     return crate::xrootd::normalized(server);
@@ -16,7 +16,7 @@ pub fn normalized_server(server: &str) -> String {
     server.to_ascii_lowercase()
 }
 
-/// The site of a server that is given as `host:port`: as it was heard to call it, else its domain, else itself.
+/// The site of a server `host:port`: as the server names it, else its domain, else the server itself.
 ///
 /// ```
 /// use sapwood_source::site_of;
