@@ -1,4 +1,4 @@
-//! What each server sent of a file: sums over its trace.
+//! What each server sent for a file: sums over its trace.
 
 use crate::TraceRecord;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What one server sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerUse {
-    /// The server, as `host:port`; `None` for what came from none.
+    /// The server, as `host:port`; `None` for bytes that came from none.
     pub server: Option<Arc<str>>,
     /// Requests for one range.
     pub single: ServerReads,
@@ -17,7 +17,7 @@ pub struct ServerUse {
     pub busy: Duration,
 }
 
-/// Sums over requests. Squares tell how much they differ; sums that would overflow stay at their largest.
+/// Sums over requests, and sums of squares, which give the spread. Sums saturate instead of overflowing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerReads {
     /// Requests.
@@ -43,7 +43,7 @@ impl ServerReads {
 }
 
 impl ServerUse {
-    /// The sums over what was answered, for each server, in the order in which they were met first.
+    /// The sums over all answers, for each server, in the order of their first answers.
     pub fn of(records: &[TraceRecord]) -> Vec<ServerUse> {
         let mut uses: Vec<(ServerUse, Vec<(Duration, Duration)>)> = Vec::new();
         for request in records.chunk_by(|one, other| one.request == other.request) {

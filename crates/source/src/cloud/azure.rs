@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 const KIND: &str = "Azure credentials";
 
-/// Variables of which one says how to authorise.
+/// Variables that hold credentials or say where to get them.
 const CREDENTIALS: [&str; 10] = [
     "AZURE_STORAGE_TOKEN",
     "AZURE_STORAGE_ACCOUNT_KEY",
@@ -74,7 +74,7 @@ impl Azure {
         })
     }
 
-    /// The variable that says how to authorise.
+    /// The variable that holds the credentials or says where to get them.
     fn variable(&self) -> Option<&'static str> {
         self.environment.first(&CREDENTIALS).map(|(name, _)| name).filter(|_| !self.anonymous)
     }
@@ -105,7 +105,7 @@ impl Azure {
             .with_http_connector(Connector(self.environment.clone()))
             .with_retry(retry_config(retries));
         builder.build().map_err(|_| {
-            // What the library says may repeat what it read.
+            // The text of the library's error may repeat secrets.
             Error::new(ErrorKind::Permission, "the Azure credentials that were found cannot be used")
                 .hint(self.advice())
         })
@@ -113,7 +113,7 @@ impl Azure {
 }
 
 impl fmt::Debug for Azure {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Azure")
             .field("account", &self.account)

@@ -1,4 +1,4 @@
-//! What the user gives for an HTTP URL: the user in it, and headers.
+//! Credentials that the user gives for an HTTP URL: the user in it, and headers.
 
 use crate::OpenOptions;
 use base64::Engine;
@@ -10,7 +10,8 @@ use sapwood_core::{Error, Result};
 use sapwood_credentials::{Access, Signer, TokenChain, UserCredentials};
 use std::sync::Arc;
 
-/// Who may read the object at a URL: what the user gave, else bearer tokens and certificates that are found.
+/// The credentials for the object at a URL: those that the user gave, else bearer tokens and certificates that are
+/// found.
 pub(crate) fn access(url: &str, options: &OpenOptions) -> Result<Access> {
     let mut url: Url =
         web(url).parse().map_err(|error| Error::usage(format!("this is not a URL: {error}")))?;
@@ -23,7 +24,7 @@ pub(crate) fn access(url: &str, options: &OpenOptions) -> Result<Access> {
     access_by(url, user, chain, options)
 }
 
-/// The same, with a chain that finds other credentials.
+/// The same, with a signer that finds other credentials.
 pub fn access_by(
     url: Url,
     user: Option<HeaderValue>,

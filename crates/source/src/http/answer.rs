@@ -1,4 +1,4 @@
-//! What an answer of a server means: parts, the whole object, or a failure.
+//! What the answer of a server means: parts, the whole object, or a failure.
 
 use super::header::ContentRange;
 use super::multipart::{self, Part};
@@ -12,7 +12,7 @@ use reqwest::{Response, StatusCode};
 use sapwood_core::{Error, ErrorKind};
 use std::time::Duration;
 
-/// What tells one version of an object from another.
+/// Identifies a version of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
@@ -24,7 +24,7 @@ impl Validators {
         Validators { etag: text(headers, ETAG), last_modified: text(headers, LAST_MODIFIED) }
     }
 
-    /// True if `other` is certainly another version. An ETag decides where both have one.
+    /// True if `other` is certainly another version. If both have an ETag, it decides.
     pub(super) fn differ(&self, other: &Validators) -> bool {
         let opaque = |etag: &str| etag.trim_start_matches("W/").to_owned();
         match (&self.etag, &other.etag) {
@@ -36,18 +36,18 @@ impl Validators {
         }
     }
 
-    /// The ETag, if it promises equality of every byte.
+    /// The ETag, if it guarantees that all bytes are equal.
     pub(super) fn strong_etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|etag| etag.starts_with('"'))
     }
 }
 
-/// An answer that may be of use.
+/// A usable answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// Parts of the object (206).
     Parts(Parts),
-    /// The whole object (200), its body not yet read.
+    /// The whole object (200); its body has not been read.
     Whole(WholeObject),
 }
 
@@ -65,20 +65,20 @@ pub(super) struct WholeObject {
     pub(super) validators: Validators,
     /// Its size, if announced.
     pub(super) size: Option<u64>,
-    /// True if the server says that it never sends parts.
+    /// True if the server states that it never sends parts.
     pub(super) refuses_ranges: bool,
 }
 
-/// Why there is no answer.
+/// Why there is no usable answer.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There is no connection to the server.
     Unreachable(Error),
-    /// The connection failed or fell silent.
+    /// The connection failed, or the server was silent too long.
     Network(Error),
     /// The server answered with a status that means failure.
     Status(Status),
-    /// Asking again would not help.
+    /// A retry would not help.
     Fatal(Error),
 }
 
@@ -86,14 +86,14 @@ pub(super) enum Failure {
 pub(super) struct Status {
     pub(super) code: u16,
     pub(super) error: Error,
-    /// The pause that the server asks for before the next try.
+    /// The pause that the server requests before the next try.
     pub(super) pause: Option<Duration>,
-    /// Size of the object, if the status is 416 and the server says it.
+    /// Size of the object, if the status is 416 and states it.
     pub(super) total: Option<u64>,
 }
 
 impl Failure {
-    /// The error, if nothing is to be done about it; otherwise the error and a pause before the next try.
+    /// The error and a pause before the next try, if a retry may help; otherwise the final error.
     pub(super) fn transient(self) -> Result<(Error, Option<Duration>), Error> {
         match self {
             Failure::Unreachable(error) | Failure::Network(error) => Ok((error, None)),
@@ -104,18 +104,18 @@ impl Failure {
         }
     }
 
-    /// True if the server refuses the form of the request rather than the request.
+    /// True if the server refuses the form of the request, not the request.
     pub(super) fn refuses_form(&self) -> bool {
         matches!(self, Failure::Status(Status { code: 400 | 413 | 414 | 416 | 431 | 501, .. }))
     }
 
-    /// True if this may be a clumsy way to refuse the form of the request.
+    /// True if this may be how a server refuses the form of the request.
     pub(super) fn may_refuse_form(&self) -> bool {
         matches!(self, Failure::Network(_) | Failure::Status(Status { code: 500 | 502 | 504, .. }))
     }
 }
 
-/// Sorts an answer by its status and headers; reads nothing of its body.
+/// Classifies an answer by its status and headers, without reading its body.
 pub(super) fn sort(response: Response) -> Result<AnswerHead, Failure> {
     let headers = response.headers();
     let encoding = text(headers, CONTENT_ENCODING);
@@ -148,7 +148,7 @@ pub(super) fn sort(response: Response) -> Result<AnswerHead, Failure> {
 }
 
 impl Status {
-    /// What a status means that is no success; `answer` is what it is called in messages.
+    /// What a status other than success means; `answer` names it in messages.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap, answer: &str) -> Status {
         let seconds = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let total = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value)?.total);
@@ -161,7 +161,7 @@ impl Status {
     }
 }
 
-/// The word by which a server of objects names an error in its body, such as `NoSuchKey`.
+/// The error code in the body of an object store's answer, such as `NoSuchKey`.
 pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body).ok()?;
     let (word, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
@@ -169,7 +169,7 @@ pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
     legal.then_some(word)
 }
 
-/// An answer whose body was not yet read.
+/// An answer whose body has not been read.
 pub(super) enum AnswerHead {
     /// One part (`content_range` says which) or several (it is `None`).
     Parts {
@@ -180,7 +180,7 @@ pub(super) enum AnswerHead {
     Whole(WholeObject),
 }
 
-/// The parts in a body. A single part that is cut off is left out.
+/// The parts in a body. A truncated part is skipped.
 pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<Part> {
     match content_range {
         None => multipart::parse(&body),

@@ -1,4 +1,4 @@
-//! One message to a server and its answer: what it is shown, how long it may be silent, what its refusal says.
+//! One message to a server and its answer: its credentials, the read timeout, what a refusal means.
 
 use super::answer::{Failure, Status, error_word};
 use super::buffers::Buffer;
@@ -20,20 +20,20 @@ use tokio::time::timeout;
 /// Redirects followed for one request.
 pub(super) const MOST_REDIRECTS: usize = 10;
 
-/// Bytes of the body of a refusal that are read, to learn the word for it.
+/// Bytes of a refusal's body that are read, to find its error code.
 const LONGEST_REFUSAL: u64 = 8 << 10;
 
-/// What an exchange is about.
+/// A request.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// Ranges that it asks for.
+    /// Number of ranges that it requests.
     pub(super) ranges: usize,
 }
 
-/// How long it took until an answer began; an extension of the answer.
+/// How long the answer took to begin; an extension of the answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FirstByteTime(pub(super) Duration);
 
@@ -52,13 +52,13 @@ impl Exchange {
         Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }
 
-    /// The retries of one call about what is called `name`.
+    /// The retries of a call; `name` names the object in messages.
     pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
         Retries::new(self.retry, self.accounting.counters(), name, deadline)
     }
 
-    /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found
-    /// now, or with nothing where anybody may perhaps read.
+    /// Sends a message. If the server refuses its credential, sends it once more: with a credential that is found
+    /// now, or with none, in case everybody may read.
     pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
         let signed =
             self.access.sign(&message.method, url, &message.headers).await.map_err(Failure::Fatal)?;
@@ -79,7 +79,7 @@ impl Exchange {
         let bare = again.credential == CredentialId::default();
         let second = self.dispatch(again, message).await?;
         if matches!(second.status().as_u16(), 400 | 401 | 403) {
-            // The first refusal says more than that of a request that showed nothing.
+            // The first refusal says more than that of a request without credentials.
             return Ok(if bare { response } else { second });
         }
         if bare && second.status().is_success() {
@@ -88,7 +88,7 @@ impl Exchange {
         Ok(second)
     }
 
-    /// A message whose answer nobody waits for. It is counted, and ends by itself.
+    /// A message whose answer nothing waits for. It is counted, and ends by itself.
     pub(super) async fn knock(
         &self,
         url: &Url,
@@ -104,14 +104,14 @@ impl Exchange {
             let answer = async {
                 let mut response = request.header(ACCEPT_ENCODING, "identity").send().await.ok()?;
                 let mut left = LONGEST_REFUSAL;
-                // Only a connection whose answer was read to its end can be used again.
+                // A connection can only be reused once its answer was read to the end.
                 while let Some(chunk) = response.chunk().await.ok()? {
                     counters.fetched_bytes.add(chunk.len() as u64);
                     left = left.checked_sub(chunk.len() as u64)?;
                 }
                 Some(())
             };
-            // It matters to nobody whether that went well.
+            // Nothing depends on the outcome.
             let _ = timeout(read_timeout, answer).await;
         })
     }
@@ -122,7 +122,7 @@ impl Exchange {
         let request = client
             .request(message.method.clone(), url.clone())
             .headers(headers)
-            // Not signed: what lies between may change it.
+            // Not signed: proxies may change it.
             .header(ACCEPT_ENCODING, "identity")
             .body(message.body.clone());
         let place = place(&url);
@@ -136,7 +136,7 @@ impl Exchange {
                 self.access.learn(response.headers());
                 Ok(response)
             }
-            // Servers end TLS so if they do not like our certificate, or miss one.
+            // Servers end TLS this way if they reject our certificate, or require one.
             Err(Failure::Unreachable(error) | Failure::Network(error))
                 if error.message().contains("fatal alert") =>
             {
@@ -146,7 +146,7 @@ impl Exchange {
         }
     }
 
-    /// The bytes of a body that came, and why there are not more if the connection broke.
+    /// The bytes of a body that arrived, and the error if the connection broke before the end.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -172,7 +172,7 @@ impl Exchange {
         }
     }
 
-    /// What an answer means that is no success.
+    /// What an answer other than success means.
     pub(super) async fn failure(&self, response: Response) -> Failure {
         let (status, headers) = (response.status(), response.headers().clone());
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -195,7 +195,7 @@ impl Exchange {
         Failure::Status(failure)
     }
 
-    /// Waits for the server at a place, but not for ever.
+    /// Waits for a server, at most for the read timeout.
     async fn in_time<T>(
         &self,
         place: &str,
@@ -213,7 +213,7 @@ impl Exchange {
     }
 }
 
-/// Where an answer redirects to.
+/// The target of a redirect.
 pub(super) fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
     response
         .headers()
@@ -232,7 +232,7 @@ pub(super) fn endless() -> Failure {
     Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end"))
 }
 
-/// Host and port of a URL: what a message may say of it.
+/// Host and port of a URL, which messages may show.
 fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -254,7 +254,7 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
         return Failure::Network(Error::new(ErrorKind::Network, message).caused_by(error));
     }
     let (hint, is_final) = match root.as_str() {
-        // EAI_NONAME, in the words of Linux and of macOS. Other failures of the look-up may pass.
+        // EAI_NONAME, in the words of Linux and of macOS. Other failures of name resolution may pass.
         root if root.contains("Name or service not known") || root.contains("nor servname") => {
             (Some("is the name of the host spelt right?"), true)
         }

@@ -1,4 +1,4 @@
-//! What is in a directory of a WebDAV server (RFC 4918), such as dCache, EOS, StoRM and XRootD are over HTTP.
+//! Directories on WebDAV servers (RFC 4918), such as dCache, EOS, StoRM and XRootD over HTTP.
 
 use super::access::access;
 use super::answer::Failure;
@@ -45,7 +45,7 @@ pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Listing
     Ok(entries)
 }
 
-/// Asks for the list; says at which URL it was, in the end.
+/// Requests the listing, and returns the URL that answered, after redirects.
 async fn ask(exchange: &Exchange, mut url: Url) -> Result<(Bytes, Url), Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(HeaderName::from_static("depth"), HeaderValue::from_static("1"));
@@ -77,7 +77,7 @@ async fn check(exchange: &Exchange, response: Response) -> Result<Response, Fail
     }
 }
 
-/// The entries in an answer; the directory itself, which is among them, left out.
+/// The entries in an answer, without the directory itself.
 fn entries(body: &[u8], place: &Url) -> Option<Vec<ListingEntry>> {
     let own = path(place.path());
     let mut reader = Reader::from_reader(body);
@@ -123,7 +123,7 @@ fn entries(body: &[u8], place: &Url) -> Option<Vec<ListingEntry>> {
     any.then(|| found.into_iter().map(entry).collect())
 }
 
-/// A path without its encoding and without a slash at the end.
+/// A decoded path without a slash at the end.
 fn path(path: &str) -> String {
     percent_decode_str(path.trim_end_matches('/')).decode_utf8_lossy().into_owned()
 }

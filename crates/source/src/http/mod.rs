@@ -1,14 +1,14 @@
 //! Objects on HTTP servers.
 //!
-//! - `source`: the source; `limits`: how it wants to be asked.
-//! - `opening`: the first requests, which learn the size and bring head and tail.
+//! - `source`: the source; `limits`: its cost model.
+//! - `opening`: the first requests, which find the size and read head and tail.
 //! - `reading`: from ranges to requests and back, with retries.
-//! - `remote`: one request and its answer, redirects followed; `exchange`: one message, with what authorises it.
-//! - `listing`: what is in a directory, by WebDAV. `access`: who may read an object, and what the user gave.
-//! - `answer`, `multipart`, `header`: what the messages look like.
+//! - `remote`: one request and its answer, following redirects; `exchange`: one message, with its credentials.
+//! - `listing`: directories, by WebDAV. `access`: credentials, found or given by the user.
+//! - `answer`, `multipart`, `header`: the syntax of messages.
 //! - `object_reader`: many objects, each read by a request or two.
-//! - `checksums`: those that the server states of the object.
-//! - `server`: what is remembered about each server. `buffers`: memory for answers.
+//! - `checksums`: checksums that servers state.
+//! - `server`: what the process remembers about each server. `buffers`: memory for answers.
 //! - `client`: the connection pool and TLS. `spare`: connections that are made ahead of need.
 
 mod access;

@@ -1,4 +1,4 @@
-//! Many objects of one server, each read by a request or two: nothing is learned of them first, as for a file that is opened.
+//! Reads many objects of one server, each by a request or two, without opening them first.
 
 use super::answer::{self, AnswerHead, Failure, Status};
 use super::client;
@@ -17,19 +17,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Largest object that is read at once: what a server announces is not to take all memory.
+/// Largest object that is read at once: a size that a server announces must not take all memory.
 const LARGEST_WHOLE: u64 = 2 << 30;
 
-/// Requests that find the connections of the first contact.
+/// Requests that can use the connections of the first contact.
 const AT_FIRST: usize = 1;
 
 /// The objects of one server.
 pub struct ObjectReader {
     exchange: Exchange,
     slots: Semaphore,
-    /// Connections that there may be.
+    /// Most connections.
     most: usize,
-    /// The shortest time in which an answer began, in microseconds.
+    /// The shortest time until an answer began, in microseconds.
     nearest: AtomicU64,
 }
 
@@ -40,31 +40,31 @@ impl fmt::Debug for ObjectReader {
 }
 
 impl ObjectReader {
-    /// Those on the server that `access` is for.
+    /// The objects on the server that `access` is for.
     pub fn new(access: Access, options: &OpenOptions) -> Self {
         let (exchange, most) = (Exchange::new(access, options), client::most_connections());
         ObjectReader { exchange, slots: Semaphore::new(most), most, nearest: AtomicU64::new(u64::MAX) }
     }
 
-    /// Requests that pay when in flight together, as far away as the server has shown to be.
+    /// How many requests are worth having in flight together, at the round trip measured so far.
     pub fn concurrency(&self) -> usize {
         client::connections_at(self.round_trip().unwrap_or_default(), self.most)
     }
 
-    /// The shortest time in which an answer began; `None` as long as none did.
+    /// The shortest time until an answer began; `None` before the first answer.
     pub fn round_trip(&self) -> Option<Duration> {
         Some(self.nearest.load(Ordering::Relaxed))
             .filter(|micros| *micros < u64::MAX)
             .map(Duration::from_micros)
     }
 
-    /// The way to the server, for connections that are made ahead of need.
+    /// The server, for connections that are made ahead of need.
     fn way(&self, url: &Url) -> Route<'_> {
         let (exchange, url, server) = (&self.exchange, url.clone(), Server::of(url));
         Route { exchange, url, server, is_store: true, concurrency: self.most }
     }
 
-    /// The bytes of an object, which is called `name` in the log, or those of a range that is not empty.
+    /// The bytes of an object, or of a range that is not empty; `name` names it in the log.
     pub async fn get(
         &self,
         url: &Url,
@@ -81,8 +81,8 @@ impl ObjectReader {
         self.get_by(url, headers, range, name, deadline).await
     }
 
-    /// All bytes of an object that has so many. The same as that range, but servers see that it is a whole file, which some send
-    /// with a third of the work.
+    /// All bytes of an object of known size. The same as that range, but the server sees that it is a whole file,
+    /// which some send with a third of the work.
     pub async fn get_whole(&self, url: &Url, size: u64, name: &str, deadline: Deadline) -> Result<Bytes> {
         let all = ByteRange { start: 0, len: size };
         self.get_by(url, HeaderMap::new(), Some(all), name, deadline).await
@@ -154,7 +154,7 @@ impl ObjectReader {
                 })?;
                 self.body(whole.response, len).await
             }
-            // Some servers answer so where the range is the whole of the object, or where that is empty.
+            // Some servers answer this way if the range is the whole object, or empty.
             (AnswerHead::Whole(whole), Some(range)) => match whole.size {
                 Some(size) if size < range.end() => Err(Failure::Fatal(range.beyond(size))),
                 Some(size) if size == range.len => self.body(whole.response, size).await,
@@ -164,7 +164,7 @@ impl ObjectReader {
         }
     }
 
-    /// What the server says of an object, without its bytes.
+    /// The headers of an object, without its bytes.
     pub async fn head(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
         let mut retries = self.exchange.retries(name, deadline);
         loop {
@@ -186,7 +186,7 @@ impl ObjectReader {
         }
     }
 
-    /// The time by the clock of the server, as it states it with any answer.
+    /// The headers of any answer, which state the time of the server.
     pub async fn date(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
         let mut retries = self.exchange.retries(name, deadline);
         loop {
@@ -216,7 +216,7 @@ impl ObjectReader {
         Err(endless())
     }
 
-    /// A body that has `len` bytes.
+    /// A body of `len` bytes.
     async fn body(&self, response: Response, len: u64) -> Result<Bytes, Failure> {
         match self.exchange.body(response, len).await? {
             (body, None) if body.len() as u64 == len => Ok(body),

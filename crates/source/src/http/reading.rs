@@ -1,4 +1,4 @@
-//! From ranges to requests and back: packs, asks, learns, repeats.
+//! From ranges to requests and back: packs, requests, learns, retries.
 
 use super::answer::{Answer, Failure, Status, Validators};
 use super::header::{range_value, requests, spans};
@@ -34,15 +34,15 @@ pub(super) struct Version<'a> {
     pub(super) size: u64,
 }
 
-/// How one answer fell short.
+/// Why one answer was not enough.
 enum Setback {
-    /// The server cannot do what was asked, and this is remembered now: ask in another way.
+    /// The server cannot answer this form of request; that is now remembered, so another form is next.
     Learned,
-    /// Something that may pass.
+    /// A failure that may pass.
     Transient(Error, Option<Duration>),
 }
 
-/// The bytes of all spans (sorted, apart from each other). Only what is missing is asked for again.
+/// The bytes of all spans (sorted, apart from each other). Only missing bytes are requested again.
 pub(super) async fn fetch(
     remote: &Remote,
     spans: &[ByteRange],
@@ -73,7 +73,7 @@ pub(super) async fn fetch(
         missing.retain(|span| known.get(*span).is_none());
         match setback {
             Some(Setback::Transient(error, pause)) => retries.pause(error, pause).await?,
-            // Lessons shrink the limits, so they cannot go on for ever.
+            // Each lesson shrinks the limits, so this ends.
             Some(Setback::Learned) if remote.limits() != limits => {}
             _ => match missing.first() {
                 Some(&span) => retries.pause(other_bytes(span), None).await?,
@@ -84,7 +84,7 @@ pub(super) async fn fetch(
     Ok(known)
 }
 
-/// Keeps what came. `None` if that is all that was asked for.
+/// Keeps the bytes of an answer. `None` if it was complete.
 fn accept(
     remote: &Remote,
     ranges: &[ByteRange],
@@ -127,8 +127,8 @@ fn accept(
 
 /// What to do about a request that failed.
 ///
-/// `again`: so did one before. Servers that close the connection or answer 500 because there are
-/// too many ranges do so again; those that stumbled do not.
+/// `again`: an earlier request failed the same way. A server that closes the connection or answers 500 because there
+/// are too many ranges does so again; one with a passing problem does not.
 fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool) -> Result<Setback> {
     let several = ranges.len() > 1;
     match &failure {

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 /// An object on an HTTP server that honours byte ranges. Made by [`open`](crate::open).
 ///
-/// - Several ranges travel in one request where the server answers that; otherwise they are asked for one
-///   by one, in parallel, over connections that are kept. What a server can do is learned once per process.
+/// - Several ranges travel in one request if the server answers that; otherwise they are requested one by one, in
+///   parallel, over kept-alive connections. What a server can do is learned once per process.
 /// - Every answer is compared with the version that was opened (ETag, modification time, size).
-/// - Requests that fail for reasons that may pass are repeated, at most three times.
+/// - Requests that fail for reasons that may pass are repeated, by the [`RetryPolicy`](crate::RetryPolicy).
 #[derive(Debug)]
 pub struct HttpSource {
     pub(super) identity: Identity,

@@ -14,12 +14,13 @@ pub(super) const MOST_BYTES: usize = 64 << 20;
 /// Zstandard's fastest level that compresses well.
 const LEVEL: i32 = 1;
 
-/// The process that writes: two processes never have both the same.
+/// The process that recorded. No two processes share both values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId {
-    /// Microseconds from the begin of 1970 to that of the recording in this process; times count from there.
+    /// Microseconds from the beginning of 1970 to the beginning of the recording in this process; times count from
+    /// there.
     pub begin: u64,
-    /// The number that the system gave it.
+    /// The process id.
     pub number: u32,
 }
 
@@ -32,7 +33,7 @@ pub(super) fn put_event(event: &RecordedEvent, time: u64, before: &mut u64, out:
     out.extend_from_slice(&whole);
 }
 
-/// All events in some bytes, with their times; those of unknown kind are passed over.
+/// All events in some bytes, with their times; events of unknown kind are skipped.
 pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, RecordedEvent)>> {
     let (mut events, mut time) = (Vec::new(), 0_u64);
     while !input.is_empty() {
@@ -68,8 +69,8 @@ pub(super) fn frame(process: ProcessId, events: &[u8]) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The frame at the front of some bytes: whose it is, its events put one after the other, and its length. None if
-/// there is no sound one.
+/// The frame at the front of some bytes: its process, its events one after the other, and its length. `None` if there
+/// is no valid one.
 pub(super) fn unframe(input: &[u8]) -> Option<(ProcessId, Vec<u8>, usize)> {
     let (header, rest) = input.split_at_checked(HEADER)?;
     let word = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));

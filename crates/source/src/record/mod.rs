@@ -1,7 +1,7 @@
-//! Recording what a job does: every logical operation (which columns of which entries, which baskets these take) and
-//! every physical one (what a source was asked for, and when it answered), in a file that several processes share.
+//! Records what a job does: every logical operation (which columns of which entries, and their baskets) and every
+//! physical one (each request to a source, and when it was answered), in a file that several processes share.
 //!
-//! Off by default; then each hook is a look at one number. `docs/specs/trace.md` describes the file.
+//! Recording is off by default; each hook then only reads one number. `docs/specs/trace.md` describes the file.
 //!
 //! ```text
 //! hooks ─▶ events ─▶ recorder: one per process ─▶ frames, every quarter of a second ─▶ file ─▶ Recording
@@ -25,8 +25,8 @@ use sapwood_core::{ByteRange, Counters, Error, Result, Segments};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Records that a file was opened, which `began` then, and answers the number that the file has from now on. None if
-/// nothing is recorded.
+/// Records that a file was opened, which began at `began`, and returns the number of the file from now on. `None` if
+/// recording is off.
 pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &Counters) -> Option<u64> {
     is_on().then(|| {
         let (file, identity, cost_model) = (number(), source.identity(), source.cost_model());
@@ -54,21 +54,21 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
     })
 }
 
-/// Records what is in memory of a file that is recorded.
+/// Records which ranges of a recorded file are in memory.
 pub fn known(file: Option<u64>, known: &Segments) {
     if let Some(file) = file {
         record(|| RecordedEvent::Known { file, known: known.ranges().collect() });
     }
 }
 
-/// Records that the source of a file is asked.
+/// Records a request to the source of a file.
 pub(crate) fn asked(file: Option<u64>, request: u64, ranges: &[ByteRange]) {
     if let Some(file) = file {
         record(|| RecordedEvent::Asked { file, request, ranges: ranges.to_vec() });
     }
 }
 
-/// Records that it answered, or failed.
+/// Records the answer to a request, or its failure.
 pub(crate) fn answered(file: Option<u64>, request: u64, server: Option<&str>, error: Option<&Error>) {
     if let Some(file) = file {
         let server = server.unwrap_or_default().to_owned();
@@ -76,10 +76,10 @@ pub(crate) fn answered(file: Option<u64>, request: u64, server: Option<&str>, er
     }
 }
 
-/// Runs what reads a part of the structure of a file, and records it.
+/// Runs a read of a part of the structure of a file, and records it.
 ///
 /// # Errors
-/// Those of what runs.
+/// Those of the read.
 pub async fn structure<T>(
     file: Option<u64>,
     ranges: &[ByteRange],
@@ -93,12 +93,12 @@ pub async fn structure<T>(
     result
 }
 
-/// A read of a tree that is recorded. When it is dropped, the read is over.
+/// A recorded read of a tree. Dropping this ends the read.
 #[derive(Debug)]
 pub struct RecordedRead(u64);
 
 impl RecordedRead {
-    /// Records that a read begins. None if nothing is recorded.
+    /// Records that a read begins. `None` if recording is off.
     pub fn begin(
         kind: &str,
         file: Option<u64>,
@@ -115,7 +115,7 @@ impl RecordedRead {
         Some(RecordedRead(read))
     }
 
-    /// Records an entry range that will be delivered, of a tree with these clusters: where it may be cut.
+    /// Records a planned entry range of a tree with these cluster boundaries, where it may be split.
     pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<RecordedBasket>) {
         let from = cluster_starts.partition_point(|start| *start <= entries.start).saturating_sub(1);
         let to = cluster_starts.partition_point(|start| *start < entries.end).saturating_add(1);
@@ -124,10 +124,10 @@ impl RecordedRead {
         record(|| RecordedEvent::Range { read: self.0, start, stop, clusters, baskets });
     }
 
-    /// Runs what delivers the next range, or the whole, and records how long that takes.
+    /// Runs the delivery of the next range, or of the whole read, and records how long it takes.
     ///
     /// # Errors
-    /// Those of what runs.
+    /// Those of the delivery.
     pub fn deliver<T>(
         this: Option<&Self>,
         counters: &Counters,
@@ -142,10 +142,10 @@ impl RecordedRead {
         result
     }
 
-    /// Runs what answers a touch of columns in a window, and records how long that takes.
+    /// Runs the answer to a touch of columns in a window, and records how long it takes.
     ///
     /// # Errors
-    /// Those of what runs.
+    /// Those of the answer.
     pub fn touch<T>(
         this: Option<&Self>,
         columns: &[usize],
@@ -180,7 +180,7 @@ fn numbers(columns: &[usize]) -> Vec<u64> {
     columns.iter().map(|column| *column as u64).collect()
 }
 
-/// Microseconds that the counters say were waited since they said `before`.
+/// Microseconds that the counters add to their waits since they had the value `before`.
 fn waited_since(before: u64, counters: &Counters) -> u64 {
     counters.wait_ns.get().saturating_sub(before) / 1000
 }

@@ -1,4 +1,4 @@
-//! Reading a recording back, as far as it is sound.
+//! Reads a recording back, as far as it is valid.
 
 use super::event::RecordedEvent;
 use super::frame::{MAGIC, ProcessId, take_events, unframe};
@@ -6,13 +6,12 @@ use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was recorded of a job.
+/// The recording of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The events of each process, in the order in which they were recorded, with their times in microseconds since
-    /// the process began to record.
+    /// The events of each process, in order, with their times in microseconds since the process began to record.
     pub processes: BTreeMap<ProcessId, Vec<(u64, RecordedEvent)>>,
-    /// Bytes of the file that hold no sound frame: the job was killed while they were written, or they are damaged.
+    /// Bytes of the file without a valid frame: the job was killed while it wrote them, or they are damaged.
     pub unreadable_bytes: u64,
 }
 
@@ -40,7 +39,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What is sound of some bytes.
+    /// The valid frames of some bytes.
     pub fn parse(bytes: &[u8]) -> Recording {
         let mut recording = Recording::default();
         let mut rest = bytes;

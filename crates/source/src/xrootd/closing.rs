@@ -1,4 +1,4 @@
-//! The end of files: closed in the background, and at the end of the process.
+//! Closes files, in the background and at the end of the process.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{Reply, begin, end};
@@ -17,22 +17,22 @@ use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 /// Seconds that a server may take to close a file.
 const CLOSE: u16 = 5;
 
-/// How long the end of the process waits for servers to close files.
+/// How long the end of the process waits for files to be closed.
 const EXIT: Duration = Duration::from_secs(1);
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// What one process has open. After a fork, the files are the parent's.
+/// The open files of one process. After a fork, they belong to the parent.
 struct State {
     process: u32,
     /// Files that are in use, by their address, and whether they are open.
     in_use: HashMap<usize, (Raw, Arc<AtomicBool>)>,
-    /// Takes files that are not in use any more.
+    /// Receives files that are no longer in use.
     closer: Option<UnboundedSender<RetiredFile>>,
     ending: bool,
 }
 
-/// A file that nobody uses any more, with nothing outstanding.
+/// A file that is no longer in use, with no outstanding operations.
 struct RetiredFile {
     raw: Raw,
     opened: bool,
@@ -56,11 +56,11 @@ pub(super) fn register(raw: Raw, opened: Arc<AtomicBool>) {
     with_state(|state| state.in_use.insert(raw.address(), (raw, opened)));
 }
 
-/// Closes and frees a file that nobody uses any more. Does not wait, and calls nothing of XrdCl: the last user may be
-/// a thread of XrdCl with its locks held.
+/// Closes and frees a file that is no longer in use. It does not wait and calls nothing of XrdCl: the last user may
+/// be a thread of XrdCl that holds locks.
 pub(super) fn retire(raw: Raw, opened: bool) {
     with_state(|state| {
-        // A file of the parent of a fork is not there; it is not ours to close.
+        // A file of the parent of a fork is missing here; it is not ours to close.
         if state.in_use.remove(&raw.address()).is_none() || state.ending {
             return;
         }
@@ -80,7 +80,7 @@ fn start() -> Option<UnboundedSender<RetiredFile>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let close = move || {
         runtime.block_on(async {
-            // All at once: one server that does not answer holds nobody else up.
+            // All at once, so that a server that does not answer delays no other.
             let mut closing = FuturesUnordered::new();
             loop {
                 tokio::select! {
@@ -113,15 +113,15 @@ fn close(raw: Raw) -> Receiver<Reply> {
     begin((), |done, context| unsafe { (raw.library().close)(raw.pointer(), CLOSE, done, context) })
 }
 
-/// Lets the end of the process close files before XrdCl ends: handlers run in the order opposite to that in which they
-/// were made, and XrdCl made its own when it was loaded.
+/// Closes files at the end of the process before XrdCl ends: exit handlers run in reverse order, and XrdCl registered
+/// its own when it was loaded.
 pub(super) fn at_exit() {
     // SAFETY: the handler does not unwind, and may run at any time.
     unsafe { libc::atexit(close_all) };
 }
 
 extern "C" fn close_all() {
-    // From here on nothing is freed: threads that the end of the process does not wait for may still use it.
+    // From here on nothing is freed: threads that outlive the exit handlers may still use it.
     let files: Vec<_> = with_state(|state| {
         state.ending = true;
         state.in_use.drain().map(|(_, file)| file).collect()

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot::Receiver;
 
-/// Longest property that is asked for.
+/// Longest property that is read.
 const PROPERTY: usize = 4096;
 
-/// An `XrdCl::File`. Every operation keeps it until the answer is there; then it is closed in the background.
+/// An `XrdCl::File`. Every operation keeps it alive until its answer; then it is closed in the background.
 pub(super) struct File {
     raw: Raw,
     opened: Arc<AtomicBool>,
@@ -62,7 +62,7 @@ impl File {
     /// Opens the file for reading.
     pub(super) async fn open(self: &Arc<Self>, url: CString, deadline: Deadline) -> Reply {
         let file = Arc::clone(self);
-        // The address of the host may be looked up, which takes its time.
+        // This may look up the address of the host, which takes time.
         let begun = tokio::task::spawn_blocking(move || {
             let held = Opening(Arc::clone(&file));
             begin(held, |done, context| {
@@ -77,14 +77,15 @@ impl File {
         }
     }
 
-    /// Size and modification time, without asking the server: as they were when the file was opened.
+    /// Size and modification time as they were when the file was opened, without asking the server.
     pub(super) fn stat(self: &Arc<Self>, deadline: Deadline) -> impl Future<Output = Reply> + Send + use<> {
         end(self.begin_stat(false, deadline))
     }
 
-    /// Vector reads of pieces into `buffer`, and size and modification time behind them. `None` if there are no threads.
+    /// Vector reads of pieces into `buffer`, followed by a request for size and modification time. `None` if no
+    /// thread can be started.
     ///
-    /// A connection that broke may be made again first, which looks up the address of the host: that takes its time.
+    /// A broken connection may be made again first, which looks up the address of the host and takes time.
     pub(super) async fn read_and_stat(
         self: &Arc<Self>,
         requests: Vec<Vec<Piece>>,
@@ -135,8 +136,8 @@ impl File {
     }
 }
 
-/// Held while a file is being opened; afterwards it is known to be open. (If it could not be opened, closing it
-/// is answered at once.)
+/// Kept while a file is being opened; dropping it marks the file as open. (If opening failed, closing is answered at
+/// once.)
 struct Opening(Arc<File>);
 
 impl Drop for Opening {
@@ -145,14 +146,14 @@ impl Drop for Opening {
     }
 }
 
-/// A range of a file, and where in a buffer its bytes go.
+/// A range of a file, and the position of its bytes in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) range: ByteRange,
     pub(super) at: usize,
 }
 
-/// Memory that vector reads write into, not set to zero before.
+/// Uninitialised memory that vector reads write into.
 pub(super) struct Buffer {
     memory: Vec<u8>,
     start: *mut u8,
@@ -176,7 +177,7 @@ impl Buffer {
         Ok(Arc::new(Buffer { memory, start }))
     }
 
-    /// Chunks for pieces.
+    /// The chunks of pieces.
     fn chunks(&self, pieces: &[Piece]) -> Vec<RawChunk> {
         let chunk = |Piece { range, at }: &Piece| {
             let len = range.len as usize;

@@ -46,7 +46,7 @@ functions! {
     list: fn(*const c_char, u16, Done, *mut c_void);
 }
 
-/// Loads a shim, for as long as the process lives; or says why it cannot be loaded.
+/// Loads a shim for the life of the process, or returns why that failed.
 pub(super) fn load(place: &Path) -> Result<Library, String> {
     // SAFETY: loading runs the initialisers of libXrdCl, which may run at any time.
     let loaded = unsafe { Loaded::new(place) }.map_err(|error| error.to_string())?;

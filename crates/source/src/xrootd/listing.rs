@@ -1,4 +1,4 @@
-//! What is in a directory, on all servers that hold a part of it.
+//! Directories, on all servers that hold a part of them.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{begin, end, seconds};
@@ -35,7 +35,7 @@ pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<ListingEnt
     }
 }
 
-/// From a line for each entry. Several servers may have an entry each.
+/// The entries in an answer with a line for each. Several servers may have an entry each.
 fn entries(lines: &str) -> Vec<ListingEntry> {
     let by_name: BTreeMap<&str, bool> = lines
         .lines()

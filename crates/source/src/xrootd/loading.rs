@@ -8,19 +8,19 @@ use std::ffi::{CStr, OsStr, c_void};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Names the shim, where it is not beside this library.
+/// The variable that names the shim, if it is not beside this library.
 const VARIABLE: &str = "SAPWOOD_XRDCL";
 
-/// The shim by the version of XRootD that it was built for; the first that can be loaded is taken.
+/// The shims, by the version of XRootD they were built for; the first one that loads is used.
 const NAMES: [&str; 2] = ["_xrdcl6.so", "_xrdcl5.so"];
 
 const INSTALL: &str =
     "on Debian and Ubuntu: apt install libxrootd-client-dev g++, then build sapwood again (make build)";
 
-/// The shim, loaded and set up.
+/// The shim, loaded and configured.
 ///
 /// # Errors
-/// `Unsupported` if it is missing, with what to install.
+/// `Unsupported` if it is missing, with installation instructions.
 pub(super) fn library() -> Result<&'static Library> {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     static LOADING: Mutex<()> = Mutex::new(());

@@ -1,13 +1,13 @@
 //! Files on XRootD servers, read with libXrdCl.
 //!
-//! - `source`: the source. `opening`: head and tail in hand. `listing`: what is in a directory.
-//! - `library`: the functions of the shim over libXrdCl (`native/xrdcl`); `loading`: where it is, loaded at the first
-//!   `root://` URL; `settings`: how it is set up.
-//! - `call`: one operation of XrdCl as a future; `raw`: its pointer to a file; `file`: the operations of an open file;
-//!   `closing`: their end. `status`: XrdCl's failures as errors; `codes`: their codes.
-//! - `contact`: what is done before XrdCl is called about a server. `remote`: a file, here or on the server that it
-//!   redirects to; `server`: what is remembered about each server. `replicas`: where else a file is.
-//! - `reading`: from ranges to vector reads and back; `streams`: over further connections, where much is read.
+//! - `source`: the source. `opening`: the first requests, for head and tail. `listing`: directories.
+//! - `library`: the functions of the shim over libXrdCl (`native/xrdcl`); `loading`: finds and loads it at the first
+//!   `root://` URL; `settings`: configures libXrdCl.
+//! - `call`: one operation of XrdCl as a future; `raw`: a pointer to a file of XrdCl; `file`: the operations of an
+//!   open file; `closing`: closes files. `status`: failures of XrdCl as errors; `codes`: their codes.
+//! - `contact`: prepares the first call about a server. `remote`: a file, here or on the server that it redirects to;
+//!   `server`: what the process remembers about each server. `replicas`: other replicas of a file.
+//! - `reading`: from ranges to vector reads and back; `streams`: further connections, for large reads.
 
 mod call;
 mod closing;

@@ -1,4 +1,4 @@
-//! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
+//! Opens a file: the first vector read brings head and tail, while the server is asked for its limits.
 
 use super::contact::library_for;
 use super::reading::Reading;

@@ -18,7 +18,7 @@ unsafe impl Sync for Raw {}
 
 impl Raw {
     /// # Safety
-    /// The pointer must be what [`Library::new`] answered, and not be freed while this is used.
+    /// The pointer must come from `new` of the library, and must not be freed while this is used.
     pub(super) unsafe fn new(library: &'static Library, pointer: *mut c_void) -> Raw {
         Raw { library, pointer }
     }

@@ -12,7 +12,7 @@ use futures::future::{join, join_all};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::sync::Arc;
 
-/// Bytes in one vector read: below what its 31-bit length can say, and not so many that a slow link starves the rest.
+/// Bytes in one vector read: its length has 31 bits, and more would starve other requests on a slow link.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Ranges that are read from a file into one allocation, over as many connections as it takes.
@@ -20,7 +20,7 @@ pub(super) struct Reading {
     spans: Vec<ByteRange>,
     bytes: usize,
     buffer: Arc<Buffer>,
-    /// What has not come yet.
+    /// The pieces that have not arrived.
     missing: Vec<Piece>,
 }
 
@@ -37,7 +37,8 @@ impl Reading {
         Ok(Reading { spans, bytes, buffer, missing })
     }
 
-    /// Asks an open file for what is missing. The outer failure is final; the inner may pass, and what did come stays.
+    /// Requests the missing pieces of an open file. The outer error is final; the inner one may pass, and pieces that
+    /// arrived stay.
     pub(super) async fn ask(
         &mut self,
         remote: &Remote,
@@ -50,7 +51,7 @@ impl Reading {
         }
         let requests = requests_of(&std::mem::take(&mut self.missing), limits);
         let waits: Vec<_> = requests.iter().map(|pieces| remote.accounting.request(pieces.len())).collect();
-        // Sent behind the reads, and so answered behind them: none of them can have met a later version.
+        // Sent after the reads, and so answered after them: none of them can have seen a later version.
         let Some((reads, stat)) =
             connected.file.read_and_stat(requests.clone(), Arc::clone(&self.buffer), deadline).await
         else {
@@ -68,7 +69,7 @@ impl Reading {
         for (reply, pieces) in replies.into_iter().zip(requests) {
             let Err(status) = reply else { continue };
             self.missing.extend(pieces);
-            // One that is final tells more than one that may pass.
+            // A final failure tells more than one that may pass.
             failure = failure.filter(|known: &Status| !known.is_transient()).or(Some(status));
         }
         match (failure, stat) {
@@ -77,13 +78,13 @@ impl Reading {
                 connected.check(&connected.server, stat.value, stat.modified)?;
                 Ok(Ok(()))
             }
-            // Not every server answers this for an open file.
+            // Some servers do not support this for an open file.
             (None, Err(status)) if status.is_unsupported() => Ok(Ok(())),
             (None, Err(status)) => failed(status.of(&connected.server)),
         }
     }
 
-    /// What each of the ranges holds, once [`ask`](Reading::ask) succeeded.
+    /// The bytes of each range, once [`ask`](Reading::ask) succeeded.
     pub(super) fn answers(self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
         let buffer = Arc::into_inner(self.buffer).filter(|_| self.missing.is_empty());
         let buffer = buffer.ok_or_else(|| Error::new(ErrorKind::Server, "XRootD's client did not answer"))?;
@@ -98,7 +99,7 @@ impl Reading {
     }
 }
 
-/// The reply to a vector read of pieces; a failure if it brought another number of bytes.
+/// The reply to a vector read of pieces; a failure if it has another number of bytes.
 fn complete(reply: Reply, pieces: &[Piece]) -> Reply {
     let wanted: u64 = pieces.iter().map(|piece| piece.range.len).sum();
     match reply {
@@ -111,7 +112,7 @@ fn failed<T>(status: Status) -> Result<Result<T, Status>> {
     if status.is_transient() { Ok(Err(status)) } else { Err(status.error()) }
 }
 
-/// What each vector read asks for, in the order of the pieces.
+/// The pieces of each vector read, in order.
 fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
     let mut requests: Vec<Vec<Piece>> = Vec::new();
     let mut bytes = 0;

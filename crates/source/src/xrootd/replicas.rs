@@ -1,4 +1,4 @@
-//! Where further copies of a file are: what redirectors and data servers say of it and of themselves.
+//! Other replicas of a file: what redirectors and data servers state about it and about themselves.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{Reply, begin, end, seconds};
@@ -12,24 +12,24 @@ use std::future::Future;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-/// What a server may take to say what it is: behind what it is sending just now.
+/// How long a server may take to describe itself: the answer waits behind the data that it is sending.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Role of a server that fetches from others what it sends: `kXR_attrProxy` of `XProtocol.hh`.
+/// Role of a server that fetches from others: `kXR_attrProxy` of `XProtocol.hh`.
 const PROXY: u64 = 0x200;
 
-/// AvoidReason a redirector is asked for another server than some.
+/// Why a redirector is asked for a server other than some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AvoidReason {
-    /// They are in use; this is about one more.
+    /// They are in use; another one is wanted.
     Further,
     /// They failed.
     Failed,
 }
 
-/// The URL that asks a redirector for another server than some, given as `host:port`.
+/// The URL that asks a redirector for a server other than `servers`, which are given as `host:port`.
 ///
-/// Redirectors know hosts: `tried=` names them, `triedrc=resel` says that they are not at fault.
+/// Redirectors know hosts: `tried=` names them, `triedrc=resel` states that they did not fail.
 pub(crate) fn avoiding(url: &str, servers: &[String], why: AvoidReason) -> String {
     if servers.is_empty() {
         return url.to_owned();
@@ -48,7 +48,7 @@ pub(crate) fn avoiding(url: &str, servers: &[String], why: AvoidReason) -> Strin
     format!("{url}{mark}tried={}{reason}", hosts.join(","))
 }
 
-/// The same without this question.
+/// The URL without that question.
 pub(super) fn without_tried(url: &str) -> &str {
     url.find("tried=").and_then(|at| url.get(..at)).map_or(url, |url| url.trim_end_matches(['?', '&']))
 }
@@ -61,10 +61,10 @@ pub(crate) fn on_server(url: &str, server: &str) -> Option<String> {
     Some(format!("{scheme}://{user}{server}/{path}"))
 }
 
-/// The data servers that have a file at hand, as `host:port`, as the server of its URL knows.
+/// The data servers that have a file online, as `host:port`, as the server of its URL knows.
 ///
 /// # Errors
-/// Those of asking; `NotFound` if there are none.
+/// Those of the request; `NotFound` if there are none.
 pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>> {
     let named = |error: Error| advise(error, url);
     let library = library_for(url, deadline).await.map_err(named)?;
@@ -91,10 +91,10 @@ pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>>
     }
 }
 
-/// Whether the server of a URL is a cache in front of others (XCache), which gets the whole file for itself: a second
-/// one that is asked for the same file only fetches it once more.
+/// Whether the server of a URL is a cache in front of others (XCache), which fetches the whole file for itself: a
+/// second cache would only fetch it once more.
 ///
-/// A proxy that does not say whether it keeps what it fetches is taken to be one. None if it does not answer.
+/// A proxy that does not state whether it keeps what it fetches counts as a cache. `None` if it does not answer.
 pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> Option<bool> {
     let deadline = deadline.within(PATIENCE);
     let (Ok(library), Ok(place)) = (library_for(url, deadline).await, CString::new(url)) else {
@@ -118,7 +118,7 @@ pub(crate) async fn is_cache(url: &str, deadline: Deadline) -> Option<bool> {
     }
 }
 
-/// The checksum of the file at a URL, as its server states it; none if it does not, or not in time.
+/// The checksum of the file at a URL, as its server states it; `None` if it does not, or not in time.
 pub(super) async fn checksum(library: &'static Library, url: String, deadline: Deadline) -> Option<Checksum> {
     let url = CString::new(url).ok()?;
     let asked = begin((), |done, context| {
@@ -134,19 +134,19 @@ async fn in_time(reply: impl Future<Output = Reply>, deadline: Deadline) -> Opti
     tokio::time::timeout_at(deadline.instant().into(), reply).await.ok()
 }
 
-/// Whether a file at a URL is read from another server than the URL names.
+/// True if a file at a URL is read from a server other than the one in the URL.
 pub(crate) fn is_redirected(url: &str, server: &str) -> bool {
     server_of(url).is_some_and(|named| normalized(&named) != normalized(server))
 }
 
-/// `host:port`, with addresses of IPv4 as such: servers write them as those of IPv6, too.
+/// `host:port` in lower case, with IPv4 addresses as such: servers also write them as IPv6 addresses.
 pub(crate) fn normalized(server: &str) -> String {
     let server = server.trim();
     let address = server.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let mapped =
         address.and_then(|(address, port)| Some((address.parse::<Ipv6Addr>().ok()?.to_ipv4()?, port)));
     match mapped {
-        // ::1 and its like are no addresses of IPv4.
+        // ::1 and the like are not IPv4 addresses.
         Some((address, port)) if address.octets()[0] != 0 => format!("{address}{port}"),
         _ => server.to_ascii_lowercase(),
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Largest gap that is cheaper to read than to skip: one more range of a vector read costs 16 bytes each way, and the
+/// Largest gap that is cheaper to read than to skip: another range of a vector read costs 16 bytes each way, and the
 /// server a system call.
 const GAP: u64 = 4 << 10;
 
@@ -27,10 +27,10 @@ const CONCURRENCY: usize = 16;
 /// A file on an XRootD server. Made by [`open`](crate::open).
 ///
 /// - Ranges travel as vector reads, within the limits that the server states.
-/// - With every read the server is asked for size and modification time, on the way of the read itself; if they are
-///   not those of the file that was opened, the error is of kind `Changed`.
-/// - Where much is read from afar, further connections to the same server share the work, four in all.
-/// - If the connection breaks, the file is opened again, at most three times, perhaps on another server.
+/// - Each read also asks for the size and modification time of the file, in the same round trip; if they differ from
+///   those of the file that was opened, the error is of kind `Changed`.
+/// - For large reads over a long distance, up to three further connections to the same server share the work.
+/// - If the connection breaks, the file is reopened, perhaps on another server, by the [`RetryPolicy`](crate::RetryPolicy).
 #[derive(Debug)]
 pub struct XrootdSource {
     pub(super) identity: Identity,
@@ -42,12 +42,13 @@ pub struct XrootdSource {
 }
 
 impl XrootdSource {
-    /// The server that sends the bytes, as `host:port`: another than the URL names where that one redirects.
+    /// The server that sends the bytes, as `host:port`: a different one than in the URL if that one redirects.
     pub async fn data_server(&self) -> String {
         self.current.lock().await.server.clone()
     }
 
-    /// The bytes of all ranges. If the connection breaks, the file is opened again, and asked for what is missing.
+    /// The bytes of all ranges. If the connection breaks, the file is reopened, and the missing bytes are requested
+    /// again.
     async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
         let mut reading = Reading::new(ranges)?;
         let mut retries =
@@ -71,8 +72,8 @@ impl XrootdSource {
         }
     }
 
-    /// The open file, over one of the further connections if that is given; opened again if it was lost, and no other read
-    /// did so.
+    /// The open file, over a further connection if one is given; reopened if it was lost and no other read reopened
+    /// it.
     async fn connected(
         &self,
         further: Option<Arc<Connection>>,

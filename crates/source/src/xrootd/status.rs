@@ -1,4 +1,4 @@
-//! XrdCl's failures as errors, without secrets.
+//! Failures of XrdCl as errors, without secrets.
 
 use super::codes::{client as code, server};
 use crate::transient;
@@ -24,41 +24,41 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// XrdCl let go of an operation without an answer.
+    /// XrdCl ended an operation without an answer.
     pub(super) fn unanswered() -> Status {
         let text = "XRootD's client did not answer".to_owned();
         Status { code: code::INTERNAL, number: 0, text, server: String::new() }
     }
 
-    /// Another number of bytes came than was asked for.
+    /// A read brought another number of bytes than requested.
     pub(super) fn short(came: u64, wanted: u64) -> Status {
         let text = format!("{came} bytes came where {wanted} were asked for");
         Status { code: code::DATA, number: 0, text, server: String::new() }
     }
 
-    /// States the server; it need not be that of the URL.
+    /// Adds the server; it may differ from that of the URL.
     pub(super) fn of(mut self, server: &str) -> Status {
         self.text = format!("{} (server {server})", self.text.trim_end());
         server.clone_into(&mut self.server);
         self
     }
 
-    /// True if another server that has the file may do better.
+    /// True if another server that has the file may succeed.
     pub(super) fn may_pass_elsewhere(&self) -> bool {
         !matches!(self.error().kind(), ErrorKind::NotFound | ErrorKind::Usage)
     }
 
-    /// True if it may succeed when the file is opened anew.
+    /// True if it may succeed once the file is reopened.
     pub(super) fn is_transient(&self) -> bool {
         transient::xrootd_code(self.code, self.number)
     }
 
-    /// The error, if opening the file anew may help.
+    /// The error, if reopening the file may help.
     pub(super) fn passing(&self) -> Result<Error> {
         if self.is_transient() { Ok(self.error()) } else { Err(self.error()) }
     }
 
-    /// True if the server does not know what it was asked to do.
+    /// True if the server does not support the operation.
     pub(super) fn is_unsupported(&self) -> bool {
         self.code == code::ERROR_RESPONSE && self.number == server::UNSUPPORTED
     }
@@ -100,7 +100,7 @@ impl Status {
         }
     }
 
-    /// The text on one line, without its prefix and without secrets.
+    /// The text on one line, without prefix and secrets.
     fn words(&self) -> String {
         let text = self.text.trim();
         let text = text.strip_prefix("[ERROR] ").or_else(|| text.strip_prefix("[FATAL] ")).unwrap_or(text);
@@ -110,7 +110,7 @@ impl Status {
     }
 }
 
-/// States the URL of an error, and what may help.
+/// Adds the URL and a hint to an error.
 pub(super) fn advise(error: Error, url: &str) -> Error {
     let after_host = url.splitn(4, '/').nth(3).unwrap_or_default();
     let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission | ErrorKind::Usage);
@@ -131,7 +131,7 @@ fn proxies() -> String {
     findings.join("; ")
 }
 
-/// A word without what a URL may hide: password, opaque part.
+/// A word without the secrets of URLs: password, opaque part.
 fn without_secrets(word: &str) -> String {
     let word = redact(word);
     let opaque = word.find('?').or_else(|| word.find("authz="));
