@@ -204,7 +204,7 @@ impl Access {
     pub fn certificate_hint(&self) -> String {
         let findings: Vec<_> =
             x509::findings(&self.environment).iter().map(CredentialFinding::to_string).collect();
-        format!("the server may want another certificate; there is: {}", findings.join("; "))
+        format!("the server may want another certificate; found: {}", findings.join("; "))
     }
 
     /// The error for a server that refuses to let us read.

@@ -87,7 +87,7 @@ fn decide(text: &str, place: String, mut findings: Vec<CredentialFinding>) -> Di
     let legal = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
     let state = match text.chars().all(legal) {
         true => CredentialState::until(expiry(text)),
-        false => CredentialState::Unusable("it has characters that no token has".to_owned()),
+        false => CredentialState::Unusable("it has illegal characters".to_owned()),
     };
     let token = state.is_usable().then(|| Secret::from(text));
     findings.push(CredentialFinding::new(KIND, place, state));

@@ -204,7 +204,7 @@ mod tests {
         let path = file("lock");
         let first = LocalUpdate::open(&path).unwrap();
         let error = LocalUpdate::open(&path).unwrap_err();
-        assert!(error.to_string().contains("somebody else"), "{error}");
+        assert!(error.to_string().contains("another process"), "{error}");
         drop(first);
         LocalUpdate::open(&path).unwrap();
         fs::remove_file(path).unwrap();

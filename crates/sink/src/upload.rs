@@ -167,9 +167,8 @@ fn begin(url: &str, name: &str, options: &OpenOptions, runtime: &Handle) -> Resu
             Error::usage("this is not the name of an object").hint("write it as s3://bucket/path/file.root")
         );
     }
-    let path = Path::parse(&location.key).map_err(|_| {
-        Error::usage("the name of the object has empty parts, or characters that no name has")
-    })?;
+    let path = Path::parse(&location.key)
+        .map_err(|_| Error::usage("the name of the object has empty parts, or illegal characters"))?;
     let bucket = open_bucket(&location, options)?;
     let (store, advice) = (bucket.client(Some(&options.retry))?, bucket.advice());
     let (retry, counters) = (options.retry, Arc::clone(&options.counters));
@@ -209,7 +208,7 @@ impl Destination {
                 ErrorKind::NotFound,
                 "there is no such bucket, or the upload was given up by the server",
             )
-            .hint("make the bucket, or correct its name"),
+            .hint("create the bucket, or correct its name"),
             Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
                 Error::new(ErrorKind::Permission, "the server refuses to write the object").hint(self.advice)
             }

@@ -74,7 +74,9 @@ impl CloudStore {
         let place = || {
             let location = ObjectLocation::parse(url)?;
             let path = Path::parse(location.key.trim_end_matches('/')).map_err(|_| {
-                Error::usage("the path has empty parts, or characters that no name of an object has")
+                Error::usage(
+                    "the path has empty parts, or characters that are illegal in the names of objects",
+                )
             })?;
             let prefix = if path.as_ref().is_empty() { String::new() } else { format!("{path}/") };
             Ok((prefix, State::new(open_bucket(&location, options)?, options)?))
@@ -92,7 +94,7 @@ impl CloudStore {
     }
 
     fn path(&self, key: &str) -> Result<Path> {
-        Path::parse(format!("{}{key}", self.prefix)).map_err(|_| Error::usage("this is no key of an object"))
+        Path::parse(format!("{}{key}", self.prefix)).map_err(|_| Error::usage("this is not a legal key"))
     }
 
     /// The bucket to try once more with after an error, if a different region or new credentials may help.
@@ -215,7 +217,10 @@ impl CloudStore {
             match page.page_token {
                 None => break,
                 Some(next) if Some(&next) == token.as_ref() => {
-                    return Err(Error::new(ErrorKind::Server, "the server lists the same page again"));
+                    return Err(Error::new(
+                        ErrorKind::Server,
+                        "the server returned the same page of the listing twice",
+                    ));
                 }
                 next => token = next,
             }
@@ -279,7 +284,7 @@ impl Failure {
             401 | 403 => Failure::fatal(refused(&answer, bucket)),
             404 => Failure::fatal(
                 Error::new(ErrorKind::NotFound, format!("{message}: there is no such bucket"))
-                    .hint("make the bucket, or correct its name"),
+                    .hint("create the bucket, or correct its name"),
             ),
             code if matches!(code, 200..=299 | 409) || is_transient_status(code) => {
                 let pause = text(&headers, &RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
@@ -295,7 +300,7 @@ impl Failure {
 fn refused(answer: &str, bucket: &dyn Bucket) -> Error {
     let message = match answer {
         "that is" => "no credentials could be had for the object store".to_owned(),
-        answer => format!("the object store answered {answer}: it does not let us do this"),
+        answer => format!("the object store answered {answer}: it refuses this operation"),
     };
     Error::new(ErrorKind::Permission, message).hint(bucket.advice())
 }
@@ -318,8 +323,8 @@ fn time(headers: &HeaderMap, name: &HeaderName) -> Result<SystemTime> {
 
 fn stored(key: &str, headers: &HeaderMap) -> Result<ObjectInfo> {
     let size = text(headers, &CONTENT_LENGTH).and_then(|size| size.parse().ok());
-    let size =
-        size.ok_or_else(|| Error::new(ErrorKind::Server, "the server does not say how large the object is"))?;
+    let size = size
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not state the size of the object"))?;
     Ok(ObjectInfo { key: key.to_owned(), size, modified: time(headers, &LAST_MODIFIED)? })
 }
 

@@ -10,8 +10,8 @@ pub(crate) fn check(key: &str) -> Result<()> {
     let legal = |part: &str| !part.is_empty() && !part.starts_with('.');
     match is_plain(key) && key.split('/').all(legal) {
         true => Ok(()),
-        false => Err(Error::usage(format!("'{}' is no key of an object", key.escape_debug()))
-            .hint("a key has parts of letters, digits and ._=+@-, not beginning with a dot, with / between")),
+        false => Err(Error::usage(format!("'{}' is not a legal key", key.escape_debug()))
+            .hint("a key consists of parts of letters, digits and ._=+@-, separated by /; no part begins with a dot")),
     }
 }
 

@@ -66,7 +66,7 @@ impl LocalStore {
                 let work = runtime.spawn_blocking(move || act(&inner));
                 match tokio::time::timeout_at(deadline.instant().into(), work).await {
                     Ok(Ok(done)) => done,
-                    Ok(Err(_)) => Err(Error::new(ErrorKind::Cancelled, "the work on the file was ended")),
+                    Ok(Err(_)) => Err(Error::new(ErrorKind::Cancelled, "the work on the file was cancelled")),
                     Err(_) => Err(too_late()),
                 }
             };
@@ -297,7 +297,7 @@ fn stored(key: String, metadata: &Metadata) -> Result<ObjectInfo> {
 fn object(metadata: &Metadata) -> Result<u64> {
     match metadata.is_file() {
         true => Ok(metadata.len()),
-        false => Err(Error::new(ErrorKind::NotFound, "there is no such object, but a directory")),
+        false => Err(Error::new(ErrorKind::NotFound, "this is a directory, not an object")),
     }
 }
 

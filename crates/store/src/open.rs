@@ -20,7 +20,7 @@ pub fn open_store(url: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
         }
         _ => {
             let scheme = url_scheme(url).unwrap_or_default();
-            Err(Error::unsupported(format!("there are no stores at {scheme}://"))
+            Err(Error::unsupported(format!("{scheme}:// is not supported for stores"))
                 .url(redact(url))
                 .hint("use a directory or a place in an object store (s3://, gs://, az://)"))
         }

@@ -262,7 +262,7 @@ async fn an_upload_that_the_store_forgot_is_not_asked_for_twice() {
     let go_on = |mut sink: Box<dyn Sink>| {
         assert!(matches!(sink.take_up(JOB).unwrap(), Leftover::Kept { .. }));
         let error = write_from(sink.as_mut(), KEPT).and_then(|()| sink.commit()).unwrap_err();
-        assert!(error.hint_text().unwrap().contains("begins anew"), "{error}");
+        assert!(error.hint_text().unwrap().contains("starts over"), "{error}");
     };
     with(&options, go_on).await.unwrap();
     assert_eq!(journals(&directory), 0);

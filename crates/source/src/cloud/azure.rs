@@ -134,14 +134,14 @@ impl Signer for Azure {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let wrong = || Error::usage("the name of the object makes no legal URL");
+            let wrong = || Error::usage("the name of the object does not form a legal URL");
             let mut request = HttpRequest::new(HttpRequestBody::empty());
             *request.method_mut() = method.clone();
             *request.headers_mut() = headers;
             *request.uri_mut() = url.as_str().parse().map_err(|_| wrong())?;
             if matches!(&*credential, AzureCredential::BearerToken(token) if !token.bytes().all(|b| b.is_ascii_graphic()))
             {
-                return Err(Error::new(ErrorKind::Permission, "the token that Azure gave is none"));
+                return Err(Error::new(ErrorKind::Permission, "the token from Azure is malformed"));
             }
             AzureAuthorizer::new(&credential, &self.account).try_authorize(&mut request).map_err(
                 |error| Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error),

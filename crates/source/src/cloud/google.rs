@@ -134,7 +134,7 @@ impl Signer for Google {
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
             let bearer = Secret::from(&*credential.bearer);
             let mut value = HeaderValue::try_from(format!("Bearer {}", bearer.reveal()))
-                .map_err(|_| Error::new(ErrorKind::Permission, "the token that Google gave is none"))?;
+                .map_err(|_| Error::new(ErrorKind::Permission, "the token from Google is malformed"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
             Ok(SignedRequest {

@@ -105,7 +105,7 @@ fn failure(error: object_store::Error, bucket: &dyn Bucket) -> Error {
     let (kind, message) = match &error {
         Failure::NotFound { .. } => (ErrorKind::NotFound, "there is no such bucket"),
         Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
-            let message = "the server does not let us list the bucket";
+            let message = "the server refuses to list the bucket";
             return Error::new(ErrorKind::Permission, message).hint(bucket.advice());
         }
         _ => (ErrorKind::Server, "the bucket could not be listed"),

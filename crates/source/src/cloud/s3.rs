@@ -189,7 +189,7 @@ impl Signer for S3 {
             *request.uri_mut() = url
                 .as_str()
                 .parse()
-                .map_err(|_| Error::usage("the name of the object makes no legal URL"))?;
+                .map_err(|_| Error::usage("the name of the object does not form a legal URL"))?;
             check(&credential)?;
             AwsAuthorizer::new(&credential, "s3", &self.region)
                 .with_request_payer(self.environment.get("AWS_REQUEST_PAYER").is_some())
@@ -275,7 +275,7 @@ fn check(credential: &AwsCredential) -> Result<()> {
     if legal(key_id) && token.as_deref().is_none_or(legal) {
         return Ok(());
     }
-    let message = "the access key that was found has characters that no access key has";
+    let message = "the access key has illegal characters";
     Err(Error::new(ErrorKind::Permission, message))
 }
 

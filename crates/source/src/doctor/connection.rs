@@ -50,7 +50,7 @@ pub(super) async fn secure(
     let config = tls(&Trust::of(environment))?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
         Error::new(ErrorKind::Network, format!("TLS cannot be set up: {error}"))
-            .hint("authorities of your own go to SSL_CERT_FILE, X509_CERT_DIR or REQUESTS_CA_BUNDLE")
+            .hint("put your own authorities into SSL_CERT_FILE, X509_CERT_DIR or REQUESTS_CA_BUNDLE")
     })?;
     let (_, session) = stream.get_ref();
     let mut facts = Vec::new();

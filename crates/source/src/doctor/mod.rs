@@ -113,7 +113,7 @@ async fn connect(
         return true;
     };
     if let Some(variable) = place.proxy() {
-        let why = format!("reads go through the proxy that {variable} names");
+        let why = format!("reads go through the proxy in {variable}");
         for name in ["name", "connection", "TLS"] {
             diagnosis.skip(name, &why);
         }
@@ -125,14 +125,14 @@ async fn connect(
         Err(error) => {
             diagnosis.add("name", begin, StepOutcome::Failed(error), Vec::new());
             for name in ["connection", "TLS"] {
-                diagnosis.skip(name, "the name of the server leads nowhere");
+                diagnosis.skip(name, "the name of the server cannot be resolved");
             }
             return false;
         }
     };
     let text: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
     let words = match host.parse::<IpAddr>() {
-        Ok(_) => format!("{host} is an address already"),
+        Ok(_) => format!("{host} is already an address"),
         Err(_) => format!("{host} is {}", text.join(", ")),
     };
     diagnosis.add("name", begin, StepOutcome::Passed(words), Vec::new());
@@ -183,7 +183,7 @@ fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
     let words: Vec<_> = there.iter().map(|finding| finding.to_string()).collect();
     let outcome = match there.iter().all(|finding| finding.state.is_usable()) {
         _ if there.is_empty() => {
-            StepOutcome::Noted("none were found: the file is asked for without".to_owned())
+            StepOutcome::Noted("none found: the file is requested without credentials".to_owned())
         }
         true => StepOutcome::Passed(words.join("; ")),
         false => StepOutcome::Noted(words.join("; ")),

@@ -29,8 +29,7 @@ pub async fn read_document(url: &str, options: &OpenOptions) -> Result<Vec<Repli
     let opened = open(url, &OpenOptions { tail: 0, ..options.clone() }).await?;
     let size = opened.source.identity().size;
     if size > LARGEST {
-        let message =
-            format!("this says where a file is in {size} bytes: more than the {LARGEST} that are read");
+        let message = format!("the list of replicas has {size} bytes, more than the limit of {LARGEST}");
         return Err(Error::new(ErrorKind::Limit, message).url(redact(url)));
     }
     let all = ByteRange { start: 0, len: size };
@@ -53,7 +52,7 @@ pub fn parse_document(document: &[u8]) -> Result<Vec<ReplicaList>> {
     match document.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'<') => metalink::parse(document),
         Some(b'[' | b'{') => rucio::parse(document),
-        _ => Err(Error::usage("this does not say where a file is")
+        _ => Err(Error::usage("this is not a list of replicas")
             .hint("a metalink (.meta4), or the replicas of a file as JSON from Rucio")),
     }
 }
@@ -72,10 +71,10 @@ pub fn choose(mut described: Vec<ReplicaList>, name: Option<&str>) -> Result<Rep
     match (described.len(), described.pop()) {
         (1, Some(one)) if !one.replicas.is_empty() => Ok(one),
         (1, Some(one)) => {
-            Err(Error::new(ErrorKind::NotFound, format!("no place is stated for the file {}", one.name)))
+            Err(Error::new(ErrorKind::NotFound, format!("the list has no replica of the file {}", one.name)))
         }
-        (0, _) => Err(Error::new(ErrorKind::NotFound, "this states no place for the file")),
-        (count, _) => Err(Error::usage(format!("this names {count} files"))
+        (0, _) => Err(Error::new(ErrorKind::NotFound, "the list does not contain the file")),
+        (count, _) => Err(Error::usage(format!("the list contains {count} files"))
             .hint("open one by its name, and give this as its replicas")),
     }
 }

@@ -12,7 +12,7 @@ const LAST: i64 = 999_999;
 
 /// The files of a metalink.
 pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
-    read(document).map_err(|why| Error::usage(format!("this is no sound metalink: {why}")))
+    read(document).map_err(|why| Error::usage(format!("this is not a valid metalink: {why}")))
 }
 
 /// The file that is being read.

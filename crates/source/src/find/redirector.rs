@@ -75,7 +75,7 @@ impl Redirector {
     /// # Errors
     /// Always.
     pub async fn another(&self, _: &[String], _: Deadline) -> Result<OpenedSource> {
-        Err(sapwood_core::Error::unsupported("root:// is not read on this system"))
+        Err(sapwood_core::Error::unsupported("root:// is not supported on this system"))
     }
 
     /// Always empty on this system.

@@ -8,14 +8,14 @@ use serde_json::{Deserializer, Value};
 /// The files in a document.
 pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
     let values: Result<Vec<Value>, _> = Deserializer::from_slice(document).into_iter().collect();
-    let values = values.map_err(|error| Error::usage(format!("this is no sound JSON: {error}")))?;
+    let values = values.map_err(|error| Error::usage(format!("this is not valid JSON: {error}")))?;
     let records = values.into_iter().flat_map(|value| match value {
         Value::Array(records) => records,
         record => vec![record],
     });
     let files: Vec<_> = records.filter_map(|record| described(&record)).collect();
     if files.is_empty() {
-        return Err(Error::usage("this JSON names no replicas")
+        return Err(Error::usage("this JSON lists no replicas")
             .hint("records as Rucio lists them, each with 'pfns' or 'rses'"));
     }
     Ok(files)

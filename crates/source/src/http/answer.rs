@@ -120,7 +120,7 @@ pub(super) fn sort(response: Response) -> Result<AnswerHead, Failure> {
     let headers = response.headers();
     let encoding = text(headers, CONTENT_ENCODING);
     if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
-        let message = format!("the server encodes the file as '{encoding}', though it was asked not to");
+        let message = format!("the server encodes the file as '{encoding}', although the request forbids it");
         return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
     }
     let validators = Validators::of(headers);

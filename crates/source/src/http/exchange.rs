@@ -160,7 +160,7 @@ impl Exchange {
                 Ok(Some(chunk)) => {
                     self.accounting.received(chunk.len());
                     if (body.len() + chunk.len()) as u64 > most {
-                        let message = "the server sends more bytes than were asked for";
+                        let message = "the server sends more bytes than requested";
                         return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
                     }
                     body.push(&chunk);
@@ -222,14 +222,14 @@ pub(super) fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
         .and_then(|location| url.join(location).ok())
         .filter(|url| matches!(url.scheme(), "http" | "https"))
         .ok_or_else(|| {
-            let message = format!("the server answered {} without saying where to go", response.status());
+            let message = format!("the server answered {} without a target", response.status());
             Failure::Fatal(Error::new(ErrorKind::Server, message))
         })
 }
 
 /// The error for too many redirects.
 pub(super) fn endless() -> Failure {
-    Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end"))
+    Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects in a loop"))
 }
 
 /// Host and port of a URL, which messages may show.

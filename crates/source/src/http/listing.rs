@@ -40,7 +40,7 @@ pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Listing
     let answer = tokio::time::timeout_at(options.deadline.instant().into(), asked).await;
     let (body, place) = answer.map_err(|_| late())??;
     let mut entries = entries(&body, &place)
-        .ok_or_else(|| Error::new(ErrorKind::Server, "the server's list of the directory makes no sense"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server's listing of the directory is malformed"))?;
     entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
 }

@@ -234,5 +234,5 @@ fn head() -> Message {
 }
 
 fn other_bytes() -> Error {
-    Error::new(ErrorKind::Server, "the server did not send the bytes that were asked for")
+    Error::new(ErrorKind::Server, "the server did not send the requested bytes")
 }

@@ -317,7 +317,7 @@ fn total(parts: &[Part]) -> Result<u64> {
     let mut totals = parts.iter().filter_map(|part| part.total);
     let total = totals
         .next()
-        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not say how large the file is"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not state the size of the file"))?;
     if totals.any(|other| other != total) {
         return Err(Error::new(
             ErrorKind::Server,

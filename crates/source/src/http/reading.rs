@@ -104,7 +104,7 @@ fn accept(
             remote.learn(|server| server.learn_not_several(ranges.len()));
             return Ok(Some(Setback::Learned));
         }
-        return Err(Error::new(ErrorKind::Server, "the server does not send parts of the file any more"));
+        return Err(Error::new(ErrorKind::Server, "the server no longer sends parts of the file"));
     };
     if parts.parts.len() > 1 {
         remote.learn(|server| server.learn_several());
@@ -162,6 +162,6 @@ fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool)
 }
 
 fn other_bytes(range: ByteRange) -> Error {
-    let message = format!("the server did not send the {} bytes that were asked for", range.len);
+    let message = format!("the server did not send the {} requested bytes", range.len);
     Error::new(ErrorKind::Server, message).at(range.start)
 }

@@ -77,7 +77,7 @@ fn follow_environment() -> bool {
 pub fn start(path: &Path, program: &str) -> io::Result<()> {
     let mut slot = lock();
     if slot.is_some() {
-        let message = "this process records already";
+        let message = "this process already records";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     *slot = Some(Recorder::new(path.to_owned(), program.to_owned())?);

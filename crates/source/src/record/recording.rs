@@ -31,7 +31,7 @@ impl Recording {
         })?;
         let recording = Recording::parse(&bytes);
         if recording.processes.is_empty() {
-            let error = Error::unsupported("this is no recording of a job, or nothing was recorded");
+            let error = Error::unsupported("this is not a recording of a job, or it is empty");
             return Err(error
                 .url(path.to_string_lossy())
                 .hint("'sapwood trace -o FILE -- COMMAND' makes one"));

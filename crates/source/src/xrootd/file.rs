@@ -42,7 +42,7 @@ impl File {
         // SAFETY: it has no conditions.
         let pointer = unsafe { (library.new)() };
         if pointer.is_null() {
-            return Err(Error::new(ErrorKind::Io, "XRootD's client has no memory left"));
+            return Err(Error::new(ErrorKind::Io, "XRootD's client is out of memory"));
         }
         // SAFETY: it was just made, and `closing` frees it once this file is dropped.
         let (raw, opened) = (unsafe { Raw::new(library, pointer) }, Arc::new(AtomicBool::new(false)));
@@ -170,7 +170,7 @@ impl Buffer {
         let mut memory = Vec::new();
         let room = usize::try_from(len).ok().and_then(|len| memory.try_reserve_exact(len).ok());
         room.ok_or_else(|| {
-            Error::new(ErrorKind::Limit, format!("there is no memory for {len} bytes"))
+            Error::new(ErrorKind::Limit, format!("not enough memory for {len} bytes"))
                 .hint("read fewer branches or entries at once")
         })?;
         let start = memory.as_mut_ptr();

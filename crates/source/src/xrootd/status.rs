@@ -32,7 +32,7 @@ impl Status {
 
     /// A read brought another number of bytes than requested.
     pub(super) fn short(came: u64, wanted: u64) -> Status {
-        let text = format!("{came} bytes came where {wanted} were asked for");
+        let text = format!("{came} bytes came instead of {wanted}");
         Status { code: code::DATA, number: 0, text, server: String::new() }
     }
 
@@ -82,13 +82,12 @@ impl Status {
                 Error::usage(format!("the server refuses: {text}"))
             }
             (code::ERROR_RESPONSE, _) => new(ErrorKind::Server, &format!("the server answered: {text}")),
-            (code::INVALID_ARGUMENTS, _) => Error::usage("this is no URL of a file")
+            (code::INVALID_ARGUMENTS, _) => Error::usage("this is not the URL of a file")
                 .hint("a host, two slashes and a path, as in root://host//path"),
             (code::CONNECTION, _) => new(ErrorKind::Network, "the server cannot be reached")
                 .hint("is the port right (usually 1094), and does the server run?"),
-            (code::INVALID_ADDRESS, _) => {
-                new(ErrorKind::Network, "the host of the URL is not known").hint("is the name spelt right?")
-            }
+            (code::INVALID_ADDRESS, _) => new(ErrorKind::Network, "the host of the URL is unknown")
+                .hint("check the spelling of the name"),
             (code::EXPIRED, _) => new(ErrorKind::Timeout, "the server did not answer in time"),
             (code::TLS, _) => {
                 new(ErrorKind::Network, &format!("no secure connection: {text}")).hint(AUTHORITIES)
@@ -118,7 +117,7 @@ pub(super) fn advise(error: Error, url: &str) -> Error {
         _ if refused && !after_host.starts_with('/') => error.hint(
             "the path begins with a slash of its own: two slashes after the host, as in root://host//path",
         ),
-        ErrorKind::Permission => error.hint(format!("{CREDENTIALS}; there is: {}", proxies())),
+        ErrorKind::Permission => error.hint(format!("{CREDENTIALS}; found: {}", proxies())),
         _ => error,
     };
     error.url(redact(url))
