@@ -1,4 +1,4 @@
-//! What a read cost: counters that every layer adds to and every report shows.
+//! Counters of what a read cost: every layer adds to them, and every report shows them.
 
 use crate::{Error, ErrorKind, EventLog};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
-            /// What happened at the sources.
+            /// The events at the sources.
             pub events: EventLog,
             last_failure: Mutex<Option<(Instant, String)>>,
         }
@@ -41,25 +41,25 @@ counters! {
     requests,
     /// Byte ranges in those messages.
     ranges,
-    /// Times that something failed and was asked for again.
+    /// Requests that failed and were repeated.
     retries,
     /// Waits of one round trip in sequence: requests that overlap in time count once.
     turnarounds,
-    /// Bytes that the layers above asked for.
+    /// Bytes that the layers above requested.
     wanted_bytes,
     /// Bytes that came from the source.
     fetched_bytes,
     /// Bytes that were answered from blocks that lay on the local disk: lazy download, or a cache.
     block_bytes,
-    /// Bytes fetched and not asked for: the price of merging neighbours.
+    /// Bytes fetched but not requested: the price of merging neighbours.
     overread_bytes,
-    /// Bytes asked of one source because another was slow with them.
+    /// Bytes requested from one source because another was slow with them.
     duplicated_bytes,
-    /// Bytes read only to know what a source can do that is not used.
+    /// Unused bytes, read only to find out what a source can do.
     probe_bytes,
     /// Reads that went around the planner; always 0.
     unplanned_reads,
-    /// Bytes of baskets that were passed over, because no wanted entry lies in them.
+    /// Bytes of baskets that were skipped, because they hold no wanted entry.
     skipped_bytes,
     /// Entries that were not read, because no value of theirs could pass a cut.
     excluded_entries,
@@ -69,16 +69,16 @@ counters! {
     baskets,
     /// Bytes of the columns that baskets became; offsets that columns share count for each of them.
     decompressed_bytes,
-    /// Nanoseconds that somebody waited for bytes.
+    /// Nanoseconds spent waiting for bytes.
     wait_ns,
     /// Nanoseconds that threads decompressed baskets, all threads together.
     decompress_ns,
-    /// Nanoseconds that threads decoded what was decompressed, all threads together.
+    /// Nanoseconds spent decoding decompressed bytes, summed over threads.
     decode_ns,
 }
 
 impl Counters {
-    /// Counts a failure after which the same is asked for again, and remembers it in words.
+    /// Counts a failure that is followed by a retry, and remembers its message.
     pub fn retry(&self, failure: &Error) {
         self.retries.add(1);
         let failure = Some((Instant::now(), failure.message().to_owned()));

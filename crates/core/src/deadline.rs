@@ -10,10 +10,10 @@ impl Deadline {
     /// One hour from now: the default of a call, generous and never infinite.
     pub const DEFAULT: Duration = Duration::from_secs(3600);
 
-    /// The longest time that may be asked for.
+    /// The longest time that may be requested.
     pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-    /// The deadline that lies `time` from now, at most [`Deadline::LONGEST`].
+    /// The deadline `time` from now, at most [`Deadline::LONGEST`].
     pub fn after(time: Duration) -> Self {
         Deadline(Instant::now() + time.min(Self::LONGEST))
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The result of anything in sapwood that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in words that a program can match.
+/// The kind of an error, for programs to match.
 ///
 /// The [`code`](ErrorKind::code) of a kind never changes once released; Python's exceptions carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,9 +49,10 @@ pub enum ErrorKind {
     Closed,
     /// The caller interrupted the read.
     Cancelled,
-    /// Somebody else changed the same part of a dataset first; nothing was changed here.
+    /// Another writer changed the same part of a dataset first; nothing was changed here.
     Conflict,
-    /// Nobody can say whether a change of a dataset was made: the answer was lost, and so was that to the question.
+    /// It is unknown whether a change of a dataset was made: the answer was lost, and so was the answer to the
+    /// question.
     CommitUnknown,
 }
 
@@ -199,14 +200,14 @@ impl Error {
         self
     }
 
-    /// Says what the user can do about it.
+    /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// States how long the server asks to be left alone before it is asked again.
+    /// Adds how long the server asks to wait before the next request.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.0.pause.get_or_insert(pause);

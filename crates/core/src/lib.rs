@@ -4,12 +4,12 @@
 //!
 //! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
 //! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O; [`Piece`]: how writers
-//!   hand them out.
-//! - [`Form`], [`Column`], [`Buffer`]: arrays as they are handed to the outside.
+//!   return them.
+//! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
 //! - [`Deadline`]: no wait is unbounded.
 //! - [`Counters`]: what a read cost; [`EventLog`]: what happened at its sources.
-//! - [`printable`]: what files and servers say, fit to be shown.
-//! - [`random_bytes`]: names that nobody else chooses.
+//! - [`printable`]: text of files and servers, safe to show.
+//! - [`random_bytes`]: unique names.
 //! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
 
 mod buffer;

@@ -1,4 +1,4 @@
-//! Writing without I/O: a writer hands out the pieces of a file, and somebody else puts them where they belong.
+//! Writing without I/O: a writer returns the pieces of a file, and its caller puts them where they belong.
 
 use bytes::Bytes;
 

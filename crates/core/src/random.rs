@@ -1,6 +1,6 @@
-//! Names that nobody else chooses.
+//! Unique names.
 
-/// Random bytes, for what has to have a name or number of its own.
+/// Random bytes, for unique names and numbers.
 ///
 /// They come from the operating system: a generator of our own would go on alike in every fork of a process, and those
 /// of many machines would begin with what differs in little but the time.
@@ -10,7 +10,7 @@
 /// ```
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // Where the system has none, what is added has to do.
+    // Without a source of the system, the bytes of `fastrand` must do.
     let _ = getrandom::fill(&mut bytes);
     bytes.map(|byte| byte ^ fastrand::u8(..))
 }

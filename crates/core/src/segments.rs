@@ -1,15 +1,15 @@
-//! Parsing without I/O: a parser is handed the segments of a file that are known, and asks for more.
+//! Parsing without I/O: a parser gets the known segments of a file, and asks for more.
 
 use crate::ByteRange;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// What a parser answers: its value, or the byte ranges that it needs before it can go on.
+/// The answer of a parser: its value, or the byte ranges that it needs next.
 ///
 /// A parser that answers [`Step::Need`] is called again, from its start, once the ranges are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
-    /// All of these ranges are needed; they are fetched together, in one turnaround.
+    /// All of these ranges are needed; they are fetched together, in one round trip.
     Need(Vec<ByteRange>),
     /// The value.
     Done(T),

@@ -118,7 +118,7 @@ impl<'a> Taken<'a> {
         Ok(())
     }
 
-    /// Counts the offsets of lists anew, and answers which items are in them.
+    /// Recomputes the offsets of lists, and returns the items in them.
     fn lists(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed((count(runs) + 1) * size_of::<i64>());
@@ -138,7 +138,7 @@ impl<'a> Taken<'a> {
         Ok(items)
     }
 
-    /// Counts the positions of present items anew, and answers where they were.
+    /// Recomputes the positions of present items, and returns their old positions.
     fn options(&mut self, runs: &[Run]) -> Result<Vec<Run>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed(count(runs) * size_of::<i64>());
@@ -160,7 +160,7 @@ impl<'a> Taken<'a> {
         Ok(present)
     }
 
-    /// Counts the positions of each tag anew, and answers, tag by tag, where the items were.
+    /// Recomputes the positions for each tag, and returns the old positions of its items.
     fn unions(&mut self, tags: usize, runs: &[Run]) -> Result<Vec<Vec<Run>>> {
         let source_tags = self.next()?.as_bytes();
         let source: &[i64] = self.next()?.view();
@@ -200,7 +200,7 @@ mod tests {
     use crate::{ErrorKind, Primitive};
     use proptest::prelude::*;
 
-    /// An item, as somebody would write it down.
+    /// An item, written as text.
     #[derive(Debug, Clone, PartialEq)]
     enum Value {
         Bytes(Vec<u8>),

@@ -1,10 +1,10 @@
-//! Columns whose forms differ in what only their data tell: one form for all, and the columns in it.
+//! Columns whose forms differ in ways that only their data show: one form for all of them, and the columns in it.
 
 use crate::{Buffer, Column, Error, Field, Form, Result};
 use std::sync::Arc;
 
 impl Form {
-    /// The form that holds what both hold.
+    /// The form that can hold both.
     ///
     /// [`Form::Empty`] yields to anything, `X` to an option of `X`. Records of one class with the same fields
     /// are unified field by field; what has nothing in common becomes a union.
@@ -55,7 +55,7 @@ impl Form {
         }
     }
 
-    /// What a union can be; the form itself if it is none.
+    /// The alternatives of a union; the form itself if it is not a union.
     fn alternatives(&self) -> &[Form] {
         match self {
             Form::Union(forms) => forms,
