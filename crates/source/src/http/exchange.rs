@@ -57,6 +57,25 @@ impl Exchange {
         Retries::new(self.retry, self.accounting.counters(), name, deadline)
     }
 
+    /// Does something until it succeeds or fails for good, with retries; `name` names the object in messages.
+    pub(super) async fn repeat<T, F: Future<Output = Result<T, Failure>>>(
+        &self,
+        name: &str,
+        deadline: Deadline,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error> {
+        let mut retries = self.retries(name, deadline);
+        loop {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
     /// Sends a message. If the server refuses its credential, sends it once more: with a credential that is found
     /// now, or with none, in case everybody may read.
     pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {

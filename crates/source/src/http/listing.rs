@@ -24,18 +24,8 @@ pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Listing
     let access = access(url, options)?;
     let place = access.original().clone();
     let exchange = Exchange::new(access, options);
-    let asked = async {
-        let mut retries = exchange.retries(&redact(url), options.deadline);
-        loop {
-            match ask(&exchange, place.clone()).await {
-                Ok(body) => return Ok(body),
-                Err(failure) => {
-                    let (error, pause) = failure.transient()?;
-                    retries.pause(error, pause).await?;
-                }
-            }
-        }
-    };
+    let name = redact(url);
+    let asked = exchange.repeat(&name, options.deadline, || ask(&exchange, place.clone()));
     let late = || Error::new(ErrorKind::Timeout, "the deadline passed before the directory was listed");
     let answer = tokio::time::timeout_at(options.deadline.instant().into(), asked).await;
     let (body, place) = answer.map_err(|_| late())??;

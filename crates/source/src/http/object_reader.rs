@@ -59,7 +59,7 @@ impl ObjectReader {
     }
 
     /// The server, for connections that are made ahead of need.
-    fn way(&self, url: &Url) -> Route<'_> {
+    fn route(&self, url: &Url) -> Route<'_> {
         let (exchange, url, server) = (&self.exchange, url.clone(), Server::of(url));
         Route { exchange, url, server, is_store: true, concurrency: self.most }
     }
@@ -103,21 +103,14 @@ impl ObjectReader {
         if let Some(first_answer) = self.round_trip().filter(|_| others) {
             spare::made(&Server::of(url), first_answer).await;
         }
-        let mut retries = self.exchange.retries(name, deadline);
-        loop {
+        let attempt = || async {
             let answer = self.try_get(url, &message, range);
-            let got = match self.round_trip() {
+            match self.round_trip() {
                 Some(_) => answer.await,
-                None => spare::beside(self.way(url), answer).await,
-            };
-            match got {
-                Ok(bytes) => return Ok(bytes),
-                Err(failure) => {
-                    let (error, pause) = failure.transient()?;
-                    retries.pause(error, pause).await?;
-                }
+                None => spare::beside(self.route(url), answer).await,
             }
-        }
+        };
+        self.exchange.repeat(name, deadline, attempt).await
     }
 
     async fn try_get(
@@ -166,16 +159,7 @@ impl ObjectReader {
 
     /// The headers of an object, without its bytes.
     pub async fn head(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
-        let mut retries = self.exchange.retries(name, deadline);
-        loop {
-            match self.try_head(url).await {
-                Ok(headers) => return Ok(headers),
-                Err(failure) => {
-                    let (error, pause) = failure.transient()?;
-                    retries.pause(error, pause).await?;
-                }
-            }
-        }
+        self.exchange.repeat(name, deadline, || self.try_head(url)).await
     }
 
     async fn try_head(&self, url: &Url) -> Result<HeaderMap, Failure> {
@@ -188,16 +172,9 @@ impl ObjectReader {
 
     /// The headers of any answer, which state the time of the server.
     pub async fn date(&self, url: &Url, name: &str, deadline: Deadline) -> Result<HeaderMap> {
-        let mut retries = self.exchange.retries(name, deadline);
-        loop {
-            match self.ask(url, &head()).await {
-                Ok(response) => return Ok(response.headers().clone()),
-                Err(failure) => {
-                    let (error, pause) = failure.transient()?;
-                    retries.pause(error, pause).await?;
-                }
-            }
-        }
+        let message = head();
+        let answer = self.exchange.repeat(name, deadline, || self.ask(url, &message)).await?;
+        Ok(answer.headers().clone())
     }
 
     async fn ask(&self, url: &Url, message: &Message) -> Result<Response, Failure> {

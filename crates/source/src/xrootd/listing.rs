@@ -1,38 +1,14 @@
 //! Directories, on all servers that hold a part of them.
-#![expect(unsafe_code, reason = "functions of a shared library")]
 
-use super::call::{begin, end, seconds};
-use super::contact::library_for;
-use super::status::{Status, advise};
+use super::query::query;
 use crate::ListingEntry;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use sapwood_core::{Deadline, Result};
 use std::collections::BTreeMap;
-use std::ffi::CString;
 
 /// The entries of the directory at a URL, by name.
 pub(crate) async fn list(url: &str, deadline: Deadline) -> Result<Vec<ListingEntry>> {
-    let named = |error: Error| advise(error, url);
-    let library = library_for(url, deadline).await.map_err(named)?;
-    let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
-    let listing = tokio::task::spawn_blocking(move || {
-        begin((), |done, context| {
-            // SAFETY: the URL is a C string.
-            unsafe { (library.list)(place.as_ptr(), seconds(deadline), done, context) };
-        })
-    });
-    let listing = async {
-        match listing.await {
-            Ok(receiver) => end(receiver).await,
-            Err(_) => Err(Status::unanswered()),
-        }
-    };
-    match tokio::time::timeout_at(deadline.instant().into(), listing).await {
-        Ok(Ok(answer)) => Ok(entries(&answer.text)),
-        Ok(Err(status)) => Err(named(status.error())),
-        Err(_) => {
-            Err(named(Error::new(ErrorKind::Timeout, "the deadline passed before the directory was listed")))
-        }
-    }
+    let late = "the deadline passed before the directory was listed";
+    Ok(entries(&query(url, deadline, late, |library| library.list).await?))
 }
 
 /// The entries in an answer with a line for each. Several servers may have an entry each.

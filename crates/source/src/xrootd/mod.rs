@@ -5,8 +5,9 @@
 //!   `root://` URL; `settings`: configures libXrdCl.
 //! - `call`: one operation of XrdCl as a future; `raw`: a pointer to a file of XrdCl; `file`: the operations of an
 //!   open file; `closing`: closes files. `status`: failures of XrdCl as errors; `codes`: their codes.
-//! - `contact`: prepares the first call about a server. `remote`: a file, here or on the server that it redirects to;
-//!   `server`: what the process remembers about each server. `replicas`: other replicas of a file.
+//! - `contact`: prepares the first call about a server. `query`: questions about a URL. `remote`: a file, here or on
+//!   the server that it redirects to; `server`: what the process remembers about each server. `replicas`: other
+//!   replicas of a file.
 //! - `reading`: from ranges to vector reads and back; `streams`: further connections, for large reads.
 
 mod call;
@@ -20,6 +21,7 @@ mod library;
 mod listing;
 mod loading;
 mod opening;
+mod query;
 mod raw;
 mod reading;
 mod remote;

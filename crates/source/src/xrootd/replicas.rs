@@ -4,9 +4,9 @@
 use super::call::{Reply, begin, end, seconds};
 use super::contact::library_for;
 use super::library::Library;
-use super::status::{Status, advise};
+use super::query::query;
 use crate::Checksum;
-use sapwood_core::{Deadline, Error, ErrorKind, Result, server_of};
+use sapwood_core::{Deadline, Result, server_of};
 use std::ffi::CString;
 use std::future::Future;
 use std::net::Ipv6Addr;
@@ -66,29 +66,9 @@ pub(crate) fn on_server(url: &str, server: &str) -> Option<String> {
 /// # Errors
 /// Those of the request; `NotFound` if there are none.
 pub(crate) async fn locate(url: &str, deadline: Deadline) -> Result<Vec<String>> {
-    let named = |error: Error| advise(error, url);
-    let library = library_for(url, deadline).await.map_err(named)?;
-    let place = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
-    let located = tokio::task::spawn_blocking(move || {
-        begin((), |done, context| {
-            // SAFETY: the URL is a C string.
-            unsafe { (library.locate)(place.as_ptr(), seconds(deadline), done, context) };
-        })
-    });
-    let located = async {
-        match located.await {
-            Ok(receiver) => end(receiver).await,
-            Err(_) => Err(Status::unanswered()),
-        }
-    };
-    match tokio::time::timeout_at(deadline.instant().into(), located).await {
-        Ok(Ok(answer)) => Ok(answer.text.lines().map(normalized).filter(|line| !line.is_empty()).collect()),
-        Ok(Err(status)) => Err(named(status.error())),
-        Err(_) => Err(named(Error::new(
-            ErrorKind::Timeout,
-            "the deadline passed before the server said where the file is",
-        ))),
-    }
+    let late = "the deadline passed before the server said where the file is";
+    let text = query(url, deadline, late, |library| library.locate).await?;
+    Ok(text.lines().map(normalized).filter(|line| !line.is_empty()).collect())
 }
 
 /// Whether the server of a URL is a cache in front of others (XCache), which fetches the whole file for itself: a
