@@ -86,9 +86,9 @@ impl Plan {
 /// use sapwood_core::ByteRange;
 /// use sapwood_fetch::{Link, plan};
 /// use sapwood_source::CostModel;
-/// let cost model = CostModel { gap: 10, ..CostModel::MEMORY };
+/// let cost_model = CostModel { gap: 10, ..CostModel::MEMORY };
 /// let wanted = [ByteRange { start: 50, len: 5 }, ByteRange { start: 0, len: 20 }, ByteRange { start: 28, len: 2 }];
-/// let plan = plan(&wanted, &cost model, &Link::default());
+/// let plan = plan(&wanted, &cost_model, &Link::default());
 /// assert_eq!(plan.pieces(), [ByteRange { start: 0, len: 30 }, ByteRange { start: 50, len: 5 }]);
 /// assert_eq!(plan.overread_bytes(), 8);
 /// assert_eq!(plan.requests().len(), 1);

@@ -1,6 +1,6 @@
 //! Azure Blob Storage.
 
-use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
+use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
@@ -10,7 +10,6 @@ use object_store::azure::{
     AzureAuthorizer, AzureConfigKey, AzureCredential, AzureCredentialProvider, MicrosoftAzure,
     MicrosoftAzureBuilder,
 };
-use object_store::client::{HttpRequest, HttpRequestBody};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
@@ -134,28 +133,19 @@ impl Signer for Azure {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let wrong = || Error::usage("the name of the object does not form a legal URL");
-            let mut request = HttpRequest::new(HttpRequestBody::empty());
-            *request.method_mut() = method.clone();
-            *request.headers_mut() = headers;
-            *request.uri_mut() = url.as_str().parse().map_err(|_| wrong())?;
             if matches!(&*credential, AzureCredential::BearerToken(token) if !token.bytes().all(|b| b.is_ascii_graphic()))
             {
                 return Err(Error::new(ErrorKind::Permission, "the token from Azure is malformed"));
             }
-            AzureAuthorizer::new(&credential, &self.account).try_authorize(&mut request).map_err(
-                |error| Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error),
-            )?;
-            let (mut parts, _) = request.into_parts();
-            parts.headers.values_mut().for_each(|value| value.set_sensitive(true));
-            let url = parts.uri.to_string().parse().map_err(|_| wrong())?;
-            let mark = match &*credential {
+            let id = match &*credential {
                 AzureCredential::BearerToken(token) => Secret::from(token.as_str()).fingerprint(),
                 AzureCredential::SASToken(pairs) => Secret::from(format!("{pairs:?}")).fingerprint(),
                 // A key is not renewed.
                 AzureCredential::AccessKey(_) => 1,
             };
-            Ok(SignedRequest { url, headers: parts.headers, credential: CredentialId::of(mark) })
+            authorized(method, url, headers, CredentialId::of(id), |request| {
+                AzureAuthorizer::new(&credential, &self.account).try_authorize(request)
+            })
         })
     }
 

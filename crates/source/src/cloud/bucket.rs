@@ -2,12 +2,14 @@
 
 use crate::RetryPolicy;
 use crate::http::RangeSupport;
+use object_store::client::{HttpRequest, HttpRequestBody};
 use object_store::list::PaginatedListStore;
 use object_store::multipart::MultipartStore;
 use object_store::{BackoffConfig, ObjectStore, RetryConfig};
-use reqwest::Url;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_credentials::Signer;
+use sapwood_credentials::{CredentialId, SignedRequest, Signer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,4 +65,25 @@ pub(super) fn retry_config(policy: Option<&RetryPolicy>) -> RetryConfig {
 pub(super) fn no_credentials(error: object_store::Error, bucket: &dyn Bucket) -> Error {
     let message = "the credentials that were found could not be exchanged for those of the store";
     Error::new(ErrorKind::Permission, message).hint(bucket.advice()).caused_by(error)
+}
+
+/// A request that `object_store` authorises with a credential.
+pub(super) fn authorized(
+    method: &Method,
+    url: &Url,
+    headers: HeaderMap,
+    credential: CredentialId,
+    authorize: impl FnOnce(&mut HttpRequest) -> object_store::Result<()>,
+) -> Result<SignedRequest> {
+    let wrong = || Error::usage("the name of the object does not form a legal URL");
+    let mut request = HttpRequest::new(HttpRequestBody::empty());
+    *request.method_mut() = method.clone();
+    *request.headers_mut() = headers;
+    *request.uri_mut() = url.as_str().parse().map_err(|_| wrong())?;
+    authorize(&mut request)
+        .map_err(|error| Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error))?;
+    let (mut parts, _) = request.into_parts();
+    parts.headers.values_mut().for_each(|value| value.set_sensitive(true));
+    let url = parts.uri.to_string().parse().map_err(|_| wrong())?;
+    Ok(SignedRequest { url, headers: parts.headers, credential })
 }

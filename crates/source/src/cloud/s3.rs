@@ -1,6 +1,6 @@
 //! S3: Amazon's, and compatible services such as Ceph's gateway.
 
-use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
+use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
 use super::cached::Cached;
 use super::connector::Connector;
 use super::location::{ObjectLocation, object_url};
@@ -8,7 +8,6 @@ use crate::{OpenOptions, RetryPolicy};
 use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
-use object_store::client::{HttpRequest, HttpRequestBody};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
@@ -183,25 +182,14 @@ impl Signer for S3 {
                 return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let mut request = HttpRequest::new(HttpRequestBody::empty());
-            *request.method_mut() = method.clone();
-            *request.headers_mut() = headers;
-            *request.uri_mut() = url
-                .as_str()
-                .parse()
-                .map_err(|_| Error::usage("the name of the object does not form a legal URL"))?;
             check(&credential)?;
-            AwsAuthorizer::new(&credential, "s3", &self.region)
-                .with_request_payer(self.environment.get("AWS_REQUEST_PAYER").is_some())
-                .try_authorize(&mut request, None)
-                .map_err(|error| {
-                    Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error)
-                })?;
-            let (mut parts, _) = request.into_parts();
-            parts.headers.values_mut().for_each(|value| value.set_sensitive(true));
             let AwsCredential { key_id, secret_key, token } = &*credential;
-            let mark = Secret::from(format!("{key_id} {secret_key} {token:?}")).fingerprint();
-            Ok(SignedRequest { url: url.clone(), headers: parts.headers, credential: CredentialId::of(mark) })
+            let id = Secret::from(format!("{key_id} {secret_key} {token:?}")).fingerprint();
+            authorized(method, url, headers, CredentialId::of(id), |request| {
+                AwsAuthorizer::new(&credential, "s3", &self.region)
+                    .with_request_payer(self.environment.get("AWS_REQUEST_PAYER").is_some())
+                    .try_authorize(request, None)
+            })
         })
     }
 
