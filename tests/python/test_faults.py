@@ -337,5 +337,5 @@ def test_the_words_of_a_server_are_told(
         server.behave = lambda number, before: (
             root.error(3010, "not for you") if number == root.OPEN else None
         )
-        with pytest.raises(DENIED, match=r"not for you.*X509_USER_PROXY.*there is: X.509 proxy"):
+        with pytest.raises(DENIED, match=r"not for you.*X509_USER_PROXY.*found: X.509 proxy"):
             sapwood.open(server.url, deadline=20)

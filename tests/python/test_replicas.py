@@ -316,7 +316,7 @@ def test_lists_of_rucio(web: Web, tmp_path: Path, content: bytes) -> None:
         with sapwood.open("/store/y.root", replicas=given) as file:
             assert file["t"].num_entries == ENTRIES
             assert file._core.url == f"{data.url}/y.root"
-        with pytest.raises(errors.FileNotFoundError, match="no place for the file"):
+        with pytest.raises(errors.FileNotFoundError, match="does not contain the file"):
             sapwood.open("/store/z.root", replicas=given)
     names = [
         count for _, _, count in sapwood.num_entries(["/store/x.root", "/store/y.root"], replicas=records)

@@ -188,7 +188,7 @@ def test_a_recording_in_a_recording_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no recording at all")
-    with pytest.raises(SapwoodError, match="no recording"):
+    with pytest.raises(SapwoodError, match="not a recording"):
         summary(other)
     with pytest.raises(FileNotFoundError):
         summary(tmp_path / "missing.swt")

@@ -322,7 +322,7 @@ def test_what_a_fork_does_with_a_large_file_leaves_that_of_its_parent(path: Path
 
 def test_two_do_not_add_at_once(path: Path) -> None:
     with sapwood.update(path) as first:
-        with pytest.raises(OSError, match="somebody else"):
+        with pytest.raises(OSError, match="another process"):
             sapwood.update(path)
         first["a"] = "b"
 

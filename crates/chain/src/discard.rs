@@ -1,8 +1,8 @@
 //! A store that accepts every PUT and keeps nothing: what is left is the time that everything else takes.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Created, Store, Stored};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_store::{CreateOutcome, ObjectInfo, Store};
 use std::time::SystemTime;
 
 /// The store.
@@ -22,15 +22,15 @@ impl Store for DiscardStore {
         Box::pin(async { Ok(()) })
     }
 
-    fn create<'a>(&'a self, _: &'a str, _: Bytes, _: Deadline) -> BoxFuture<'a, Result<Created>> {
-        Box::pin(async { Ok(Created::Done) })
+    fn create<'a>(&'a self, _: &'a str, _: Bytes, _: Deadline) -> BoxFuture<'a, Result<CreateOutcome>> {
+        Box::pin(async { Ok(CreateOutcome::Done) })
     }
 
-    fn list<'a>(&'a self, _: &'a str, _: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
+    fn list<'a>(&'a self, _: &'a str, _: Deadline) -> BoxFuture<'a, Result<Vec<ObjectInfo>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    fn stat<'a>(&'a self, key: &'a str, _: Deadline) -> BoxFuture<'a, Result<Stored>> {
+    fn stat<'a>(&'a self, key: &'a str, _: Deadline) -> BoxFuture<'a, Result<ObjectInfo>> {
         Box::pin(async move { Err(nothing(key)) })
     }
 

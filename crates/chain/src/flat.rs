@@ -8,8 +8,8 @@ use sapwood_codec::{Compression, is_compressed, uncompressed_len, with_decoder, 
 use sapwood_core::{ByteRange, Call, Deadline, Error, ErrorKind, Piece, Result};
 use sapwood_dataset::{Template, open_schema};
 use sapwood_fetch::{Ahead, Fetcher, Job, ReadAhead};
+use sapwood_sink::Sink;
 use sapwood_source::OpenOptions;
-use sapwood_source::sink::Sink;
 use sapwood_stripe::checksum;
 use sapwood_table::pool::wait;
 use sapwood_table::pool::{budget, runtime};

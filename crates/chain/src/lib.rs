@@ -16,15 +16,15 @@ mod lanes;
 mod output;
 mod stages;
 
-use feed::Opened;
+use feed::OpenedSource;
 use lanes::Lanes;
 use output::{Stripes, Target, open_output};
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Error, Result};
 use sapwood_dataset::Place;
 use sapwood_root::File;
+use sapwood_sink::Sink;
 use sapwood_source::OpenOptions;
-use sapwood_source::sink::Sink;
 use sapwood_stripe::LayoutOptions;
 use sapwood_table::pool::computing;
 use stages::Stages;
@@ -129,7 +129,7 @@ pub fn chain(
 ) -> Result<ChainReport> {
     check(source, &output, options)?;
     let kept = !matches!(output, ChainOutput::Nothing | ChainOutput::Discard);
-    let (opened, feed) = Opened::new(source, options, kept, call)?;
+    let (opened, feed) = OpenedSource::new(source, options, kept, call)?;
     let compression = options.compression.map_or_else(|| Compression::new(Algorithm::Zstd, ZSTD), Ok)?;
     let target = Target { opened: &opened, options, compression };
     let stripes = Stripes::new(&opened, options);

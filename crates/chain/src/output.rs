@@ -2,7 +2,7 @@
 
 use super::discard::DiscardStore;
 use super::events::EventColumns;
-use super::feed::Opened;
+use super::feed::OpenedSource;
 use super::flat::{FlatOutput, Packed};
 use super::{ChainOptions, ChainOutput};
 use sapwood_codec::Compression;
@@ -14,7 +14,7 @@ use sapwood_dataset::{
 use sapwood_rewrite::repack::RepackReport;
 use sapwood_rewrite::repack::baskets::Readers;
 use sapwood_rewrite::repack::writing::Output as RootFile;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, LayoutOptions, NewSegment, Provenance, SegmentLayout, plan};
 use sapwood_table::pool::wait;
 use sapwood_tfile::write::{DirectoryId, FileWriter, Origin};
@@ -54,7 +54,7 @@ pub(super) trait Output: Send {
 
 /// What outputs are made for.
 pub(super) struct Target<'a> {
-    pub(super) opened: &'a Opened,
+    pub(super) opened: &'a OpenedSource,
     pub(super) options: &'a ChainOptions,
     pub(super) compression: Compression,
 }
@@ -67,7 +67,7 @@ pub(super) struct Stripes {
 
 impl Stripes {
     /// Those of a source; none of one without columns.
-    pub(super) fn new(opened: &Opened, options: &ChainOptions) -> Stripes {
+    pub(super) fn new(opened: &OpenedSource, options: &ChainOptions) -> Stripes {
         let (mut parts, mut bytes, mut sizes) = (Vec::new(), Vec::new(), opened.sizes.iter());
         for product in opened.template.iter().flat_map(|template| &template.products) {
             bytes.push(sizes.by_ref().take(product.branches.len()).copied().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Columns as returned to callers: a form and its buffers.
+//! Columns, as they leave sapwood: a form and its buffers.
 
 use crate::form::Role;
 use crate::{Buffer, Form};

@@ -1,6 +1,6 @@
-//! The cost of a read: counters that every layer adds to and every report shows.
+//! Counters of what a read cost: every layer adds to them, and every report shows them.
 
-use crate::{Error, ErrorKind, Story};
+use crate::{Error, ErrorKind, EventLog};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ macro_rules! counters {
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: Counter,)+
             /// The events at the sources.
-            pub story: Story,
+            pub events: EventLog,
             last_failure: Mutex<Option<(Instant, String)>>,
         }
 
@@ -21,7 +21,7 @@ macro_rules! counters {
         pub struct CounterValues { $($(#[doc = $doc])+ pub $name: u64,)+ }
 
         impl Counters {
-            /// The current values.
+            /// The values now.
             pub fn snapshot(&self) -> CounterValues {
                 CounterValues { $($name: self.$name.get(),)+ }
             }
@@ -41,7 +41,7 @@ counters! {
     requests,
     /// Byte ranges in those messages.
     ranges,
-    /// Number of times that something failed and was retried.
+    /// Requests that failed and were repeated.
     retries,
     /// Waits of one round trip in sequence: requests that overlap in time count once.
     turnarounds,
@@ -51,15 +51,15 @@ counters! {
     fetched_bytes,
     /// Bytes answered from blocks on the local disk: lazy download, or a cache.
     block_bytes,
-    /// Bytes fetched and not requested: the price of merging neighbours.
+    /// Bytes fetched but not requested: the price of merging neighbours.
     overread_bytes,
-    /// Bytes requested from another source because the first one was late.
+    /// Bytes requested from one source because another was slow with them.
     duplicated_bytes,
-    /// Bytes read only to measure idle sources.
+    /// Unused bytes, read only to find out what a source can do.
     probe_bytes,
     /// Reads that bypassed the planner; always 0.
     unplanned_reads,
-    /// Bytes of baskets that were skipped because they contain no wanted entry.
+    /// Bytes of baskets that were skipped, because they hold no wanted entry.
     skipped_bytes,
     /// Entries that were not read because none of their values can pass a cut.
     excluded_entries,
@@ -69,26 +69,25 @@ counters! {
     baskets,
     /// Bytes of the decoded columns; offsets that columns share count for each of them.
     decompressed_bytes,
-    /// Nanoseconds that callers waited for bytes.
+    /// Nanoseconds spent waiting for bytes.
     wait_ns,
     /// Nanoseconds that threads decompressed baskets, summed over all threads.
     decompress_ns,
-    /// Nanoseconds that threads decoded decompressed bytes, summed over all threads.
+    /// Nanoseconds spent decoding decompressed bytes, summed over threads.
     decode_ns,
 }
 
 impl Counters {
-    /// Counts a failure that is retried, and remembers its message.
+    /// Counts a failure that is followed by a retry, and remembers its message.
     pub fn retry(&self, failure: &Error) {
         self.retries.add(1);
         let failure = Some((Instant::now(), failure.message().to_owned()));
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Adds the events at the sources to an error and, if it is a timeout, the last failure, which may be its
-    /// cause.
+    /// The error with the events at the sources; if it is a `Timeout`, also with the last failure, which may be its cause.
     pub fn explain(&self, error: Error) -> Error {
-        let error = error.told(&self.story);
+        let error = error.with_events(&self.events);
         let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match last.filter(|_| error.kind() == ErrorKind::Timeout) {
             Some((when, failure)) => {

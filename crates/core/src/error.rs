@@ -1,7 +1,7 @@
 //! The one error type: a kind that programs can match, and where the error happened.
 
 use crate::printable::Escaping;
-use crate::{Event, Story, Told};
+use crate::{EventLog, LoggedEvent, SourceEvent};
 use std::error::Error as StdError;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -49,10 +49,10 @@ pub enum ErrorKind {
     Closed,
     /// The caller interrupted the read.
     Cancelled,
-    /// A concurrent change touched the same part of a dataset; nothing was changed here.
+    /// Another writer changed the same part of a dataset first; nothing was changed here.
     Conflict,
-    /// It is unknown whether a change of a dataset was made: the answer was lost, and so was that to the
-    /// query for it.
+    /// It is unknown whether a change of a dataset was made: the answer was lost, and so was the answer to the
+    /// question.
     CommitUnknown,
 }
 
@@ -136,7 +136,7 @@ struct ErrorDetails {
     branch: Option<String>,
     hint: Option<String>,
     pause: Option<Duration>,
-    story: Vec<Told>,
+    events: Vec<LoggedEvent>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -151,7 +151,7 @@ impl Error {
             branch: None,
             hint: None,
             pause: None,
-            story: Vec::new(),
+            events: Vec::new(),
             source: None,
         }))
     }
@@ -206,20 +206,19 @@ impl Error {
         self
     }
 
-    /// Adds how long the server wants clients to wait before the next request.
+    /// Adds how long the server asks to wait before the next request.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.0.pause.get_or_insert(pause);
         self
     }
 
-    /// Adds the earlier events at the sources, unless they only were found and opened. The last value is
-    /// kept.
+    /// Adds what happened at the sources before, unless they were only found and opened. The last log added stands.
     #[must_use]
-    pub fn told(mut self, story: &Story) -> Self {
-        let told = story.told();
-        if told.iter().any(|one| !matches!(one.event, Event::Opened | Event::Redirected)) {
-            self.0.story = told;
+    pub fn with_events(mut self, log: &EventLog) -> Self {
+        let events = log.entries();
+        if events.iter().any(|one| !matches!(one.event, SourceEvent::Opened | SourceEvent::Redirected)) {
+            self.0.events = events;
         }
         self
     }
@@ -263,17 +262,17 @@ impl Error {
         self.0.branch.as_deref()
     }
 
-    /// The earlier events at the sources, in order; may be empty.
-    pub fn story(&self) -> &[Told] {
-        &self.0.story
+    /// What happened at the sources before, in order; empty if nothing did.
+    pub fn events(&self) -> &[LoggedEvent] {
+        &self.0.events
     }
 
-    /// The same error without its cause, which cannot be copied.
+    /// The same error without the library's error that caused it, which cannot be copied.
     #[must_use]
     pub fn copy(&self) -> Error {
-        let ErrorDetails { kind, message, url, offset, branch, hint, pause, story, source: _ } = &*self.0;
+        let ErrorDetails { kind, message, url, offset, branch, hint, pause, events, source: _ } = &*self.0;
         let (message, url, branch, hint) = (message.clone(), url.clone(), branch.clone(), hint.clone());
-        let story = story.clone();
+        let events = events.clone();
         Error(Box::new(ErrorDetails {
             kind: *kind,
             message,
@@ -282,7 +281,7 @@ impl Error {
             branch,
             hint,
             pause: *pause,
-            story,
+            events,
             source: None,
         }))
     }
@@ -350,14 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_before_is_told_unless_it_is_only_that_sources_were_opened() {
-        let story = Story::default();
-        story.tell(Some("a:1"), Event::Opened, "");
-        assert!(Error::corrupt("x").told(&story).story().is_empty());
-        story.tell(Some("a:1"), Event::Left, "it is silent");
-        let told = Error::corrupt("x").told(&story);
-        assert_eq!(told.copy().story(), story.told());
-        assert_eq!(told.copy().to_string(), "x");
+    fn events_are_added_unless_sources_were_only_opened() {
+        let log = EventLog::default();
+        log.log(Some("a:1"), SourceEvent::Opened, "");
+        assert!(Error::corrupt("x").with_events(&log).events().is_empty());
+        log.log(Some("a:1"), SourceEvent::Left, "it is silent");
+        let error = Error::corrupt("x").with_events(&log);
+        assert_eq!(error.copy().events(), log.entries());
+        assert_eq!(error.copy().to_string(), "x");
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub enum Form {
     Fixed {
         /// Items per list.
         size: usize,
-        /// The items of a list.
+        /// The form of the items of a list.
         content: Box<Form>,
     },
     /// Lists of any length; one buffer of `n + 1` 64-bit signed offsets that start at 0.
@@ -114,7 +114,7 @@ pub enum Form {
 pub struct Field {
     /// Name.
     pub name: String,
-    /// The writer's description: the comment after a member's declaration.
+    /// The writer's description: the comment behind the declaration of a member.
     pub title: String,
     /// Shape and type.
     pub form: Form,

@@ -2,14 +2,15 @@
 //!
 //! Nothing here does I/O, starts a thread or knows a file format.
 //!
-//! - [`Error`], [`ErrorKind`]: what failed, where (URL, byte offset, branch), and what to do about it.
-//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers request bytes without doing I/O; [`Piece`]: how
-//!   writers return them.
-//! - [`Form`], [`Column`], [`Buffer`]: arrays as returned to callers.
+//! - [`Error`], [`ErrorKind`]: what went wrong, where (URL, byte offset, branch), what to do.
+//! - [`ByteRange`], [`Segments`], [`Step`]: how parsers ask for bytes without doing I/O; [`Piece`]: how writers
+//!   return them.
+//! - [`Form`], [`Column`], [`Buffer`]: arrays, as they leave sapwood.
 //! - [`Deadline`]: no wait is unbounded.
-//! - [`Counters`]: the cost of a read; [`Story`]: the events at its sources.
-//! - [`printable`]: makes text from files and servers safe to display.
-//! - [`random_bytes`]: for unique names.
+//! - [`Counters`]: what a read cost; [`EventLog`]: what happened at its sources.
+//! - [`printable`]: text of files and servers, safe to show.
+//! - [`random_bytes`]: unique names.
+//! - [`Protocol`], [`redact`]: what URLs mean, and how they are shown.
 
 mod buffer;
 mod call;
@@ -17,16 +18,19 @@ mod column;
 mod counters;
 mod deadline;
 mod error;
+mod event_log;
 mod form;
+mod future;
+mod os_error;
 mod piece;
 mod printable;
 mod random;
 mod range;
 mod segments;
 mod statistics;
-mod story;
 mod take;
 mod unify;
+mod url;
 
 pub use buffer::Buffer;
 pub use call::{Call, Interrupt};
@@ -34,11 +38,14 @@ pub use column::Column;
 pub use counters::{Counter, CounterValues, Counters};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Result};
+pub use event_log::{EventLog, LoggedEvent, SourceEvent};
 pub use form::{Field, Form, Primitive};
+pub use future::BoxFuture;
+pub use os_error::{cannot_read, cannot_write};
 pub use piece::Piece;
 pub use printable::printable;
 pub use random::random_bytes;
 pub use range::ByteRange;
 pub use segments::{Segments, Step};
 pub use statistics::{Extremes, Statistics};
-pub use story::{Event, Story, Told};
+pub use url::{Protocol, local_path, redact, server_of, url_scheme};

@@ -1,4 +1,4 @@
-//! Writing without I/O: a writer returns the pieces of a file, and the caller writes them.
+//! Writing without I/O: a writer returns the pieces of a file, and its caller puts them where they belong.
 
 use bytes::Bytes;
 

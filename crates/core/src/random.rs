@@ -1,4 +1,4 @@
-//! Random bytes for unique names.
+//! Unique names.
 
 /// Random bytes, for unique names and numbers.
 ///
@@ -10,7 +10,7 @@
 /// ```
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // If the system has none, this must suffice.
+    // Without a source of the system, the bytes of `fastrand` must do.
     let _ = getrandom::fill(&mut bytes);
     bytes.map(|byte| byte ^ fastrand::u8(..))
 }

@@ -1,6 +1,6 @@
 //! Ranges of bytes in an object.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::fmt;
 
 /// A half-open range of bytes, `[start, start + len)`.
@@ -30,6 +30,12 @@ impl ByteRange {
     /// Offset just after the last byte.
     pub fn end(self) -> u64 {
         self.start + self.len
+    }
+
+    /// The error for this range of an object that has only `size` bytes.
+    pub fn beyond(self, size: u64) -> Error {
+        let message = format!("the object has {size} bytes, too few for {self}");
+        Error::new(ErrorKind::Truncated, message).at(self.start)
     }
 
     /// True if `other` lies wholly inside this range.

@@ -1,10 +1,10 @@
-//! Parsing without I/O: a parser gets the known segments of a file, and requests more.
+//! Parsing without I/O: a parser gets the known segments of a file, and asks for more.
 
 use crate::ByteRange;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
-/// The result of a parser: its value, or the byte ranges that it needs to continue.
+/// The answer of a parser: its value, or the byte ranges that it needs next.
 ///
 /// A parser that returns [`Step::Need`] is called again, from its start, once the ranges are known.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -118,7 +118,7 @@ impl<'a> ColumnTaker<'a> {
         Ok(())
     }
 
-    /// Recomputes the offsets of lists; returns which items are in them.
+    /// Recomputes the offsets of lists, and returns the items in them.
     fn lists(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed((count(runs) + 1) * size_of::<i64>());
@@ -138,7 +138,7 @@ impl<'a> ColumnTaker<'a> {
         Ok(items)
     }
 
-    /// Recomputes the positions of present items; returns where they were.
+    /// Recomputes the positions of present items, and returns their old positions.
     fn options(&mut self, runs: &[ItemRange]) -> Result<Vec<ItemRange>> {
         let source: &[i64] = self.next()?.view();
         let mut buffer = Buffer::zeroed(count(runs) * size_of::<i64>());
@@ -160,7 +160,7 @@ impl<'a> ColumnTaker<'a> {
         Ok(present)
     }
 
-    /// Recomputes the positions of each tag; returns where the items were, tag by tag.
+    /// Recomputes the positions for each tag, and returns the old positions of its items.
     fn unions(&mut self, tags: usize, runs: &[ItemRange]) -> Result<Vec<Vec<ItemRange>>> {
         let source_tags = self.next()?.as_bytes();
         let source: &[i64] = self.next()?.view();
@@ -200,7 +200,7 @@ mod tests {
     use crate::{ErrorKind, Primitive};
     use proptest::prelude::*;
 
-    /// An item in a readable notation.
+    /// An item, written as text.
     #[derive(Debug, Clone, PartialEq)]
     enum Value {
         Bytes(Vec<u8>),

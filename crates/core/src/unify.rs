@@ -1,10 +1,10 @@
-//! Unifies the forms of columns that differ only because of their data.
+//! Columns whose forms differ in ways that only their data show: one form for all of them, and the columns in it.
 
 use crate::{Buffer, Column, Error, Field, Form, Result};
 use std::sync::Arc;
 
 impl Form {
-    /// The form that can hold the items of both.
+    /// The form that can hold both.
     ///
     /// [`Form::Empty`] gives way to any form, `X` to an option of `X`. Records of one class with the same
     /// fields are unified field by field; other forms become a union.

@@ -1,7 +1,8 @@
 //! What a dataset says of itself: a version of it, and its log.
 
 use sapwood_core::{Call, Result};
-use sapwood_source::{OpenOptions, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::open_store;
 use sapwood_stripe::{Dataset, Description, Log, LogEntry, Version};
 use sapwood_table::pool::wait;
 use std::sync::Arc;

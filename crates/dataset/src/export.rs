@@ -4,8 +4,8 @@ use super::beside;
 use super::open::file_of_dataset;
 use sapwood_core::{Call, Result};
 use sapwood_rewrite::repack::{Input, RepackReport, repack};
+use sapwood_sink::Sink;
 use sapwood_source::OpenOptions;
-use sapwood_source::sink::Sink;
 use sapwood_stripe::Dataset;
 
 /// Writes a version of a dataset to a ROOT file, `name` being what ROOT shows as its name.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{Error, ErrorKind, Piece, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a file, which can be had when it is complete.

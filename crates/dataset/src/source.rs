@@ -3,14 +3,15 @@
 use super::objects::{END, Held, Objects, Piece};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source, Store, server_of};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, server_of};
+use sapwood_source::{Checksum, CostModel, Identity, Source};
+use sapwood_store::Store;
 use sapwood_stripe::keys;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What is merged is mostly one stripe. A directory is asked in the same way: a file that is opened costs more than a gap.
-const STRIPES: Physics = Physics {
+const STRIPES: CostModel = CostModel {
     gap: 64 << 10,
     largest_request: 64 << 20,
     ranges_per_request: 1,
@@ -97,9 +98,9 @@ impl Source for StripeSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
+    fn cost_model(&self) -> CostModel {
         let concurrency = self.stores.iter().map(|store| store.concurrency()).max().unwrap_or(1);
-        Physics { concurrency, ..STRIPES }
+        CostModel { concurrency, ..STRIPES }
     }
 
     fn server(&self) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Objects on their way to a store: many at once, in bounded memory.
 
 use bytes::Bytes;
+use sapwood_core::redact;
 use sapwood_core::{Call, Deadline, Error, Result};
-use sapwood_source::{Store, redact};
+use sapwood_store::Store;
 use sapwood_stripe::Dataset;
 use sapwood_table::pool::runtime;
 use sapwood_table::pool::wait;
@@ -108,7 +109,7 @@ impl Drop for Uploads {
 mod tests {
     use super::*;
     use sapwood_core::ByteRange;
-    use sapwood_source::MemoryStore;
+    use sapwood_store::MemoryStore;
 
     #[test]
     fn all_objects_arrive_or_it_is_told() {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sapwood_core::{ByteRange, Call, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_root::TreeRecord;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_streamer::Compiler;
 use sapwood_stripe::{Dataset, Id, ObjectRef, Snapshot, StripeList, keys};
 use sapwood_table::EntryStatistics;

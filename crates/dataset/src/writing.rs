@@ -14,7 +14,9 @@ use sapwood_rewrite::repack::Input;
 use sapwood_rewrite::repack::chosen::Chosen as Entries;
 use sapwood_rewrite::repack::input::InputTree;
 use sapwood_root::{File, ReadOptions};
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::Store;
+use sapwood_store::open_store;
 use sapwood_stripe::{
     Change, CommitOutcome, Dataset, EventIndex, LayoutOptions, Log, NewSegment, Provenance, plan,
 };

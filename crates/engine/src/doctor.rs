@@ -3,13 +3,13 @@
 use sapwood_core::{Call, Deadline, Result};
 use sapwood_dataset::{Named, view_of};
 use sapwood_root::File;
-use sapwood_source::{Diagnosis, OpenOptions, Outcome, Step};
+use sapwood_source::{Diagnosis, DiagnosisStep, OpenOptions, StepOutcome};
 use sapwood_table::pool;
 use std::time::{Duration, Instant};
 
 /// Tries step by step what reading a file needs; no step takes longer than `longest`.
 ///
-/// A step that fails is no error here, but says so itself: see [`Outcome`].
+/// A step that fails is no error here, but says so itself: see [`StepOutcome`].
 ///
 /// # Errors
 /// `Cancelled`; `Io` if there can be no threads.
@@ -18,7 +18,7 @@ pub fn diagnose(
     options: &OpenOptions,
     longest: Duration,
     call: &mut Call<'_>,
-) -> Result<Vec<Step>> {
+) -> Result<Vec<DiagnosisStep>> {
     let mut diagnosis = reached(url, options, longest, call)?;
     if diagnosis.opened.is_none()
         && let Some(mark) = Named::mark(url, options)
@@ -29,22 +29,22 @@ pub fn diagnose(
             let options = OpenOptions { deadline: options.deadline.within(longest), ..options.clone() };
             let (outcome, facts) = match crate::open(url, options, call) {
                 Ok(file) => told(&file),
-                Err(error) => (Outcome::Failed(error), Vec::new()),
+                Err(error) => (StepOutcome::Failed(error), Vec::new()),
             };
             let mut steps = other.steps;
-            steps.push(Step { name: "dataset", time: begin.elapsed(), outcome, facts });
+            steps.push(DiagnosisStep { name: "dataset", time: begin.elapsed(), outcome, facts });
             return Ok(steps);
         }
     }
     let begin = Instant::now();
     let (outcome, facts) = match diagnosis.opened.take() {
-        None => (Outcome::Skipped("there are no bytes".to_owned()), Vec::new()),
+        None => (StepOutcome::Skipped("there are no bytes".to_owned()), Vec::new()),
         Some(opened) => match File::from_source(opened.source, &mut call.within(longest)) {
             Ok(file) => described(&file, &mut call.within(longest)),
-            Err(error) => (Outcome::Failed(error), Vec::new()),
+            Err(error) => (StepOutcome::Failed(error), Vec::new()),
         },
     };
-    diagnosis.steps.push(Step { name: "ROOT file", time: begin.elapsed(), outcome, facts });
+    diagnosis.steps.push(DiagnosisStep { name: "ROOT file", time: begin.elapsed(), outcome, facts });
     Ok(diagnosis.steps)
 }
 
@@ -57,9 +57,9 @@ fn reached(url: &str, options: &OpenOptions, longest: Duration, call: &mut Call<
 }
 
 /// What a dataset says of itself.
-fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
+fn told(file: &File) -> (StepOutcome, Vec<(String, String)>) {
     let Some(dataset) = view_of(file) else {
-        return (Outcome::Passed("a file has come in its place".to_owned()), Vec::new());
+        return (StepOutcome::Passed("a file has come in its place".to_owned()), Vec::new());
     };
     let snapshot = &dataset.snapshot;
     let entries = file.contents().virtual_entries().unwrap_or_default();
@@ -70,16 +70,16 @@ fn told(file: &File) -> (Outcome, Vec<(String, String)>) {
         ("segments", snapshot.segments.len().to_string()),
     ];
     let facts = facts.map(|(name, value)| (name.to_owned(), value)).into();
-    (Outcome::Passed(format!("opened as {}", dataset.url())), facts)
+    (StepOutcome::Passed(format!("opened as {}", dataset.url())), facts)
 }
 
-fn described(file: &File, call: &mut Call<'_>) -> (Outcome, Vec<(String, String)>) {
+fn described(file: &File, call: &mut Call<'_>) -> (StepOutcome, Vec<(String, String)>) {
     let version = file.header().version % 1_000_000;
     let version = format!("{}.{:02}/{:02}", version / 10_000, version / 100 % 100, version % 100);
     let keys = match file.root_keys(call) {
         Ok(keys) => keys.len(),
-        Err(error) => return (Outcome::Failed(error), Vec::new()),
+        Err(error) => return (StepOutcome::Failed(error), Vec::new()),
     };
     let facts = vec![("keys".to_owned(), keys.to_string())];
-    (Outcome::Passed(format!("written by ROOT {version}")), facts)
+    (StepOutcome::Passed(format!("written by ROOT {version}")), facts)
 }

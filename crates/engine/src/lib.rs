@@ -26,8 +26,8 @@ pub use doctor::diagnose;
 pub use open::{input, open};
 pub use sapwood_chain::{ChainOptions, ChainOutput, ChainReport, ChainSource, chain};
 pub use sapwood_core::{
-    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, Event, Form, Interrupt,
-    Primitive, Result, Story, Told, printable,
+    Buffer, Call, Column, CounterValues, Counters, Deadline, Error, ErrorKind, EventLog, Form, Interrupt,
+    LoggedEvent, Primitive, Result, SourceEvent, printable,
 };
 pub use sapwood_dataset as dataset;
 pub use sapwood_fetch::blocks::{Cache, CacheCheck, CachedFile};
@@ -38,7 +38,7 @@ pub use sapwood_root::{
     File, Item, KeyEntry, Member, Object, ReadOptions, RootFile, Tree, beside, list_directory,
 };
 pub use sapwood_source::{
-    BlockOptions, CacheOptions, Entry, OpenOptions, Replicas, Source, Trace, TraceRecord,
+    BlockOptions, CacheOptions, ListingEntry, OpenOptions, ReplicaOptions, Source, Trace, TraceRecord,
 };
 pub use sapwood_table::{EntryRead, EntryStatistics, Lazy, LazyOptions, Query, Scan, Table};
 pub use sapwood_tfile::{ElementKind, StreamerElement, StreamerInfo, StreamerInfos};

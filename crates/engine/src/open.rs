@@ -1,10 +1,11 @@
 //! Opening whatever a path or URL names: a ROOT file, or a dataset.
 
+use sapwood_core::redact;
 use sapwood_core::{Call, ErrorKind, Result};
 use sapwood_dataset::Named;
 use sapwood_rewrite::repack::{Input, InputFile};
 use sapwood_root::{File, explained};
-use sapwood_source::{OpenOptions, redact};
+use sapwood_source::OpenOptions;
 use std::sync::Arc;
 
 /// Opens a path or URL: that of a file, or of a dataset, whose version may be named behind it (`s3://bucket/name@v12`).

@@ -214,7 +214,7 @@ impl<T: 'static> ReadAhead<T> {
         // forever.
         let now = tokio::time::Instant::now().into_std();
         let deadline = Deadline::at(now + Deadline::DEFAULT);
-        Task(if fetcher.source().physics().immediate {
+        Task(if fetcher.source().cost_model().immediate {
             // Its reads block for as long as the disk takes, so they must not run on the threads that wait
             // for the network.
             let blocking = self.handle.clone();

@@ -4,7 +4,7 @@
 
 use crate::Link;
 use sapwood_core::ByteRange;
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 
 /// The bandwidth for which a source states its gap, in bytes per second: 1 Gbit/s.
 pub(crate) const NOMINAL: u64 = 125_000_000;
@@ -24,19 +24,19 @@ const LEAST_WORTH_A_REQUEST: u64 = 1 << 20;
 /// that one more range costs, but in total no more than the wanted bytes. If there are more ranges than can
 /// be in flight together, reading more gaps may save whole round trips: as many are read as pays off, up to
 /// four times the wanted bytes. (Bytes that are few compared to a round trip may always be read.)
-pub(crate) fn largest_gap(sorted: &[ByteRange], physics: &Physics, link: &Link) -> u64 {
+pub(crate) fn largest_gap(sorted: &[ByteRange], cost_model: &CostModel, link: &Link) -> u64 {
     let bandwidth = link.bandwidth.unwrap_or(NOMINAL);
     let round_trip = Link { bandwidth: Some(bandwidth), ..*link }.bytes_in_flight();
-    let Some(round_trip) = round_trip.filter(|_| !physics.immediate) else { return physics.gap };
+    let Some(round_trip) = round_trip.filter(|_| !cost_model.immediate) else { return cost_model.gap };
     let (gaps, wanted) = gaps(sorted);
     let overread = sums(&gaps);
-    let piece = scaled(physics.gap, bandwidth);
+    let piece = scaled(cost_model.gap, bandwidth);
     // How many gaps may be read at most, and how many are read in any case.
     let within = |bound| overread.partition_point(|&bytes| bytes <= bound).saturating_sub(1);
     let most = within(wanted.saturating_mul(MOST_IN_VAIN).max(round_trip / 8));
     let least = gaps.partition_point(|&gap| gap <= piece).min(within(wanted.max(round_trip / 8)));
     let pieces = gaps.len() + 1;
-    let together = physics.concurrency.max(1).saturating_mul(physics.ranges_per_request.max(1));
+    let together = cost_model.concurrency.max(1).saturating_mul(cost_model.ranges_per_request.max(1));
     let read = (1..=(pieces - least).div_ceil(together))
         .map(|rounds| (rounds, pieces.saturating_sub(rounds.saturating_mul(together)).max(least)))
         .filter(|&(_, read)| read <= most)
@@ -88,16 +88,16 @@ fn scaled(gap: u64, bandwidth: u64) -> u64 {
 /// Most bytes that one of the requests for `total` bytes should carry.
 ///
 /// Requests are large enough to fill the link for a round trip, and as many as help when in flight together.
-pub(crate) fn request_bytes(total: u64, physics: &Physics, link: &Link) -> u64 {
-    let largest = physics.largest_request.max(1);
-    if physics.immediate {
+pub(crate) fn request_bytes(total: u64, cost_model: &CostModel, link: &Link) -> u64 {
+    let largest = cost_model.largest_request.max(1);
+    if cost_model.immediate {
         // The computing thread reads them one after the other: nothing is in flight together.
         return largest;
     }
     let worth = link
         .bytes_in_flight()
         .map_or(WORTH_A_REQUEST, |bytes| bytes.clamp(LEAST_WORTH_A_REQUEST, WORTH_A_REQUEST));
-    total.div_ceil(physics.concurrency.max(1) as u64).max(worth).min(largest)
+    total.div_ceil(cost_model.concurrency.max(1) as u64).max(worth).min(largest)
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const SINGLE: Physics = Physics {
+    const SINGLE: CostModel = CostModel {
         gap: 64 << 10,
         largest_request: 16 << 20,
         ranges_per_request: 1,
@@ -113,7 +113,7 @@ mod tests {
         immediate: false,
         tied: false,
     };
-    const MULTI: Physics = Physics { ranges_per_request: 100, ..SINGLE };
+    const MULTI: CostModel = CostModel { ranges_per_request: 100, ..SINGLE };
 
     fn link(milliseconds: u64, bandwidth: u64) -> Link {
         Link { round_trip: Some(Duration::from_millis(milliseconds)), bandwidth: Some(bandwidth) }
@@ -130,7 +130,7 @@ mod tests {
         for unknown in [Link::default(), Link { round_trip: None, ..link(100, 1) }] {
             assert_eq!(largest_gap(&far_apart, &SINGLE, &unknown), SINGLE.gap);
         }
-        assert_eq!(largest_gap(&far_apart, &Physics::LOCAL, &link(100, NOMINAL)), Physics::LOCAL.gap);
+        assert_eq!(largest_gap(&far_apart, &CostModel::LOCAL, &link(100, NOMINAL)), CostModel::LOCAL.gap);
     }
 
     #[test]
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn requests_fill_the_link_for_a_round_trip() {
         let total = 64 << 20;
-        let physics = Physics { concurrency: 1000, ..SINGLE };
-        assert_eq!(request_bytes(total, &physics, &Link::default()), WORTH_A_REQUEST);
-        assert_eq!(request_bytes(total, &physics, &link(20, NOMINAL)), 2_500_000);
-        assert_eq!(request_bytes(total, &physics, &link(1, NOMINAL)), LEAST_WORTH_A_REQUEST);
-        assert_eq!(request_bytes(total, &physics, &link(1000, NOMINAL)), WORTH_A_REQUEST);
+        let cost_model = CostModel { concurrency: 1000, ..SINGLE };
+        assert_eq!(request_bytes(total, &cost_model, &Link::default()), WORTH_A_REQUEST);
+        assert_eq!(request_bytes(total, &cost_model, &link(20, NOMINAL)), 2_500_000);
+        assert_eq!(request_bytes(total, &cost_model, &link(1, NOMINAL)), LEAST_WORTH_A_REQUEST);
+        assert_eq!(request_bytes(total, &cost_model, &link(1000, NOMINAL)), WORTH_A_REQUEST);
     }
 }

@@ -142,13 +142,13 @@ impl Fetcher {
         result
     }
 
-    /// [`fetch`](Fetcher::fetch) for an [immediate](sapwood_source::Physics::immediate) source, without a
+    /// [`fetch`](Fetcher::fetch) for an [immediate](sapwood_source::CostModel::immediate) source, without a
     /// runtime: for use inside a computing task.
     ///
     /// # Errors
     /// Those of `fetch`; `Usage` if the source is not immediate.
     pub fn fetch_now(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        if !self.source.physics().immediate {
+        if !self.source.cost_model().immediate {
             return Err(self.error(ErrorKind::Usage, "this source cannot be read without waiting"));
         }
         self.fetch(wanted, deadline).now_or_never().unwrap_or_else(|| {
@@ -200,15 +200,15 @@ impl Fetcher {
         let unknown: Vec<_> =
             wanted.iter().zip(&known).filter(|(_, bytes)| bytes.is_none()).map(|(&range, _)| range).collect();
         let fetched = self.fetch_unknown(&unknown, deadline).await;
-        let mut fetched = fetched.map_err(|error| error.told(&self.counters.story))?.into_iter();
+        let mut fetched = fetched.map_err(|error| error.with_events(&self.counters.events))?.into_iter();
         self.counters.wanted_bytes.add(wanted.iter().map(|range| range.len).sum());
         Ok(known.iter_mut().filter_map(|bytes| bytes.take().or_else(|| fetched.next())).collect())
     }
 
     async fn fetch_unknown(&self, wanted: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let physics = self.source.physics();
-        let link = if physics.immediate { Link::default() } else { self.link() };
-        let plan = plan_merging(wanted, &physics, &link, self.merging);
+        let cost_model = self.source.cost_model();
+        let link = if cost_model.immediate { Link::default() } else { self.link() };
+        let plan = plan_merging(wanted, &cost_model, &link, self.merging);
         if plan.fetched_bytes() > self.most_bytes {
             let message = format!(
                 "{} bytes to fetch at once, where {} are allowed",
@@ -219,10 +219,10 @@ impl Fetcher {
         }
         let answers = if plan.requests().len() == 0 {
             Vec::new()
-        } else if physics.immediate {
+        } else if cost_model.immediate {
             self.ask_in_turn(&plan, deadline).await?
         } else {
-            let all = self.ask_together(&plan, physics.concurrency.max(1), deadline);
+            let all = self.ask_together(&plan, cost_model.concurrency.max(1), deadline);
             tokio::time::timeout_at(deadline.instant().into(), all)
                 .await
                 .unwrap_or_else(|_| Err(late().url(self.url())))?

@@ -13,7 +13,7 @@
 //! - To evaluate a policy against a recorded job, use [`replay`].
 //! - To wait for any of these in blocking code, call [`wait`], which can be interrupted.
 //!
-//! How requests are cut follows from the cost model of the source ([`Physics`](sapwood_source::Physics)) and
+//! How requests are cut follows from the cost model of the source ([`CostModel`](sapwood_source::CostModel)) and
 //! from measurements of the link to its server ([`Link`]).
 //!
 //! ```text

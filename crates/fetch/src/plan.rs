@@ -4,7 +4,7 @@ use crate::Link;
 use crate::cost::{largest_gap, request_bytes};
 use bytes::{Bytes, BytesMut};
 use sapwood_core::ByteRange;
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 use std::ops::Range;
 
 /// The requests to send, and where each wanted range lies in their answers.
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// Plans how to read `wanted` from a source of the given physics, over a link of which this much is known. Takes
+/// Plans how to read `wanted` from a source of the given cost model, over a link of which this much is known. Takes
 /// `n log n` time.
 ///
 /// Neighbours whose gap is worth reading are merged, larger requests than the source takes are split, and
@@ -85,16 +85,16 @@ impl Plan {
 /// ```
 /// use sapwood_core::ByteRange;
 /// use sapwood_fetch::{Link, plan};
-/// use sapwood_source::Physics;
-/// let physics = Physics { gap: 10, ..Physics::MEMORY };
+/// use sapwood_source::{CostModel};
+/// let cost_model = CostModel { gap: 10, ..CostModel::MEMORY };
 /// let wanted = [ByteRange { start: 50, len: 5 }, ByteRange { start: 0, len: 20 }, ByteRange { start: 28, len: 2 }];
-/// let plan = plan(&wanted, &physics, &Link::default());
+/// let plan = plan(&wanted, &cost_model, &Link::default());
 /// assert_eq!(plan.pieces(), [ByteRange { start: 0, len: 30 }, ByteRange { start: 50, len: 5 }]);
 /// assert_eq!(plan.overread_bytes(), 8);
 /// assert_eq!(plan.requests().len(), 1);
 /// ```
-pub fn plan(wanted: &[ByteRange], physics: &Physics, link: &Link) -> Plan {
-    plan_merging(wanted, physics, link, Merging::Cheapest)
+pub fn plan(wanted: &[ByteRange], cost_model: &CostModel, link: &Link) -> Plan {
+    plan_merging(wanted, cost_model, link, Merging::Cheapest)
 }
 
 /// Which neighbours are merged.
@@ -110,14 +110,19 @@ pub(crate) enum Merging {
 }
 
 /// [`plan`], where it may be given which neighbours are merged.
-pub(crate) fn plan_merging(wanted: &[ByteRange], physics: &Physics, link: &Link, merging: Merging) -> Plan {
+pub(crate) fn plan_merging(
+    wanted: &[ByteRange],
+    cost_model: &CostModel,
+    link: &Link,
+    merging: Merging,
+) -> Plan {
     let mut sorted: Vec<ByteRange> = wanted.iter().copied().filter(|range| range.len > 0).collect();
     sorted.sort_unstable();
     let total = sorted.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
-    let largest = request_bytes(total, physics, link);
+    let largest = request_bytes(total, cost_model, link);
     let (gap, ranges_per_request) = match merging {
-        Merging::Cheapest => (Some(largest_gap(&sorted, physics, link)), physics.ranges_per_request),
-        Merging::Gap(gap) => (Some(gap), physics.ranges_per_request),
+        Merging::Cheapest => (Some(largest_gap(&sorted, cost_model, link)), cost_model.ranges_per_request),
+        Merging::Gap(gap) => (Some(gap), cost_model.ranges_per_request),
         Merging::Never => (None, 1),
     };
     let (pieces, overread_bytes) = merge(&sorted, gap, largest);
@@ -204,7 +209,7 @@ mod tests {
     use std::time::Duration;
 
     const UNKNOWN: Link = Link { round_trip: None, bandwidth: None };
-    const WEB: Physics = Physics {
+    const WEB: CostModel = CostModel {
         gap: 100,
         largest_request: 1000,
         ranges_per_request: 4,
@@ -260,17 +265,17 @@ mod tests {
     fn requests_are_filled_evenly() {
         let wanted: Vec<_> = (0..5).map(|i| range(i * 1000, 10)).collect();
         assert_eq!(lens(plan(&wanted, &WEB, &UNKNOWN).requests()), [3, 2]);
-        let single = Physics { ranges_per_request: 1, ..WEB };
+        let single = CostModel { ranges_per_request: 1, ..WEB };
         assert_eq!(lens(plan(&wanted, &single, &UNKNOWN).requests()), [1; 5]);
     }
 
     #[test]
     fn many_bytes_use_the_concurrency_and_few_do_not() {
-        let wide = Physics { largest_request: u64::MAX, ranges_per_request: usize::MAX, ..WEB };
+        let wide = CostModel { largest_request: u64::MAX, ranges_per_request: usize::MAX, ..WEB };
         assert_eq!(plan(&[range(0, 6 << 20)], &wide, &UNKNOWN).requests().len(), 1);
         assert_eq!(plan(&[range(0, 300 << 20)], &wide, &UNKNOWN).requests().len(), 3);
         assert_eq!(
-            plan(&[range(0, 300 << 20)], &Physics { immediate: true, ..wide }, &UNKNOWN).requests().len(),
+            plan(&[range(0, 300 << 20)], &CostModel { immediate: true, ..wide }, &UNKNOWN).requests().len(),
             1
         );
     }
@@ -279,7 +284,7 @@ mod tests {
     fn a_hundred_thousand_ranges_are_planned_quickly() {
         let wanted: Vec<_> = (0..100_000_u64).map(|i| range(i * 7919 % 100_000 * 5000, 4000)).collect();
         let start = std::time::Instant::now();
-        let plan = plan(&wanted, &Physics::LOCAL, &UNKNOWN);
+        let plan = plan(&wanted, &CostModel::LOCAL, &UNKNOWN);
         assert!(plan.fetched_bytes() >= 400_000_000);
         // Some milliseconds when optimised; the bound only excludes quadratic time.
         assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
@@ -292,8 +297,8 @@ mod tests {
             ranges_per_request in 1..8_usize,
             concurrency in 1..5_usize,
             immediate in any::<bool>(),
-        ) -> Physics {
-            Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
+        ) -> CostModel {
+            CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
         }
     }
 
@@ -310,17 +315,17 @@ mod tests {
         #[test]
         fn plans_keep_their_promises(
             wanted in prop::collection::vec((0..3000_u64, 0..400_u64).prop_map(|(s, l)| range(s, l)), 0..60),
-            physics in any_physics(),
+            cost_model in any_physics(),
             link in any_link(),
         ) {
-            let plan = plan(&wanted, &physics, &link);
+            let plan = plan(&wanted, &cost_model, &link);
             let pieces = plan.pieces();
             prop_assert!(pieces.windows(2).all(|pair| pair[0].end() <= pair[1].start));
-            prop_assert!(pieces.iter().all(|piece| piece.len > 0 && piece.len <= physics.largest_request));
+            prop_assert!(pieces.iter().all(|piece| piece.len > 0 && piece.len <= cost_model.largest_request));
             prop_assert_eq!(plan.requests().flatten().copied().collect::<Vec<_>>(), pieces.to_vec());
             for request in plan.requests() {
-                prop_assert!(request.len() <= physics.ranges_per_request);
-                prop_assert!(request.iter().map(|piece| piece.len).sum::<u64>() <= physics.largest_request);
+                prop_assert!(request.len() <= cost_model.ranges_per_request);
+                prop_assert!(request.iter().map(|piece| piece.len).sum::<u64>() <= cost_model.largest_request);
             }
             let mut used = vec![false; 4000];
             for (i, range) in wanted.iter().enumerate() {
@@ -333,7 +338,7 @@ mod tests {
             prop_assert_eq!(plan.fetched_bytes(), pieces.iter().map(|piece| piece.len).sum::<u64>());
             prop_assert_eq!(plan.overread_bytes(), plan.fetched_bytes() - union);
             let link = Link { bandwidth: link.bandwidth.or(Some(125_000_000)), ..link };
-            if let (Some(in_flight), false) = (link.bytes_in_flight(), physics.immediate) {
+            if let (Some(in_flight), false) = (link.bytes_in_flight(), cost_model.immediate) {
                 prop_assert!(plan.overread_bytes() <= (4 * union).max(in_flight / 8));
             }
         }

@@ -1,10 +1,9 @@
 //! The source that a fetcher exposes: reads on it bypass the planner and are counted.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Checksum, Identity, Physics, Source};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
+use sapwood_source::{Source, forward_source};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A source that adds to `unplanned_reads` whenever it is read.
 #[derive(Debug)]
@@ -15,25 +14,7 @@ pub(crate) struct Unplanned {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Unplanned {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn physics(&self) -> Physics {
-        self.inner.physics()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sapwood::{BlockOptions, CacheOptions, Deadline, Error, OpenOptions};
-use sapwood_source::{Secret, StorageOptions};
+use sapwood_credentials::{Secret, StorageOptions};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) fn open_options(
             "sources" => result.replicas.sources = value.extract()?,
             "blocks" => result.blocks = Some(block_options(value.cast::<PyDict>()?)?),
             "tail" => result.tail = value.extract()?,
-            "stall" => result.stall = seconds("stall", value.extract()?)?,
+            "stall" => result.read_timeout = seconds("stall", value.extract()?)?,
             "bases" => {
                 for (rule, options) in value.cast::<PyDict>()?.iter() {
                     let mut storage = StorageOptions::default();

@@ -32,7 +32,7 @@ pub(crate) fn cache_verify(py: Python<'_>, directory: PathBuf) -> PyResult<(u64,
 #[pyfunction]
 #[pyo3(signature = (directory, url=None))]
 pub(crate) fn cache_clear(py: Python<'_>, directory: PathBuf, url: Option<&str>) -> PyResult<u64> {
-    let url = url.map(sapwood_source::redact);
+    let url = url.map(sapwood_core::redact);
     let cleared = py.detach(|| open(directory).map(|cache| cache.clear(url.as_deref())));
     let failed = |error| Error::new(ErrorKind::Io, "cannot clear the cache").caused_by(error);
     cleared.and_then(|cleared| cleared.map_err(failed)).map_err(|error| exception(&error))

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sapwood::{Error, ErrorKind, Result};
+use sapwood_core::BoxFuture;
 use sapwood_core::Deadline;
-use sapwood_source::{BoxFuture, Created};
+use sapwood_store::CreateOutcome;
 use sapwood_stripe::{Log, ObjectKind, seal, unseal};
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,16 +93,16 @@ impl Log for DatabaseLog {
         })
     }
 
-    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
+    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<CreateOutcome>> {
         Box::pin(async move {
             let row = seal(ObjectKind::Record, &content);
             let create =
                 move |log: &Bound<'_, PyAny>| log.call_method1("create", (n, &row[..]))?.extract::<bool>();
             match self.ask(deadline, create).await {
-                Ok(true) => Ok(Created::Done),
-                Ok(false) => Ok(Created::Exists),
+                Ok(true) => Ok(CreateOutcome::Done),
+                Ok(false) => Ok(CreateOutcome::Exists),
                 Err(error) if refused(error.kind()) => Err(error),
-                Err(error) => Ok(Created::Unclear(error)),
+                Err(error) => Ok(CreateOutcome::Unclear(error)),
             }
         })
     }

@@ -4,7 +4,7 @@ use crate::arguments::{open_options, seconds};
 use crate::error::{detached, exception};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sapwood_source::{Outcome, Step};
+use sapwood_source::{DiagnosisStep, StepOutcome};
 
 /// Name, outcome, seconds, message, facts and exception of each step; none takes longer than `longest`
 /// seconds.
@@ -22,14 +22,14 @@ pub(crate) fn diagnose<'py>(
     steps.iter().map(|step| step_dict(py, step)).collect()
 }
 
-fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
+fn step_dict<'py>(py: Python<'py>, step: &DiagnosisStep) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", step.name)?;
     let (outcome, detail, error) = match &step.outcome {
-        Outcome::Passed(detail) => ("passed", detail.clone(), None),
-        Outcome::Noted(detail) => ("noted", detail.clone(), None),
-        Outcome::Failed(error) => ("failed", error.to_string(), Some(exception(error))),
-        Outcome::Skipped(detail) => ("skipped", detail.clone(), None),
+        StepOutcome::Passed(detail) => ("passed", detail.clone(), None),
+        StepOutcome::Noted(detail) => ("noted", detail.clone(), None),
+        StepOutcome::Failed(error) => ("failed", error.to_string(), Some(exception(error))),
+        StepOutcome::Skipped(detail) => ("skipped", detail.clone(), None),
     };
     dict.set_item("outcome", outcome)?;
     dict.set_item("seconds", step.time.as_secs_f64())?;

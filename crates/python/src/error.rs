@@ -4,7 +4,7 @@ use crate::logging;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use sapwood::{Call, Deadline, Error, ErrorKind, Result, Told};
+use sapwood::{Call, Deadline, Error, ErrorKind, LoggedEvent, Result};
 
 create_exception!(
     sapwood._core,
@@ -27,7 +27,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
         error.offset(),
         error.branch_name().map(str::to_owned),
         error.hint_text().map(str::to_owned),
-        error.story().iter().map(happening).collect::<Vec<_>>(),
+        error.events().iter().map(happening).collect::<Vec<_>>(),
     ))
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 pub(crate) type EventRow = (f64, Option<String>, &'static str, String, u64);
 
 /// An event, as passed to Python.
-pub(crate) fn happening(told: &Told) -> EventRow {
+pub(crate) fn happening(told: &LoggedEvent) -> EventRow {
     (told.when.as_secs_f64(), told.server.clone(), told.event.name(), told.text.clone(), told.times)
 }
 

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyList};
 use sapwood::{Counters, Error, ErrorKind, Item, Source, StreamerElement, Trace, TraceRecord};
-use sapwood_source::{MemorySource, Reads, ServerUse};
+use sapwood_source::{MemorySource, ServerReads, ServerUse};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One key of a directory.
@@ -51,7 +51,7 @@ type TraceRow = (f64, f64, u64, u64, u64, Option<String>);
 type UsageRow = (Option<String>, Sums, Sums, f64);
 type Sums = (u64, u64, u64, u64, u64);
 
-fn sums(reads: Reads) -> Sums {
+fn sums(reads: ServerReads) -> Sums {
     (reads.requests, reads.bytes, reads.byte_squares, reads.ranges, reads.range_squares)
 }
 
@@ -248,7 +248,7 @@ impl File {
 
     /// The events at the sources so far; and how many events were dropped.
     fn story(&self) -> (Vec<EventRow>, u64) {
-        (self.counters.story.told().iter().map(happening).collect(), self.counters.story.dropped())
+        (self.counters.events.entries().iter().map(happening).collect(), self.counters.events.dropped())
     }
 
     /// Closes the file. Trees in use stay readable.

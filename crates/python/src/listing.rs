@@ -22,5 +22,5 @@ pub(crate) fn list_directory(
 /// A URL without user name, password, query values and fragment.
 #[pyfunction]
 pub(crate) fn redact(url: &str) -> String {
-    sapwood_source::redact(url)
+    sapwood_core::redact(url)
 }

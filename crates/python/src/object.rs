@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use sapwood::{Deadline, Error, ErrorKind, Result, Source};
-use sapwood_core::ByteRange;
-use sapwood_source::{BoxFuture, Identity, Physics};
+use sapwood_core::{BoxFuture, ByteRange};
+use sapwood_source::{CostModel, Identity};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads through `seek` and `read` of a Python object, under the GIL and one range at a time.
@@ -79,8 +79,8 @@ impl Source for ObjectSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics { tied: true, ..Physics::LOCAL }
+    fn cost_model(&self) -> CostModel {
+        CostModel { tied: true, ..CostModel::LOCAL }
     }
 
     fn read_ranges<'a>(

@@ -35,7 +35,7 @@ impl Keys {
     ) -> Result<(Keys, FileHeader)> {
         let keys =
             |known: &Segments| Keys { found: OnceLock::new(), pending: None, known: known.clone(), size };
-        if !fetcher.source().physics().immediate
+        if !fetcher.source().cost_model().immediate
             && let Some(header) = header_beside_a_tree(known, size)?
         {
             let (fetcher, mut more, deadline) = (fetcher.clone(), known.clone(), call.deadline());

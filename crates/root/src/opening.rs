@@ -1,9 +1,10 @@
 //! Opening a file as its options say: read as it is reached, or in blocks that are kept.
 
 use crate::reach::{ReachedSource, reach};
+use sapwood_core::BoxFuture;
 use sapwood_core::{Deadline, Result};
 use sapwood_fetch::blocks::{Reopen, name_of as cache_name};
-use sapwood_source::{BoxFuture, OpenOptions, Opened, Trace, address};
+use sapwood_source::{OpenOptions, OpenedSource, Trace, address};
 use std::sync::Arc;
 
 /// Opens a file at `url`, and where else the options say that it is; what its sources are asked is added to `trace`.
@@ -11,7 +12,7 @@ pub async fn open(url: &str, options: &OpenOptions, trace: Trace) -> Result<Reac
     let Some(blocks) = &options.blocks else { return reach(url, options, trace).await };
     let reopener = Reopener { url: url.to_owned(), options: options.clone(), trace: trace.clone() };
     let (name, counters) = (name_of(url, options), Arc::clone(&options.counters));
-    let Opened { source, known } =
+    let OpenedSource { source, known } =
         sapwood_fetch::blocks::open(blocks, &name, Arc::new(reopener), counters, options.deadline).await?;
     Ok(ReachedSource { source, known, trace })
 }
@@ -37,12 +38,12 @@ struct Reopener {
 }
 
 impl Reopen for Reopener {
-    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<Opened>> {
+    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<OpenedSource>> {
         Box::pin(async move {
             let tail = if tail { self.options.tail } else { 0 };
             let options = OpenOptions { deadline, tail, ..self.options.clone() };
             let ReachedSource { source, known, .. } = reach(&self.url, &options, self.trace.clone()).await?;
-            Ok(Opened { source, known })
+            Ok(OpenedSource { source, known })
         })
     }
 }
@@ -50,7 +51,7 @@ impl Reopen for Reopener {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sapwood_source::StorageOptions;
+    use sapwood_credentials::StorageOptions;
 
     #[test]
     fn a_name_tells_files_apart_that_are_called_the_same() {

@@ -1,12 +1,12 @@
 //! How a file is reached: at its one place as it is; at several, as one source that is made of all.
 
 use futures::future::{Either, select};
-use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
+use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact, server_of};
 use sapwood_fetch::candidates::ReplicaCandidates;
-use sapwood_fetch::replicas::{ReplicaOptions, Replicas};
+use sapwood_fetch::replicas::{ReplicaReadOptions, Replicas};
 use sapwood_source::{
-    Described, OpenOptions, Opened, Place, Redirector, Source, Trace, TracedSource, choose, is_document,
-    open, parse_document, place_of, read_document, redact, server_of, tell,
+    OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, Source, Trace, TracedSource, choose,
+    is_document, log_event, normalized_server_of, open, parse_document, read_document,
 };
 use std::future::pending;
 use std::path::Path;
@@ -29,8 +29,8 @@ pub struct ReachedSource {
 
 impl ReachedSource {
     /// A file with one source, which was opened since `begin`.
-    pub(crate) fn alone(opened: Opened, begin: Instant, trace: Trace) -> ReachedSource {
-        let Opened { source, known } = opened;
+    pub(crate) fn alone(opened: OpenedSource, begin: Instant, trace: Trace) -> ReachedSource {
+        let OpenedSource { source, known } = opened;
         let traced = TracedSource::within(source, trace.clone()).with_opening(begin, &known);
         ReachedSource { source: Arc::new(traced), known, trace }
     }
@@ -42,7 +42,7 @@ impl ReachedSource {
         trace: Trace,
     ) -> Result<ReachedSource> {
         let replica_options =
-            ReplicaOptions { sources: options.replicas.sources.max(1), ..ReplicaOptions::default() };
+            ReplicaReadOptions { sources: options.replicas.sources.max(1), ..ReplicaReadOptions::default() };
         let counters = Arc::clone(&options.counters);
         let opened =
             Replicas::open(Arc::new(candidates), replica_options, counters, trace.clone(), options.deadline)
@@ -70,13 +70,13 @@ pub(crate) async fn reach(url: &str, options: &OpenOptions, trace: Trace) -> Res
 }
 
 /// Opens the file at one URL; where a redirector takes long to hand it out, at one of the servers that it names.
-async fn open_one(url: &str, options: &OpenOptions) -> Result<Opened> {
+async fn open_one(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let redirector = Redirector::at(url, options).filter(|_| options.replicas.sources > 1);
     let Some(redirector) = redirector else { return open(url, options).await };
     let elsewhere = async {
         tokio::time::sleep(SLOW).await;
         let urls = redirector.locate(options.deadline).await.unwrap_or_default();
-        for other in urls.iter().filter(|other| place_of(other) != place_of(url)) {
+        for other in urls.iter().filter(|other| normalized_server_of(other) != normalized_server_of(url)) {
             if let Ok(opened) = open(other, options).await {
                 return opened;
             }
@@ -97,13 +97,19 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
     let is_place = url.contains("://") || Path::new(url).exists();
     for place in is_place.then_some(url).into_iter().chain(replicas.urls.iter().map(String::as_str)) {
         if !is_document(place) {
-            candidates.add(Place::of(place));
+            candidates.add(Replica::of(place));
             continue;
         }
         match read_document(place, options).await.and_then(|found| described(found, url, place)) {
             Ok(described) => candidates.add_described(described),
             Err(error) => {
-                tell(&options.counters, place, server_of(place).as_deref(), Event::Failed, error.message());
+                log_event(
+                    &options.counters,
+                    place,
+                    server_of(place).as_deref(),
+                    SourceEvent::Failed,
+                    error.message(),
+                );
                 failure = Some(error);
             }
         }
@@ -121,7 +127,7 @@ async fn candidates(url: &str, options: &OpenOptions) -> Result<ReplicaCandidate
 }
 
 /// What a document says of the file that was asked for; of the only one, if the document itself was.
-fn described(found: Vec<Described>, url: &str, document: &str) -> Result<Described> {
+fn described(found: Vec<ReplicaList>, url: &str, document: &str) -> Result<ReplicaList> {
     let name = Some(url).filter(|&url| url != document);
     let place = if document.is_empty() { url } else { document };
     choose(found, name).map_err(|error| error.url(redact(place)))

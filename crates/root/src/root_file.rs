@@ -4,10 +4,12 @@ use crate::beside::beside;
 use crate::keys::Keys;
 use crate::opening;
 use crate::reach::ReachedSource;
+use sapwood_core::redact;
 use sapwood_core::{Call, Counters, Error, ErrorKind, Result, Segments, Step};
 use sapwood_fetch::Fetcher;
 use sapwood_source::{
-    CountingSource, MemorySource, OpenOptions, Opened, Replicas, Source, Trace, is_document, record, redact,
+    CountingSource, MemorySource, OpenOptions, OpenedSource, ReplicaOptions, Source, Trace, is_document,
+    record,
 };
 use sapwood_streamer::Compiler;
 use sapwood_table::pool;
@@ -90,7 +92,7 @@ impl RootFile {
         // So it lies beside each of the other replicas; documents say nothing of it.
         let others = options.replicas.urls.iter().filter(|url| !is_document(url));
         let urls = others.map(|url| beside(url, name)).collect::<Result<_>>()?;
-        let replicas = Replicas { urls, documents: Vec::new(), sources: options.replicas.sources };
+        let replicas = ReplicaOptions { urls, documents: Vec::new(), sources: options.replicas.sources };
         let options = OpenOptions { deadline: call.deadline(), replicas, ..options.clone() };
         RootFile::open(&beside(origin, name)?, options, call)
     }
@@ -145,7 +147,7 @@ impl RootFile {
     pub fn from_source(source: Arc<dyn Source>, call: &mut Call<'_>) -> Result<RootFile> {
         let counters = Arc::<Counters>::default();
         let source = Arc::new(CountingSource::new(source, Arc::clone(&counters)));
-        let opened = Opened { source, known: Segments::default() };
+        let opened = OpenedSource { source, known: Segments::default() };
         let begin = Instant::now();
         RootFile::from_reached(
             ReachedSource::alone(opened, begin, Trace::new(begin)),
@@ -166,7 +168,7 @@ impl RootFile {
         call: &mut Call<'_>,
     ) -> Result<RootFile> {
         let (opened, begin) =
-            (Opened { source: Arc::new(source), known: Segments::default() }, Instant::now());
+            (OpenedSource { source: Arc::new(source), known: Segments::default() }, Instant::now());
         let reached = ReachedSource::alone(opened, begin, Trace::new(begin));
         RootFile::from_reached(reached, begin, Arc::clone(counters), None, call)
     }

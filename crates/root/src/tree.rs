@@ -103,7 +103,7 @@ impl Tree {
 
     /// True if reading has to wait for something beyond this machine.
     pub fn is_distant(&self) -> bool {
-        !self.file().fetcher().source().physics().immediate
+        !self.file().fetcher().source().cost_model().immediate
     }
 
     /// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.
@@ -281,7 +281,7 @@ impl Tree {
     /// ```no_run
     /// # use sapwood_root::{File, LazyOptions};
     /// # use sapwood_core::{Call, Deadline, Result};
-    /// # use sapwood_source::OpenOptions;
+    /// # use sapwood_source::{OpenOptions};
     /// # fn main() -> Result<()> {
     /// let mut never = || false;
     /// let mut call = Call::new(Deadline::default(), &mut never);

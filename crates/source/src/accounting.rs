@@ -1,17 +1,17 @@
-//! Counts messages, ranges, bytes and turnarounds of one source while they happen.
+//! Counts the messages, ranges, bytes and round trips of one source while they happen.
 
 use sapwood_core::Counters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts waits of one round trip in sequence.
+/// Counts round trips in sequence.
 ///
-/// A request that starts after `n` sequential waits were answered is wait `n + 1`. The count is the
-/// longest such chain: requests that were all sent before any was answered count once, however many
-/// they are, and a request that could only be sent after an answer came adds one.
+/// A request that starts after `n` sequential round trips were answered is number `n + 1`. The count is the longest
+/// such chain: requests that were all sent before any was answered count once, however many they are, and a request
+/// that could only be sent after an answer came adds one.
 ///
 /// ```
-/// let turnarounds = sapwood_source::Turnarounds::default();
+/// let turnarounds = sapwood_source::RoundTrips::default();
 /// let (a, b) = (turnarounds.asked(), turnarounds.asked());
 /// turnarounds.answered(a);
 /// turnarounds.answered(b);
@@ -20,16 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// assert_eq!(turnarounds.count(), 2);
 /// ```
 #[derive(Debug, Default)]
-pub struct Turnarounds {
+pub struct RoundTrips {
     asked: AtomicU64,
     answered: AtomicU64,
 }
 
-/// The place of a request in the chain of waits.
+/// The position of a request in the chain of round trips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait(u64);
 
-impl Turnarounds {
+impl RoundTrips {
     /// A request starts.
     pub fn asked(&self) -> Wait {
         self.ask().0
@@ -40,18 +40,18 @@ impl Turnarounds {
         self.answered.fetch_max(wait.0, Ordering::AcqRel);
     }
 
-    /// The longest chain of waits so far.
+    /// The longest chain so far.
     pub fn count(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Forgets everything counted so far.
+    /// Resets all counts.
     pub fn reset(&self) {
         self.asked.store(0, Ordering::Release);
         self.answered.store(0, Ordering::Release);
     }
 
-    /// Starts a request, and says whether it made the chain longer.
+    /// Starts a request, and returns whether it made the chain longer.
     fn ask(&self) -> (Wait, bool) {
         let depth = self.answered.load(Ordering::Acquire) + 1;
         let longest = self.asked.fetch_max(depth, Ordering::AcqRel);
@@ -61,18 +61,19 @@ impl Turnarounds {
 
 /// Adds what one source does to the counters of a file.
 #[derive(Debug)]
-pub(crate) struct Accounting {
+pub struct RequestAccounting {
     counters: Arc<Counters>,
-    turnarounds: Turnarounds,
+    turnarounds: RoundTrips,
 }
 
-impl Accounting {
-    pub(crate) fn new(counters: Arc<Counters>) -> Self {
-        Accounting { counters, turnarounds: Turnarounds::default() }
+impl RequestAccounting {
+    /// Counts what one source does, and adds it to `counters`.
+    pub fn new(counters: Arc<Counters>) -> Self {
+        RequestAccounting { counters, turnarounds: RoundTrips::default() }
     }
 
     /// A message with `ranges` ranges goes out.
-    pub(crate) fn request(&self, ranges: usize) -> Wait {
+    pub fn request(&self, ranges: usize) -> Wait {
         let (wait, longer) = self.turnarounds.ask();
         self.counters.requests.add(1);
         self.counters.ranges.add(ranges as u64);
@@ -81,17 +82,17 @@ impl Accounting {
     }
 
     /// The answer to a message begins to arrive, or is known not to come.
-    pub(crate) fn answered(&self, wait: Wait) {
+    pub fn answered(&self, wait: Wait) {
         self.turnarounds.answered(wait);
     }
 
-    /// What is added to.
-    pub(crate) fn counters(&self) -> &Arc<Counters> {
+    /// The counters that it adds to.
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
     /// Bytes arrived.
-    pub(crate) fn received(&self, bytes: usize) {
+    pub fn received(&self, bytes: usize) {
         self.counters.fetched_bytes.add(bytes as u64);
     }
 }

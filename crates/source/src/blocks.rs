@@ -1,17 +1,17 @@
-//! Options of reading a file in blocks. [`open`](crate::open) does not look at them: who reads in blocks does.
+//! Options for reading a file in blocks. [`open`](crate::open) ignores them; code that reads in blocks uses them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a file is read in large blocks that are kept on the local disk.
+/// How to read a file in large blocks that are kept on the local disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockOptions {
-    /// Bytes of a block. Default: [`BLOCK`](BlockOptions::BLOCK).
+    /// Size of a block in bytes. Default: [`BLOCK`](BlockOptions::BLOCK).
     pub block: u64,
-    /// Most bytes of the temporary file that blocks are kept in where there is no cache; at least one block is kept.
+    /// Most bytes of the temporary file that holds blocks when there is no cache; at least one block is kept.
     /// Default: [`SCRATCH`](BlockOptions::SCRATCH).
     pub scratch: u64,
-    /// Where blocks are kept longer than the file is open. Default: nowhere.
+    /// Where blocks outlive the file object. Default: nowhere.
     pub cache: Option<CacheOptions>,
 }
 
@@ -31,12 +31,11 @@ impl Default for BlockOptions {
 /// A directory of blocks that processes share and that outlives them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// The directory; made if it is not there.
+    /// The directory; it is made if it does not exist.
     pub directory: PathBuf,
-    /// Most bytes in it. What was used least recently makes room. Default: [`SIZE`](CacheOptions::SIZE).
+    /// Most bytes in it. The least recently used blocks are evicted. Default: [`SIZE`](CacheOptions::SIZE).
     pub size: u64,
-    /// For how long the version that was seen last is taken for the current one, so that the server is not asked.
-    /// Default: no time.
+    /// How long the last known version is assumed to be current, without asking the server. Default: zero.
     pub max_age: Duration,
 }
 
@@ -44,7 +43,7 @@ impl CacheOptions {
     /// 20 GB.
     pub const SIZE: u64 = 20_000_000_000;
 
-    /// The cache in a directory, with the defaults.
+    /// A cache in a directory, with the defaults.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         CacheOptions { directory: directory.into(), size: Self::SIZE, max_age: Duration::ZERO }
     }

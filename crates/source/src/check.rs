@@ -1,4 +1,4 @@
-//! What every source checks before it reads, said in the same words.
+//! The checks that every source does before it reads, with the same messages.
 
 use crate::Identity;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};

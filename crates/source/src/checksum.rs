@@ -1,10 +1,10 @@
-//! Checksums of whole files, as servers and documents state them: by these, files are compared without being read.
+//! Checksums of whole files, as servers and documents state them. They compare files without reading them.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt;
 
-/// What checksums are called, the first name for all of them, and their bytes.
+/// The names of each kind of checksum, the canonical one first, and its length in bytes.
 const KINDS: [(&[&str], usize); 8] = [
     (&["adler32", "adler"], 4),
     (&["crc32"], 4),
@@ -24,7 +24,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// A checksum as it is written, in hexadecimal digits or in base64; `None` if it is none of those that are known.
+    /// Parses a checksum in hexadecimal digits or in base64; `None` if its kind is unknown or its length is wrong.
     ///
     /// ```
     /// use sapwood_source::Checksum;
@@ -41,13 +41,13 @@ impl Checksum {
         Some(Checksum { kind: names.first()?, value }).filter(|checksum| checksum.value.len() == bytes)
     }
 
-    /// Its value, if it is an ADLER-32.
+    /// Its value, if it is an ADLER-32 checksum.
     pub fn adler32(&self) -> Option<u32> {
         let value = <[u8; 4]>::try_from(&*self.value).ok()?;
         (self.kind == "adler32").then(|| u32::from_be_bytes(value))
     }
 
-    /// Two checksums of one kind, one of each file, that differ: then the files do.
+    /// Two checksums of the same kind, one of each file, that differ. If there are such, the files differ.
     pub fn contradiction<'a>(
         one: &'a [Checksum],
         other: &'a [Checksum],
@@ -64,7 +64,7 @@ impl fmt::Display for Checksum {
     }
 }
 
-/// So many bytes in hexadecimal digits; of short checksums, some leave zeros at the beginning out.
+/// This many bytes in hexadecimal digits; some programs omit the leading zeros of short checksums.
 fn hexadecimal(text: &str, bytes: usize) -> Option<Vec<u8>> {
     let digits = 2 * bytes;
     let fits = text.len() == digits || (bytes == 4 && (1..digits).contains(&text.len()));

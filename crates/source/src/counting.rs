@@ -1,16 +1,15 @@
-//! A decorator that counts: for sources that do not count themselves.
+//! A decorator that counts requests, for sources that do not count them.
 
-use crate::accounting::Accounting;
-use crate::{BoxFuture, Checksum, Identity, Physics, Source};
+use crate::accounting::RequestAccounting;
+use crate::{Source, forward_source};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Result};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Adds to [`Counters`] what is read through it: each call of `read_ranges` is one request.
+/// Adds reads through it to [`Counters`]: each call of `read_ranges` is one request.
 ///
-/// Meant for memory and local files. The HTTP source counts by itself, because only it knows how many
-/// messages a call needs.
+/// Meant for memory and local files. The HTTP source counts itself, since only it knows how many messages a call
+/// needs.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Counters, Deadline};
@@ -27,37 +26,19 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct CountingSource<S> {
     inner: S,
-    accounting: Accounting,
+    accounting: RequestAccounting,
 }
 
 impl<S: Source> CountingSource<S> {
-    /// Counts what is read from `inner`.
+    /// Counts reads of `inner`.
     pub fn new(inner: S, counters: Arc<Counters>) -> Self {
-        CountingSource { inner, accounting: Accounting::new(counters) }
+        CountingSource { inner, accounting: RequestAccounting::new(counters) }
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for CountingSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn physics(&self) -> Physics {
-        self.inner.physics()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

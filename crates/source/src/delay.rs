@@ -1,14 +1,14 @@
 //! A decorator that makes a source behave like a distant server.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
+use crate::{CostModel, Source, check, forward_source};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::time::Duration;
 use tokio::time::sleep_until;
 
-/// Makes each call of `read_ranges` take one round trip, and the time that its bytes need.
+/// Makes each call of `read_ranges` take one round trip, and the transfer time of its bytes.
 ///
-/// Calls that overlap in time do not wait for each other: each has the whole bandwidth.
+/// Calls that overlap in time do not wait for each other: each has the full bandwidth.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Deadline};
@@ -30,7 +30,7 @@ pub struct DelayedSource<S> {
 }
 
 impl<S: Source> DelayedSource<S> {
-    /// Delays what is read from `inner`; `bytes_per_second` of `None` means that only the round trip counts.
+    /// Delays reads of `inner`; without `bytes_per_second`, only by the round trip.
     pub fn new(inner: S, round_trip: Duration, bytes_per_second: Option<u64>) -> Self {
         DelayedSource { inner, round_trip, bytes_per_second }
     }
@@ -44,28 +44,18 @@ impl<S: Source> DelayedSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for DelayedSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
+    forward_source!(self => self.inner; identity, server, checksums);
 
-    fn physics(&self) -> Physics {
-        Physics {
+    fn cost_model(&self) -> CostModel {
+        CostModel {
             immediate: false,
-            concurrency: self.inner.physics().concurrency.max(8),
-            ..self.inner.physics()
+            concurrency: self.inner.cost_model().concurrency.max(8),
+            ..self.inner.cost_model()
         }
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
     }
 
     fn round_trip(&self) -> Option<Duration> {
         Some(self.round_trip + self.inner.round_trip().unwrap_or_default())
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
     }
 
     fn read_ranges<'a>(

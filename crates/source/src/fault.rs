@@ -1,11 +1,10 @@
-//! A decorator that fails as its script says: for tests of the layers above.
+//! A decorator that fails by script, for tests of the layers above.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, check};
+use crate::{Source, check, forward_source};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// What goes wrong with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub enum Fault {
     Hang,
 }
 
-/// Does what `inner` does, except for the calls that the script names.
+/// Does what `inner` does, except for the calls in the script.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Deadline, ErrorKind};
@@ -53,25 +52,7 @@ impl<S: Source> FaultySource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for FaultySource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn physics(&self) -> Physics {
-        self.inner.physics()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,
@@ -102,7 +83,7 @@ impl<S: Source> Source for FaultySource<S> {
     }
 }
 
-/// `bytes`, which lie at `range`, with the byte at `offset` of the file flipped if it is among them.
+/// `bytes`, which are at `range`, with the byte at `offset` of the file flipped, if it is one of them.
 fn flip(range: ByteRange, bytes: Bytes, offset: u64) -> Bytes {
     let index = offset.checked_sub(range.start).and_then(|index| usize::try_from(index).ok());
     let mut flipped = bytes.to_vec();

@@ -1,8 +1,9 @@
-//! Byte ranges of an object, wherever it lies: memory, a local file, an HTTP or XRootD server, an object store; and
-//! decorators over the one trait.
+//! Byte ranges of an object in memory, in a local file, on an HTTP or XRootD server, or in an object store; and
+//! decorators of the one trait.
 //!
-//! To get a source call [`open`]; to read call [`Source::read_ranges`]. Nothing here knows ROOT or trees.
-//! [`list`] says what is in a directory, [`diagnose`] why a file cannot be opened.
+//! [`open`] makes a [`Source`] of a path or URL; [`Source::read_ranges`] reads it. [`OpenOptions`] holds credentials,
+//! deadlines and the [`RetryPolicy`]. [`list`] lists a directory, [`diagnose`] explains why a file cannot be opened.
+//! Nothing here knows ROOT or trees.
 //!
 //! | source | bytes of |
 //! |---|---|
@@ -11,71 +12,67 @@
 //! | [`HttpSource`] | an object on an HTTP server, or in an object store |
 //! | [`XrootdSource`] | a file on an XRootD server |
 //!
-//! What is written goes to a [`sink`]. Objects that are put and listed by key are in a [`Store`].
-//!
 //! | decorator | purpose |
 //! |---|---|
 //! | [`CountingSource`] | counts requests and bytes |
-//! | [`TracedSource`] | remembers every range that was asked for |
+//! | [`TracedSource`] | records every range that is requested |
 //! | [`DelayedSource`] | behaves like a distant server |
-//! | [`FaultySource`] | fails as its script says |
+//! | [`FaultySource`] | fails by script |
 
 mod accounting;
 mod blocks;
 mod check;
 mod checksum;
-mod cloud;
+pub mod cloud;
+mod cost_model;
 mod counting;
-mod credentials;
 mod delay;
 mod doctor;
+mod ends;
+mod entry;
 mod fault;
 mod find;
-mod http;
-mod listing;
+pub mod http;
+mod list;
 mod local;
 mod memory;
 mod open;
-mod physics;
+mod options;
 pub mod record;
 mod retry;
-mod server;
-pub mod sink;
 mod spans;
-mod store;
 mod trace;
 mod traits;
+mod transient;
 mod uses;
 #[cfg(unix)]
 mod xrootd;
 
-pub use accounting::{Turnarounds, Wait};
+pub use accounting::{RequestAccounting, RoundTrips, Wait};
 pub use blocks::{BlockOptions, CacheOptions};
 pub use checksum::Checksum;
-pub use cloud::{StorageOptions, address};
+pub use cloud::address;
+pub use cost_model::CostModel;
 pub use counting::CountingSource;
-pub use credentials::{Environment, Finding, Secret, State};
 pub use delay::DelayedSource;
-pub use doctor::{Diagnosis, Outcome, Step, diagnose};
+pub use doctor::{Diagnosis, DiagnosisStep, StepOutcome, diagnose};
+pub use ends::{FAR_TAIL, HEAD, TAIL};
+pub use entry::ListingEntry;
 pub use fault::{Fault, FaultySource};
 pub use find::{
-    Described, Place, Redirector, choose, comparable, is_document, parse_document, place_of, read_document,
-    site_of,
+    Redirector, Replica, ReplicaList, choose, is_document, normalized_server, normalized_server_of,
+    parse_document, read_document, site_of,
 };
 pub use http::HttpSource;
-pub use listing::{Entry, list};
+pub use list::list;
 pub use local::LocalSource;
 pub use memory::MemorySource;
-pub use open::{FAR_TAIL, HEAD, OpenOptions, Replicas, TAIL, open, redact};
-pub use physics::Physics;
-pub use retry::{LOG, once, tell};
-pub use server::server_of;
-pub use store::{
-    CountingStore, Created, FaultyStore, LocalStore, MemoryStore, Store, StoreCall, StoreFault,
-    StoreOperation, Stored, open_store,
-};
+pub use open::open;
+pub use options::{OpenOptions, ReplicaOptions};
+pub use retry::{LOG, Retries, RetryPolicy, log_event, without_retries};
 pub use trace::{Trace, TraceRecord, TracedSource};
-pub use traits::{BoxFuture, Identity, Opened, Source};
-pub use uses::{Reads, ServerUse};
+pub use traits::{Identity, OpenedSource, Source};
+pub use transient::{is_transient, is_transient_status, may_succeed_later};
+pub use uses::{ServerReads, ServerUse};
 #[cfg(unix)]
 pub use xrootd::XrootdSource;

@@ -1,16 +1,16 @@
 //! A source over a file of the local machine.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{CostModel, Identity, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, cannot_read};
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// A local file, read by position: any number of threads may read at once.
+/// A local file that is read by position: any number of threads may read at the same time.
 ///
-/// Reading is done when the future is polled first; it never waits for anything but the disk.
+/// The first poll of the future does the read; it never waits for anything but the disk.
 #[derive(Debug)]
 pub struct LocalSource {
     file: positional::File,
@@ -18,8 +18,8 @@ pub struct LocalSource {
     stamp: Stamp,
 }
 
-/// What changes when somebody writes to an open file. (Replacing the file by another one does not
-/// matter: the open file stays what it was.)
+/// Attributes that change when an open file is written to. Replacing the file does not matter: the open file stays
+/// the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     size: u64,
@@ -70,7 +70,7 @@ impl LocalSource {
             }
             answers.push(Bytes::from(bytes));
         }
-        // After the reads: then none of them can have met a later version.
+        // After the reads, so that none of them can have seen a later version.
         let now = self.file.metadata().map_err(|e| io_error(e).url(&self.identity.url))?;
         if Stamp::of(&now) != self.stamp {
             return Err(self.changed("the file was written to while it was read"));
@@ -88,8 +88,8 @@ impl Source for LocalSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics::LOCAL
+    fn cost_model(&self) -> CostModel {
+        CostModel::LOCAL
     }
 
     fn read_ranges<'a>(
@@ -102,19 +102,12 @@ impl Source for LocalSource {
 }
 
 fn io_error(error: io::Error) -> Error {
-    let (kind, message) = match error.kind() {
-        io::ErrorKind::NotFound => (ErrorKind::NotFound, "there is no such file".to_owned()),
-        io::ErrorKind::PermissionDenied => {
-            (ErrorKind::Permission, "you are not allowed to read this file".to_owned())
-        }
-        _ => (ErrorKind::Io, format!("the operating system cannot read the file: {error}")),
-    };
-    Error::new(kind, message).caused_by(error)
+    cannot_read(error, "there is no such file")
 }
 
 #[cfg(unix)]
 mod positional {
-    //! Reading at a position by one system call, into memory that need not be zeroed first.
+    //! Reads at a position with one system call, into memory that need not be zeroed first.
 
     use rustix::buffer::spare_capacity;
     use rustix::io::{Errno, pread};
@@ -152,7 +145,7 @@ mod positional {
 
 #[cfg(not(unix))]
 mod positional {
-    //! Reading at a position by moving a shared cursor: correct everywhere, one reader at a time.
+    //! Reads at a position by moving a shared cursor: correct everywhere, one reader at a time.
 
     use std::fs::Metadata;
     use std::io::{self, Read, Seek, SeekFrom};

@@ -1,8 +1,8 @@
 //! A source over bytes that are in memory already.
 
-use crate::{BoxFuture, Identity, Physics, Source, check};
+use crate::{CostModel, Identity, Source, check};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result};
 use std::fmt;
 
 /// Bytes in memory. Answers share memory with them: nothing is copied.
@@ -47,8 +47,8 @@ impl Source for MemorySource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics::MEMORY
+    fn cost_model(&self) -> CostModel {
+        CostModel::MEMORY
     }
 
     fn read_ranges<'a>(

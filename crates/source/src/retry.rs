@@ -1,70 +1,123 @@
-//! The one policy of repeating what failed for a reason that may pass, for all protocols.
+//! Retries: one policy for all protocols.
 
-use crate::redact;
-use crate::server::server_of;
-use sapwood_core::{Counters, Deadline, Error, Event, Result};
+use sapwood_core::{Counters, Deadline, Error, Result, SourceEvent, redact, server_of};
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The target of what is logged about sources: the name of Python's logger for it.
+/// The target of log messages about sources: the name of Python's logger for them.
 pub const LOG: &str = "sapwood.source";
 
-/// Tells of what happened at a source of the file at `url`: in the file's story, and by a line of the log.
-pub fn tell(counters: &Counters, url: &str, server: Option<&str>, event: Event, text: &str) {
-    counters.story.tell(server, event, text);
+/// How often a call repeats requests that failed for a reason that may pass, and after which pauses.
+///
+/// Every protocol uses the same policy: HTTP, XRootD and object stores. A retry asks only for what did not come, and no
+/// retry begins after the deadline of its call. Before retry `n` (from 1) a call waits for the pause that the server asks for,
+/// if it does, and for a random part of `backoff` times 2 to the power `n - 1`, so that clients that failed together
+/// do not come back together.
+///
+/// ```
+/// use sapwood_source::{OpenOptions, RetryPolicy};
+/// use std::time::Duration;
+/// let retry = RetryPolicy { tries: 8, budget: Duration::from_secs(120), ..RetryPolicy::default() };
+/// let options = OpenOptions { retry, ..OpenOptions::default() };
+/// assert_eq!(options.retry.backoff, Duration::from_millis(250));
+/// assert_eq!(RetryPolicy::NEVER.tries, 1);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Most times that one call tries, the first time included. Default: 4.
+    pub tries: u32,
+    /// Longest random pause before the first retry; it doubles with each. Default: 250 ms.
+    pub backoff: Duration,
+    /// Longest pause that is accepted from a server (`Retry-After`). Default: 60 s.
+    pub longest_pause: Duration,
+    /// Time after the first failure of a call in which its retries begin. Default: one hour.
+    pub budget: Duration,
+}
+
+impl RetryPolicy {
+    /// No retries.
+    pub const NEVER: RetryPolicy = RetryPolicy {
+        tries: 1,
+        backoff: Duration::ZERO,
+        longest_pause: Duration::ZERO,
+        budget: Duration::ZERO,
+    };
+
+    /// Most retries of one call.
+    pub(crate) fn retries(&self) -> u32 {
+        self.tries.saturating_sub(1)
+    }
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy {
+            tries: 4,
+            backoff: Duration::from_millis(250),
+            longest_pause: Duration::from_secs(60),
+            budget: Deadline::DEFAULT,
+        }
+    }
+}
+
+/// Logs an event at a source of the file at `url`: to the event log of the file, and as a warning.
+pub fn log_event(counters: &Counters, url: &str, server: Option<&str>, event: SourceEvent, text: &str) {
+    counters.events.log(server, event, text);
     log::warn!(target: LOG, "{}: {} {}: {text}", redact(url), server.unwrap_or("a source"), event.name());
 }
 
 tokio::task_local! {
-    /// Set while what is asked is asked [`once`].
-    static ONCE: ();
+    /// Set inside [`without_retries`].
+    static WITHOUT_RETRIES: ();
 }
 
-/// A read that repeats nothing: for those who have other sources to ask, and decide by themselves when this one is
-/// asked again. Its error says how long the server wants to be left alone, if it does.
-pub fn once<F: Future>(read: F) -> impl Future<Output = F::Output> {
-    ONCE.scope((), read)
+/// Runs a read that repeats nothing, for callers that have other sources to ask, and decide themselves when to try this
+/// one again. Its error holds the pause that the server asks for, if it does.
+pub fn without_retries<F: Future>(read: F) -> impl Future<Output = F::Output> {
+    WITHOUT_RETRIES.scope((), read)
 }
 
-/// Times that one call repeats what failed.
-pub(crate) const MOST_RETRIES: u32 = 3;
-
-/// Longest pause before the first retry; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-
-/// The retries of one call: few, within its deadline, each counted and logged.
+/// The retries of one call, each counted and logged.
 #[derive(Debug)]
-pub(crate) struct Retries {
+pub struct Retries {
+    policy: RetryPolicy,
     counters: Arc<Counters>,
     /// What is read, without secrets.
     name: String,
     deadline: Deadline,
     count: u32,
-    /// Nothing is repeated here.
-    once: bool,
+    first_failure: Option<Instant>,
+    /// Inside [`without_retries`].
+    disabled: bool,
 }
 
 impl Retries {
-    pub(crate) fn new(counters: &Arc<Counters>, name: &str, deadline: Deadline) -> Self {
-        let (counters, once) = (Arc::clone(counters), ONCE.try_with(|()| ()).is_ok());
-        Retries { counters, name: name.to_owned(), deadline, count: 0, once }
+    /// The retries of a call about what is called `name`, which holds no secrets.
+    pub fn new(policy: RetryPolicy, counters: &Arc<Counters>, name: &str, deadline: Deadline) -> Self {
+        let (counters, disabled) = (Arc::clone(counters), WITHOUT_RETRIES.try_with(|()| ()).is_ok());
+        let (name, first_failure) = (name.to_owned(), None);
+        Retries { policy, counters, name, deadline, count: 0, first_failure, disabled }
     }
 
-    /// Waits before the next try; fails with `error` if there were enough, or if the next would come too late.
+    /// Waits before the next try, at least for the pause that the server asks for (`asked`).
     ///
-    /// The pause is drawn evenly between zero and its longest, so that many clients that failed together do not
-    /// come back together. One that the server asks for (`asked`) is kept, and the other added to it.
-    pub(crate) async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
-        if self.once {
+    /// # Errors
+    /// `error`, if there were enough tries, or if the next would begin too late.
+    pub async fn pause(&mut self, error: Error, asked: Option<Duration>) -> Result<()> {
+        let RetryPolicy { tries, backoff, longest_pause, budget } = self.policy;
+        let asked = asked.map(|asked| asked.min(longest_pause));
+        if self.disabled {
             return Err(asked.into_iter().fold(error, Error::pause));
         }
-        if self.count >= MOST_RETRIES {
-            return Err(error.hint(format!("it was tried {} times; try again later", MOST_RETRIES + 1)));
+        let retries = self.policy.retries();
+        if self.count >= retries {
+            return Err(error.hint(format!("it was tried {tries} times; try again later")));
         }
-        let longest = FIRST_PAUSE * 2_u32.pow(self.count);
+        let longest = backoff.saturating_mul(2_u32.saturating_pow(self.count));
         let pause = asked.unwrap_or_default() + longest.mul_f64(fastrand::f64());
-        if pause >= self.deadline.remaining() {
+        let since = self.first_failure.get_or_insert_with(Instant::now).elapsed();
+        if pause >= self.deadline.remaining() || since + pause > budget {
             return Err(match asked {
                 Some(asked) => {
                     let seconds = asked.as_secs();
@@ -75,9 +128,9 @@ impl Retries {
         }
         self.count += 1;
         self.counters.retry(&error);
-        self.counters.story.tell(server_of(&self.name).as_deref(), Event::Retried, error.message());
+        self.counters.events.log(server_of(&self.name).as_deref(), SourceEvent::Retried, error.message());
         let (name, count, seconds) = (&self.name, self.count, pause.as_secs_f32());
-        log::warn!(target: LOG, "{name}: {error}; retry {count} of {MOST_RETRIES} in {seconds:.2} s");
+        log::warn!(target: LOG, "{name}: {error}; retry {count} of {retries} in {seconds:.2} s");
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -88,6 +141,8 @@ mod tests {
     use super::*;
     use sapwood_core::ErrorKind;
 
+    const MOST: u32 = 3;
+
     fn error() -> Error {
         Error::new(ErrorKind::Network, "the connection failed")
     }
@@ -95,30 +150,34 @@ mod tests {
     #[tokio::test]
     async fn they_are_few_and_counted() {
         let counters = Arc::<Counters>::default();
-        let mut retries = Retries::new(&counters, "f", Deadline::default());
-        for _ in 0..MOST_RETRIES {
+        let mut retries = Retries::new(RetryPolicy::default(), &counters, "f", Deadline::default());
+        for _ in 0..MOST {
             retries.pause(error(), None).await.unwrap();
         }
         assert!(retries.pause(error(), None).await.is_err());
-        assert_eq!(counters.snapshot().retries, u64::from(MOST_RETRIES));
-        let told = counters.story.told();
-        assert_eq!((told.len(), told[0].times), (1, u64::from(MOST_RETRIES)));
-        assert_eq!((told[0].event, told[0].text.as_str()), (Event::Retried, "the connection failed"));
+        assert_eq!(counters.snapshot().retries, u64::from(MOST));
+        let told = counters.events.entries();
+        assert_eq!((told.len(), told[0].times), (1, u64::from(MOST)));
+        assert_eq!((told[0].event, told[0].text.as_str()), (SourceEvent::Retried, "the connection failed"));
     }
 
     #[tokio::test]
-    async fn what_is_asked_once_is_not_repeated() {
+    async fn retries_can_be_disabled() {
         let counters = Arc::<Counters>::default();
         let asked = Some(Duration::from_secs(7));
-        let ask = async { Retries::new(&counters, "f", Deadline::default()).pause(error(), asked).await };
-        assert_eq!(once(ask).await.unwrap_err().asked_pause(), asked);
-        assert!(counters.snapshot().retries == 0 && counters.story.told().is_empty());
+        let ask = async {
+            Retries::new(RetryPolicy::default(), &counters, "f", Deadline::default())
+                .pause(error(), asked)
+                .await
+        };
+        assert_eq!(without_retries(ask).await.unwrap_err().asked_pause(), asked);
+        assert!(counters.snapshot().retries == 0 && counters.events.entries().is_empty());
     }
 
     #[tokio::test]
     async fn a_pause_that_the_server_asks_for_is_kept() {
-        let mut retries = Retries::new(&Arc::default(), "f", Deadline::default());
-        let begin = std::time::Instant::now();
+        let mut retries = Retries::new(RetryPolicy::default(), &Arc::default(), "f", Deadline::default());
+        let begin = Instant::now();
         retries.pause(error(), Some(Duration::from_millis(50))).await.unwrap();
         assert!(begin.elapsed() >= Duration::from_millis(50));
     }
@@ -126,10 +185,24 @@ mod tests {
     #[tokio::test]
     async fn a_retry_that_would_come_too_late_is_not_waited_for() {
         let counters = Arc::<Counters>::default();
-        let mut retries = Retries::new(&counters, "f", Deadline::after(Duration::from_secs(9)));
+        let mut retries =
+            Retries::new(RetryPolicy::default(), &counters, "f", Deadline::after(Duration::from_secs(9)));
         let told = retries.pause(error(), Some(Duration::from_secs(60))).await.unwrap_err();
         assert_eq!(told.kind(), ErrorKind::Network);
         assert!(told.to_string().contains("in 60 s"), "{told}");
         assert_eq!(counters.snapshot().retries, 0);
+    }
+
+    #[tokio::test]
+    async fn a_budget_bounds_the_retries() {
+        let policy = RetryPolicy { budget: Duration::from_millis(50), ..RetryPolicy::default() };
+        let mut retries = Retries::new(policy, &Arc::default(), "f", Deadline::default());
+        assert!(retries.pause(error(), Some(Duration::from_secs(1))).await.is_err());
+        assert!(
+            Retries::new(RetryPolicy::NEVER, &Arc::default(), "f", Deadline::default())
+                .pause(error(), None)
+                .await
+                .is_err()
+        );
     }
 }

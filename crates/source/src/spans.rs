@@ -1,11 +1,11 @@
-//! Ranges in the form that servers like best.
+//! Ranges in the form that servers prefer.
 
 use sapwood_core::ByteRange;
 
 /// Sorts ranges and joins those that overlap or touch; drops empty ones.
 ///
-/// Servers may answer the whole object, or refuse, if ranges overlap or run backwards; XRootD's client does not
-/// find its way when a range comes twice.
+/// If ranges overlap or run backwards, servers may answer with the whole object, or refuse; XRootD's client fails if
+/// a range comes twice.
 pub(crate) fn spans(ranges: &[ByteRange]) -> Vec<ByteRange> {
     let mut sorted: Vec<ByteRange> = ranges.iter().copied().filter(|range| range.len > 0).collect();
     sorted.sort_unstable();

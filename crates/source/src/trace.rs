@@ -1,24 +1,24 @@
-//! A decorator that remembers what was asked for and when.
+//! A decorator that records what was requested, and when.
 
-use crate::{BoxFuture, Checksum, Identity, Physics, Source, record};
+use crate::{Source, forward_source, record};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One range that was asked for.
+/// One range that was requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// When it was asked for, after the trace began.
+    /// When it was requested, after the trace began.
     pub asked: Duration,
-    /// When it was answered, after the trace began; `None` if it failed or is still under way.
+    /// When it was answered, after the trace began; `None` if it failed or is still in flight.
     pub answered: Option<Duration>,
     /// The range.
     pub range: ByteRange,
-    /// Number of the call that asked for it; ranges that were asked for together have the same.
+    /// Number of the call that requested it; ranges of one call share it.
     pub request: u64,
-    /// The server that answered, as `host:port`; `None` if there is none, or nothing came.
+    /// The server that answered, as `host:port`; `None` if there is none, or no answer came.
     pub server: Option<Arc<str>>,
 }
 
@@ -43,20 +43,20 @@ impl Trace {
         Trace { begin, log: Arc::default(), file: Arc::default() }
     }
 
-    /// The moment that times count from.
+    /// The moment from which times count.
     pub fn begin(&self) -> Instant {
         self.begin
     }
 
-    /// What was asked for so far, in the order asked.
+    /// The ranges requested so far, in order.
     pub fn records(&self) -> Vec<TraceRecord> {
         self.lock().records.clone()
     }
 
-    /// From now on, what is asked for is [recorded](record), too, as that of the file of this number.
+    /// From now on, requests are also [recorded](record), for the file with this number.
     pub fn record_as(&self, file: Option<u64>) {
         if let Some(file) = file {
-            // It is opened once.
+            // Set once: the file is opened once.
             let _ = self.file.set(file);
         }
     }
@@ -66,7 +66,7 @@ impl Trace {
         self.file.get().copied()
     }
 
-    /// Which records were added, and the number of the request.
+    /// Adds records; returns their indices and the number of the request.
     fn asked(&self, asked: Duration, ranges: impl IntoIterator<Item = ByteRange>) -> (Range<usize>, u64) {
         let mut log = self.lock();
         let (first, request) = (log.records.len(), log.requests);
@@ -89,7 +89,7 @@ impl Trace {
     }
 }
 
-/// Remembers every range that is read through it, with the times of question and answer.
+/// Records every range that is read through it, with the times of request and answer.
 ///
 /// ```
 /// # use sapwood_core::{ByteRange, Deadline};
@@ -112,23 +112,23 @@ pub struct TracedSource<S> {
 }
 
 impl<S: Source> TracedSource<S> {
-    /// Traces what is read from `inner`. The trace begins now.
+    /// Traces reads of `inner`. The trace begins now.
     pub fn new(inner: S) -> Self {
         TracedSource::within(inner, Trace::new(Instant::now()))
     }
 
-    /// Traces what is read from `inner` in a trace that other sources may share.
+    /// Traces reads of `inner` in a trace that other sources may share.
     pub fn within(inner: S, trace: Trace) -> Self {
         TracedSource { inner, trace, server: Mutex::default() }
     }
 
-    /// Traces what is read from `inner`, which was opened since `begin` and brought the bytes in `known` along:
-    /// one request, as long as opening took.
+    /// Traces reads of `inner`, whose opening began at `begin` and read the bytes in `known`: the first request,
+    /// which took as long as opening.
     pub fn opened(inner: S, begin: Instant, known: &Segments) -> Self {
         TracedSource::within(inner, Trace::new(begin)).with_opening(begin, known)
     }
 
-    /// Adds the opening to the trace, which began then and brought the bytes in `known` along: one request.
+    /// Adds the opening, which began at `began` and read the bytes in `known`, to the trace as one request.
     #[must_use]
     pub fn with_opening(self, began: Instant, known: &Segments) -> Self {
         let (asked, _) = self.trace.asked(began.saturating_duration_since(self.trace.begin), known.ranges());
@@ -136,18 +136,18 @@ impl<S: Source> TracedSource<S> {
         self
     }
 
-    /// The server of an answer that just came.
+    /// The server of the latest answer.
     fn answering(&self) -> Option<Arc<str>> {
         let server = self.inner.server();
         let mut last = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        // A source that cannot tell just now still reads from the server that it read from before.
+        // A source that does not know its server just now still reads from the same one.
         if server.is_some() && server.as_deref() != last.as_deref() {
             *last = server.map(Arc::from);
         }
         last.clone()
     }
 
-    /// The trace, to be looked at now or later.
+    /// The trace, which continues to grow.
     pub fn trace(&self) -> Trace {
         self.trace.clone()
     }
@@ -155,25 +155,7 @@ impl<S: Source> TracedSource<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Source> Source for TracedSource<S> {
-    fn identity(&self) -> &Identity {
-        self.inner.identity()
-    }
-
-    fn physics(&self) -> Physics {
-        self.inner.physics()
-    }
-
-    fn server(&self) -> Option<String> {
-        self.inner.server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        self.inner.checksums(deadline)
-    }
+    forward_source!(self => self.inner; identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,

@@ -1,67 +1,64 @@
-//! The trait that holds sapwood together: one verb, and what a source says of itself.
+//! The trait of sources: one verb for bytes, and what a source states about itself.
 
-use crate::server::server_of;
-use crate::{Checksum, Physics};
+use crate::{Checksum, CostModel};
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Result, Segments, server_of};
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A future on the heap that may move between threads.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Which object, and which version of it.
+/// An object, and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The URL without user names, passwords, tokens and query values: fit for logs and errors.
+    /// The URL without user names, passwords, tokens and query values, for logs and errors.
     pub url: String,
     /// Size in bytes.
     pub size: u64,
-    /// What changes when the content does: an ETag, or a modification time. `None` if nothing is known.
+    /// A value that changes with the content: an ETag, or a modification time. `None` if nothing is known.
     pub version: Option<String>,
 }
 
 /// A readable object of known size that answers byte ranges.
 ///
 /// # Contract
-/// - `read_ranges` answers all ranges, in the order asked, each with exactly the bytes asked for, or
-///   fails; it never returns fewer bytes. A range beyond the end is an error of kind `Truncated`.
-/// - Ranges may be in any order, overlap, and be empty.
+/// - `read_ranges` answers all ranges, in order, each with exactly the requested bytes, or fails; it never returns
+///   fewer bytes. A range beyond the end is an error of kind `Truncated`.
+/// - Ranges may be unordered, overlap, and be empty.
 /// - All answers belong to one version of the object: if it changed, the error is of kind `Changed`.
 /// - It returns, with an answer or an error of kind `Timeout`, soon after the deadline.
-/// - The future may be dropped at any time; the source then frees what it holds.
+/// - The future may be dropped at any time; the source then frees its resources.
 /// - Errors name the URL (without secrets) and, where one range is to blame, its offset.
 ///
 /// # Wrappers
-/// A decorator forwards `identity`, `physics`, `server`, `round_trip` and `checksums` unless changing them is its purpose.
+/// A decorator forwards `identity`, `cost_model`, `server`, `round_trip` and `checksums` unless changing them is its
+/// purpose: see [`forward_source`](crate::forward_source).
 pub trait Source: fmt::Debug + Send + Sync + 'static {
-    /// Which object this is.
+    /// The object and its version.
     fn identity(&self) -> &Identity;
 
-    /// How it wants to be asked.
-    fn physics(&self) -> Physics;
+    /// What requests cost.
+    fn cost_model(&self) -> CostModel;
 
     /// The server that sends the bytes, as `host:port`; `None` if there is none, or if it is not known just now.
-    /// By default it is that of the URL.
+    /// Default: the server of the URL.
     fn server(&self) -> Option<String> {
         server_of(&self.identity().url)
     }
 
-    /// How far the server is, at most, as it looked while the file was opened; `None`, as by default, if nothing is known.
+    /// An upper bound on the round trip to the server, measured while opening; `None`, the default, if nothing is
+    /// known.
     fn round_trip(&self) -> Option<Duration> {
         None
     }
 
-    /// Checksums of the whole object, as its server states them. None, as by default, where there are none, where they
-    /// cannot be had, and where they do not come before the deadline: a server may have to read all of the object first.
+    /// Checksums of the whole object, as its server states them. Empty, the default, if there are none, if they
+    /// cannot be obtained, or if they do not come before the deadline: a server may have to read the whole object
+    /// first.
     fn checksums(&self, _deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
-    /// The bytes of all ranges. Merges nothing: that is the planner's work.
+    /// The bytes of all ranges. It merges nothing: that is the planner's work.
     fn read_ranges<'a>(
         &'a self,
         ranges: &'a [ByteRange],
@@ -69,26 +66,36 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Vec<Bytes>>>;
 }
 
+/// Implements methods of [`Source`] by those of an inner source, in decorators:
+/// `forward_source!(self => self.inner; identity, server);`.
+#[macro_export]
+macro_rules! forward_source {
+    (@identity $self:ident $inner:expr) => {
+        fn identity(&$self) -> &$crate::Identity { $inner.identity() }
+    };
+    (@cost_model $self:ident $inner:expr) => {
+        fn cost_model(&$self) -> $crate::CostModel { $inner.cost_model() }
+    };
+    (@server $self:ident $inner:expr) => {
+        fn server(&$self) -> ::std::option::Option<::std::string::String> { $inner.server() }
+    };
+    (@round_trip $self:ident $inner:expr) => {
+        fn round_trip(&$self) -> ::std::option::Option<::std::time::Duration> { $inner.round_trip() }
+    };
+    (@checksums $self:ident $inner:expr) => {
+        fn checksums(
+            &$self,
+            deadline: ::sapwood_core::Deadline,
+        ) -> ::sapwood_core::BoxFuture<'_, ::std::vec::Vec<$crate::Checksum>> {
+            $inner.checksums(deadline)
+        }
+    };
+    ($self:ident => $inner:expr; $($method:ident),+) => { $($crate::forward_source!(@$method $self $inner);)+ };
+}
+
+#[deny(clippy::missing_trait_methods)]
 impl<S: Source + ?Sized> Source for Arc<S> {
-    fn identity(&self) -> &Identity {
-        (**self).identity()
-    }
-
-    fn physics(&self) -> Physics {
-        (**self).physics()
-    }
-
-    fn server(&self) -> Option<String> {
-        (**self).server()
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        (**self).round_trip()
-    }
-
-    fn checksums(&self, deadline: Deadline) -> BoxFuture<'_, Vec<Checksum>> {
-        (**self).checksums(deadline)
-    }
+    forward_source!(self => (**self); identity, cost_model, server, round_trip, checksums);
 
     fn read_ranges<'a>(
         &'a self,
@@ -99,11 +106,11 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// A source that was just opened, with the bytes that came along: usually the head and the tail.
+/// A source that was just opened, with the bytes that opening read: usually the head and the tail.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSource {
     /// The source.
     pub source: Arc<dyn Source>,
-    /// What was read while opening, so that it need not be asked for again.
+    /// The bytes that opening read, so that they need not be requested again.
     pub known: Segments,
 }

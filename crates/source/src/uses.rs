@@ -1,4 +1,4 @@
-//! What each server sent of a file: sums over its trace.
+//! What each server sent for a file: sums over its trace.
 
 use crate::TraceRecord;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::time::Duration;
 /// What one server sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerUse {
-    /// The server, as `host:port`; `None` for what came from none.
+    /// The server, as `host:port`; `None` for bytes that came from none.
     pub server: Option<Arc<str>>,
     /// Requests for one range.
-    pub single: Reads,
+    pub single: ServerReads,
     /// Requests for several ranges.
-    pub vector: Reads,
+    pub vector: ServerReads,
     /// Time in which at least one request was in flight.
     pub busy: Duration,
 }
 
-/// Sums over requests. Squares tell how much they differ; sums that would overflow stay at their largest.
+/// Sums over requests, and sums of squares, which give the spread. Sums saturate instead of overflowing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct ServerReads {
     /// Requests.
     pub requests: u64,
     /// Bytes in them.
@@ -32,7 +32,7 @@ pub struct Reads {
     pub range_squares: u64,
 }
 
-impl Reads {
+impl ServerReads {
     fn add(&mut self, ranges: u64, bytes: u64) {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -43,7 +43,7 @@ impl Reads {
 }
 
 impl ServerUse {
-    /// The sums over what was answered, for each server, in the order in which they were met first.
+    /// The sums over all answers, for each server, in the order of their first answers.
     pub fn of(records: &[TraceRecord]) -> Vec<ServerUse> {
         let mut uses: Vec<(ServerUse, Vec<(Duration, Duration)>)> = Vec::new();
         for request in records.chunk_by(|one, other| one.request == other.request) {
@@ -102,8 +102,8 @@ mod tests {
             record(4, "a", (7, Some(8)), 2),
         ];
         let [a, b] = &ServerUse::of(&records)[..] else { panic!("two servers") };
-        let vector = Reads { requests: 1, bytes: 7, byte_squares: 49, ranges: 2, range_squares: 4 };
-        let single = Reads { requests: 2, bytes: 7, byte_squares: 29, ranges: 2, range_squares: 2 };
+        let vector = ServerReads { requests: 1, bytes: 7, byte_squares: 49, ranges: 2, range_squares: 4 };
+        let single = ServerReads { requests: 2, bytes: 7, byte_squares: 29, ranges: 2, range_squares: 2 };
         assert_eq!((a.vector, a.single, a.busy), (vector, single, Duration::from_secs(4)));
         assert_eq!((b.single.bytes, b.busy), (10, Duration::from_secs(8)));
     }

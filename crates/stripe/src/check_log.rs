@@ -4,7 +4,7 @@ use crate::log::Log;
 use bytes::Bytes;
 use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::Created;
+use sapwood_store::CreateOutcome;
 use std::sync::Arc;
 
 /// Concurrent writers of the same entry.
@@ -27,15 +27,17 @@ pub async fn check_log(log: &Arc<dyn Log>, deadline: Deadline) -> Result<()> {
     for n in 1..=RACES {
         let race = (0..RACERS).map(|racer| log.create(n, content(n, racer), deadline));
         let ends = join_all(race).await.into_iter().collect::<Result<Vec<_>>>()?;
-        let won =
-            (0..RACERS).zip(&ends).filter(|(_, end)| matches!(end, Created::Done)).map(|(racer, _)| racer);
+        let won = (0..RACERS)
+            .zip(&ends)
+            .filter(|(_, end)| matches!(end, CreateOutcome::Done))
+            .map(|(racer, _)| racer);
         let [winner] = won.collect::<Vec<_>>()[..] else {
             return rule(false, "of all who create an entry, not exactly one is told so");
         };
         let kept = Some(content(n, winner));
         rule(log.read(n, deadline).await? == kept, "an entry is not as it was written")?;
         let late = log.create(n, content(n, RACERS), deadline).await?;
-        rule(matches!(late, Created::Exists), "an entry that exists is created again")?;
+        rule(matches!(late, CreateOutcome::Exists), "an entry that exists is created again")?;
         rule(log.read(n, deadline).await? == kept, "an entry that exists is written over")?;
         rule(log.read(n + 1, deadline).await?.is_none(), "it has an entry that nobody wrote")?;
         log.advise(n, content(n, winner), deadline).await?;

@@ -4,8 +4,8 @@ use crate::record::{self, from_json, to_json};
 use crate::{Id, ObjectKind, keys, seal, unseal};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Created, Store};
+use sapwood_core::{BoxFuture, Deadline, Error, ErrorKind, Result};
+use sapwood_store::{CreateOutcome, Store};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl LogEntry {
 ///
 /// # Contract
 /// - An entry is visible completely or not at all; once it is, it is visible to everyone, and never changes.
-/// - Of all concurrent `create` calls for an entry, one returns [`Created::Done`]; `create` tries once.
+/// - Of all concurrent `create` calls for an entry, one returns [`CreateOutcome::Done`]; `create` tries once.
 /// - Entries are JSON of less than 4 kB. The creator of entry *n + 1* has seen entry *n*.
 pub trait Log: fmt::Debug + Send + Sync + 'static {
     /// Its URL, without secrets.
@@ -109,7 +109,7 @@ pub trait Log: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of the store; the entry was not written then.
-    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>>;
+    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<CreateOutcome>>;
 
     /// Records an entry for [`hint`](Log::hint), where that needs it.
     ///
@@ -163,7 +163,7 @@ impl Log for ObjectLog {
         Box::pin(async move { self.content(&keys::log(n), deadline).await })
     }
 
-    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<Created>> {
+    fn create(&self, n: u64, content: Bytes, deadline: Deadline) -> BoxFuture<'_, Result<CreateOutcome>> {
         Box::pin(async move {
             self.store.create(&keys::log(n), seal(ObjectKind::Record, &content), deadline).await
         })
@@ -264,9 +264,9 @@ pub(crate) async fn claim(log: &dyn Log, entry: &LogEntry, deadline: Deadline) -
     };
     for _ in 0..TRIES {
         match log.create(entry.n, content.clone(), deadline).await {
-            Ok(Created::Done) => return Ok(ClaimOutcome::Ours),
-            Ok(Created::Exists) => {}
-            Ok(Created::Unclear(error)) => unclear = Some(error),
+            Ok(CreateOutcome::Done) => return Ok(ClaimOutcome::Ours),
+            Ok(CreateOutcome::Exists) => {}
+            Ok(CreateOutcome::Unclear(error)) => unclear = Some(error),
             Err(error) => return Err(unclear.map_or(error, unknown)),
         }
         match read(log, entry.n, deadline).await {

@@ -3,7 +3,7 @@
 use crate::{ObjectKind, seal, unseal};
 use bytes::Bytes;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,9 +56,9 @@ pub(crate) async fn create<T: Serialize + DeserializeOwned + PartialEq>(
     let mut tries = 0;
     loop {
         let unclear = match store.create(key, object.clone(), deadline).await? {
-            Created::Done => return Ok(true),
-            Created::Exists => None,
-            Created::Unclear(error) => Some(error),
+            CreateOutcome::Done => return Ok(true),
+            CreateOutcome::Exists => None,
+            CreateOutcome::Unclear(error) => Some(error),
         };
         if let Some(found) = read::<T>(store, key, deadline).await? {
             return Ok(found == *value);

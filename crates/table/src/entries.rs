@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use sapwood_core::{Buffer, ByteRange, Call, Column, Error, Form, Result};
 use sapwood_fetch::{Ahead, windows};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct EntryRead {
     threads: Option<usize>,
     /// None for a source that never waits.
     chunks: Option<ChunkReader>,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 /// Which entries of which columns.
@@ -99,7 +99,7 @@ impl EntryRead {
             .and_then(|pool| {
                 let fetcher = list.table.fetcher(0);
                 let columns = || list.columns(self.chunks.as_mut(), &pool, call);
-                Read::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
+                RecordedRead::deliver(self.recorded.as_ref(), fetcher.counters(), columns)
             })
             .and_then(|columns| list.queries.split(&*list.table, &columns))
             .map_err(|error| error.url(list.table.url()))
@@ -108,7 +108,7 @@ impl EntryRead {
 
 impl EntryList {
     /// Counts what is passed over, and starts to fetch from a source that has to be waited for.
-    fn start(&mut self, within: &Range<u64>, read: Option<&Read>) -> Result<Option<ChunkReader>> {
+    fn start(&mut self, within: &Range<u64>, read: Option<&RecordedRead>) -> Result<Option<ChunkReader>> {
         let table = &*self.table;
         let stored = |plans: &mut dyn Iterator<Item = &dyn ColumnPlan>| {
             needed(plans.flat_map(|plan| plan.chunks().iter().filter(|chunk| chunk.is_stored())))
@@ -124,7 +124,7 @@ impl EntryList {
         let skipped = bytes(&all).saturating_sub(bytes(&wanted));
         let fetcher = table.fetcher(0);
         fetcher.counters().skipped_bytes.add(skipped);
-        if fetcher.source().physics().immediate {
+        if fetcher.source().cost_model().immediate {
             return Ok(None);
         }
         let most = WINDOW.min(fetcher.budget().most() / 4).max(1);

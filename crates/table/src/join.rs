@@ -34,13 +34,13 @@ fn by_offsets(parts: Vec<Vec<Column>>) -> Vec<Vec<Parts>> {
     let count = parts.first().map_or(0, Vec::len);
     let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
     let mut groups: Vec<Vec<Parts>> = Vec::new();
-    let mut place_of: HashMap<Vec<*const Buffer>, usize> = HashMap::new();
+    let mut normalized_server_of: HashMap<Vec<*const Buffer>, usize> = HashMap::new();
     for number in 0..count {
         let columns: Vec<Column> = parts.iter_mut().filter_map(Iterator::next).collect();
         let heads = columns.iter().filter_map(offsets).map(Arc::as_ptr).collect::<Vec<_>>();
         match heads.len() == columns.len() {
             true => {
-                let place = *place_of.entry(heads).or_insert(groups.len());
+                let place = *normalized_server_of.entry(heads).or_insert(groups.len());
                 if place == groups.len() {
                     groups.push(Vec::new());
                 }

@@ -174,10 +174,10 @@ fn union(forms: &[Form], buffers: &mut Buffers<'_>, path: &[String]) -> Result<P
         return Ok((Form::Union(forms), [own, inner.concat()].concat()));
     };
     let (false, [tags, positions]) = (kept.is_empty(), own.as_slice()) else { return Err(error) };
-    let place_of = |tag: i8| kept.iter().position(|(kept, _)| i8::try_from(*kept) == Ok(tag));
+    let normalized_server_of = |tag: i8| kept.iter().position(|(kept, _)| i8::try_from(*kept) == Ok(tag));
     let (mut present, mut new_tags, mut new_positions) = (Vec::new(), Vec::new(), Vec::new());
     for (tag, position) in tags.view::<i8>().iter().zip(positions.view::<i64>()) {
-        let place = place_of(*tag).and_then(|place| i8::try_from(place).ok());
+        let place = normalized_server_of(*tag).and_then(|place| i8::try_from(place).ok());
         present.push(if place.is_some() { as_position(new_tags.len()) } else { -1 });
         new_tags.extend(place);
         new_positions.extend(place.map(|_| *position));

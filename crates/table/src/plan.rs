@@ -77,7 +77,7 @@ fn narrows(table: &dyn Table, plan: &dyn ColumnPlan) -> bool {
         waste = waste.saturating_add(u64::try_from(unwanted).unwrap_or(u64::MAX));
     }
     let fetcher = table.fetcher(0);
-    let cost = fetcher.source().physics();
+    let cost = fetcher.source().cost_model();
     let worth_a_round_trip = fetcher.link().bytes_in_flight().unwrap_or(0).max(cost.gap);
     cost.immediate || waste > worth_a_round_trip
 }

@@ -9,7 +9,7 @@ use crate::table::{ChunkId, Table};
 use crate::windows::Windows;
 use rayon::ThreadPool;
 use sapwood_core::{Call, Column, Result};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ pub fn read<Q: Into<Query> + Clone>(
     table.locate(&columns.selections, call)?;
     let read = recording::begin("read", &**table, queries);
     let fetcher = table.fetcher(0);
-    let selected = Read::deliver(read.as_ref(), fetcher.counters(), || {
+    let selected = RecordedRead::deliver(read.as_ref(), fetcher.counters(), || {
         let pool = pool::computing(threads)?;
-        if fetcher.source().physics().immediate {
+        if fetcher.source().cost_model().immediate {
             let local = LocalRead { pool: &pool, recorded: read.as_ref(), carried: None };
             return local.read(&**table, &columns.selections, &entries, call);
         }
@@ -50,7 +50,7 @@ pub fn read<Q: Into<Query> + Clone>(
 /// the processor's cache.
 pub(crate) struct LocalRead<'a> {
     pub(crate) pool: &'a ThreadPool,
-    pub(crate) recorded: Option<&'a Read>,
+    pub(crate) recorded: Option<&'a RecordedRead>,
     /// What is held of the ranges before, and the first entry of the next.
     pub(crate) carried: Option<(&'a CarriedChunks, u64)>,
 }

@@ -2,22 +2,26 @@
 
 use crate::selection::{Query, column_name};
 use crate::table::{Chunk, ColumnPlan, Table};
-use sapwood_source::record::{Basket, Read};
+use sapwood_source::record::{RecordedBasket, RecordedRead};
 use std::ops::Range;
 
 /// A read of some columns begins. None if nothing is recorded.
-pub(crate) fn begin<Q: Into<Query> + Clone>(kind: &str, table: &dyn Table, queries: &[Q]) -> Option<Read> {
+pub(crate) fn begin<Q: Into<Query> + Clone>(
+    kind: &str,
+    table: &dyn Table,
+    queries: &[Q],
+) -> Option<RecordedRead> {
     let names = queries.iter().map(|query| {
         let Query { column, member } = query.clone().into();
         let name = column_name(table, column);
         if member.is_empty() { name.to_owned() } else { format!("{name}.{member}") }
     });
-    Read::begin(kind, table.fetcher(0).recorded(), table.path(), names)
+    RecordedRead::begin(kind, table.fetcher(0).recorded(), table.path(), names)
 }
 
 /// An entry range of it was planned.
 pub(crate) fn range<'p>(
-    read: Option<&Read>,
+    read: Option<&RecordedRead>,
     table: &dyn Table,
     plans: impl IntoIterator<Item = &'p dyn ColumnPlan>,
     entries: &Range<u64>,
@@ -29,7 +33,7 @@ pub(crate) fn range<'p>(
             files.push(table.fetcher(files.len()).recorded().unwrap_or_default());
         }
         let file = files.get(chunk.file).copied().unwrap_or_default();
-        Basket { file, first_entry: chunk.entries.start, range: chunk.range }
+        RecordedBasket { file, first_entry: chunk.entries.start, range: chunk.range }
     };
     let mut chunks = Vec::new();
     for plan in plans {

@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::windows::Windows;
 use crate::{pool, recording};
 use sapwood_core::{Call, Column, Deadline, Interrupt, Result};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Scan {
         plan(&*table, &columns.selections, &(0..0))?;
         let patience = call.deadline().remaining();
         let recorded = recording::begin("scan", &*table, queries);
-        let reader = if table.fetcher(0).source().physics().immediate {
+        let reader = if table.fetcher(0).source().cost_model().immediate {
             Reader::Local(ranges.into_iter(), CarriedChunks::default())
         } else {
             let windows = Windows::new(Arc::clone(&table), &columns.selections, ranges, recorded.as_ref())?;
@@ -108,7 +108,7 @@ struct Steps {
     reader: Reader,
     threads: Option<usize>,
     patience: Duration,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Steps {
         let mut call = Call::new(Deadline::after(self.patience), interrupt);
         let Steps { table, queries, reader, recorded, .. } = self;
         let recorded = recorded.as_ref();
-        let columns = Read::deliver(recorded, table.fetcher(0).counters(), || {
+        let columns = RecordedRead::deliver(recorded, table.fetcher(0).counters(), || {
             let columns = match reader {
                 Reader::Ahead(windows) => windows.next(&pool, &mut call),
                 Reader::Local(ranges, carried) => ranges.next().map(|range| {
@@ -161,7 +161,7 @@ impl Steps {
             Reader::Local(ranges, _) => ranges.as_slice().is_empty(),
             Reader::Ahead(windows) => windows.is_over(),
         };
-        let tied = self.table.fetcher(0).source().physics().tied;
+        let tied = self.table.fetcher(0).source().cost_model().tied;
         // What is recorded is what each range takes, and what its user takes between two of them.
         if is_over || tied || self.recorded.is_some() {
             return Ok(false);

@@ -9,20 +9,24 @@
 
 mod behaviour;
 mod conformance;
+mod directory;
 mod objects;
 mod port;
 mod proxy;
 mod request;
 mod respond;
+mod scripted;
 mod server;
 mod stats;
 mod store;
 
 pub use behaviour::{Behaviour, CutOff, Multipart, Ranges, Redirect, Refusal};
 pub use conformance::{conformance, sample};
+pub use directory::Directory;
 pub use objects::Objects;
 pub use proxy::{EmulatedLink, LinkFault, Proxy};
 pub use request::HttpRequest;
+pub use scripted::{Scripted, answer, part, refusal};
 pub use server::Server;
 pub use stats::{Stats, StatsSnapshot};
 pub use store::{store_conformance, store_race};

@@ -8,7 +8,7 @@
 //! A wait begins on a connection when bytes come from the client, and the last thing that passed before
 //! was bytes to the client (or nothing). It is answered when the next bytes are handed to the client. The
 //! count over all connections is the longest chain of waits of which each began after the one before was
-//! answered: see [`Turnarounds`](sapwood_source::Turnarounds). Requests that are sent together over many connections count once.
+//! answered: see [`RoundTrips`](sapwood_source::RoundTrips). Requests that are sent together over many connections count once.
 //! The handshake is not counted; `connections` tells how many there were.
 
 use crate::port::listen;

@@ -1,6 +1,6 @@
 //! What a server or proxy counted.
 
-use sapwood_source::Turnarounds;
+use sapwood_source::RoundTrips;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts of a server or a proxy, while it runs.
@@ -11,7 +11,7 @@ pub struct Stats {
     pub(crate) connections: AtomicU64,
     pub(crate) bytes_received: AtomicU64,
     pub(crate) bytes_sent: AtomicU64,
-    pub(crate) turnarounds: Turnarounds,
+    pub(crate) turnarounds: RoundTrips,
 }
 
 /// The counts of [`Stats`] at one moment.
@@ -23,7 +23,7 @@ pub struct StatsSnapshot {
     pub ranges: u64,
     /// Connections that clients opened.
     pub connections: u64,
-    /// Waits of one round trip in sequence, as [`Turnarounds`] defines them.
+    /// Waits of one round trip in sequence, as [`RoundTrips`] defines them.
     pub turnarounds: u64,
     /// Bytes from clients (0 for a server).
     pub bytes_received: u64,

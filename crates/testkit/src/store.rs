@@ -1,11 +1,11 @@
-//! What every store must do: the contract of `sapwood_source::Store`, checked.
+//! What every store must do: the contract of `sapwood_store::Store`, checked.
 
 use crate::sample;
 use bytes::Bytes;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -147,13 +147,13 @@ async fn refuses_what_is_no_key(store: &dyn Store) {
 
 async fn creates_once(store: &dyn Store) {
     let create = |content: &'static str| store.create("c/one", content.into(), soon());
-    assert!(matches!(must(create("first").await, "create"), Created::Done));
-    assert!(matches!(must(create("second").await, "create"), Created::Exists));
+    assert!(matches!(must(create("first").await, "create"), CreateOutcome::Done));
+    assert!(matches!(must(create("second").await, "create"), CreateOutcome::Exists));
     assert_eq!(get(store, "c/one").await, "first");
     put(store, "c/one", "third").await;
-    assert!(matches!(must(create("fourth").await, "create"), Created::Exists));
+    assert!(matches!(must(create("fourth").await, "create"), CreateOutcome::Exists));
     delete(store, &["c/one".to_owned()]).await;
-    assert!(matches!(must(create("fifth").await, "create"), Created::Done));
+    assert!(matches!(must(create("fifth").await, "create"), CreateOutcome::Done));
     delete(store, &["c/one".to_owned()]).await;
 }
 
@@ -170,9 +170,9 @@ async fn one_of_many_creates(ways: &[&dyn Store], rounds: usize) {
         let told = join_all(writers).await;
         let stands = get(store, &key).await;
         let done: Vec<_> =
-            told.iter().enumerate().filter(|(_, told)| matches!(told, Created::Done)).collect();
+            told.iter().enumerate().filter(|(_, told)| matches!(told, CreateOutcome::Done)).collect();
         assert!(done.len() <= 1, "{} of {WRITERS} were told that they had created {key}", done.len());
-        let unclear = told.iter().filter(|told| matches!(told, Created::Unclear(_))).count();
+        let unclear = told.iter().filter(|told| matches!(told, CreateOutcome::Unclear(_))).count();
         let winner = (0..WRITERS).find(|writer| stands == sample(100 + writer));
         match done.first() {
             Some((writer, _)) => assert_eq!(winner, Some(*writer), "what stands is of who created it"),

@@ -26,7 +26,7 @@ pub(super) enum Verdict {
 
 /// A basket of a branch, and its bytes.
 #[derive(Debug)]
-pub(super) struct Stored<'a> {
+pub(super) struct ObjectInfo<'a> {
     pub(super) tree: &'a CheckedTree,
     pub(super) branch: usize,
     pub(super) basket: &'a BasketRef,
@@ -35,7 +35,7 @@ pub(super) struct Stored<'a> {
     pub(super) counts: Option<&'a CountBaskets>,
 }
 
-impl Stored<'_> {
+impl ObjectInfo<'_> {
     /// Looks whether the basket is what the tree says, and can be read.
     pub(super) fn check(&self, counters: &Counters) -> Verdict {
         if let Err(error) = self.check_structure() {

@@ -1,7 +1,7 @@
 //! One pass over a file: windows of bytes in its order, and all that lies in them checked by all threads.
 
 use super::attempts::{Attempt, Found, Group};
-use super::basket::{Stored, Verdict};
+use super::basket::{ObjectInfo, Verdict};
 use super::counts::{CountBasket, CountBaskets, Held, baskets_of, counted_by, range_of};
 use super::index::{CheckedTree, Index, Item, What};
 use super::jobs::{WINDOW, places, windows};
@@ -297,7 +297,7 @@ impl Pass<'_> {
                 let (branch, basket) = (branch as usize, basket as usize);
                 let Some(tree) = self.index.trees.get(tree as usize) else { return Verdict::Opaque };
                 let Some(found) = tree.basket(branch, basket) else { return Verdict::Opaque };
-                Stored { tree, branch, basket: found, bytes, counts }.check(counters)
+                ObjectInfo { tree, branch, basket: found, bytes, counts }.check(counters)
             }
         }
     }
@@ -314,7 +314,7 @@ impl Pass<'_> {
                     }
                     found.baskets += 1;
                     let counts = self.counts(tree, branch, basket, &|_| None, watch)?;
-                    let stored = Stored { tree, branch, basket, bytes, counts: counts.as_ref() };
+                    let stored = ObjectInfo { tree, branch, basket, bytes, counts: counts.as_ref() };
                     let [branch, place] = [branch, place].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
                     let what = What::Basket { tree: number, branch, basket: place };
                     let item = Item { offset: tree.tree.record_offset(), len: 0, what };

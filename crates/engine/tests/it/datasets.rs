@@ -3,7 +3,8 @@
 use crate::inputs::{MIXED, corpus, open, readable, trees};
 use bytes::Bytes;
 use sapwood::{Column, Deadline, Error, ErrorKind, OpenOptions, ReadOptions, Tree};
-use sapwood_source::{CountingStore, MemoryStore, Store, StoreOperation};
+use sapwood_store::MemoryStore;
+use sapwood_store::{CountingStore, Store, StoreOperation};
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, NewProduct, NewSegment, ObjectBuilder, ObjectName, Provenance,
     StripeList, Version, keys,

@@ -4,8 +4,8 @@ use crate::inputs::{MIXED, open};
 use sapwood::repack::{Choice, Input, RepackOptions, RepackReport, repack};
 use sapwood::write::{ClusterSize, Compression, Piece, Sink};
 use sapwood::{Error, ErrorKind, File, Result};
+use sapwood_sink::{Leftover, LocalSink};
 use sapwood_source::MemorySource;
-use sapwood_source::sink::{Left, LocalSink};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -92,7 +92,7 @@ impl Sink for Watched {
         self.inner.commit()
     }
 
-    fn take_up(&mut self, job: u64) -> Result<Left> {
+    fn take_up(&mut self, job: u64) -> Result<Leftover> {
         self.inner.take_up(job)
     }
 

@@ -21,8 +21,9 @@ pub use origin::Reopen;
 
 use origin::Origin;
 use reading::BlockReader;
+use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_source::{CostModel, Identity, Source};
 use std::sync::Arc;
 use store::BlockStore;
 
@@ -47,8 +48,8 @@ impl Source for Blocks {
     }
 
     /// Any ranges, all at once: this source sees which blocks they need, and plans their requests below.
-    fn physics(&self) -> Physics {
-        Physics { immediate: false, ..Physics::MEMORY }
+    fn cost_model(&self) -> CostModel {
+        CostModel { immediate: false, ..CostModel::MEMORY }
     }
 
     /// None: an answer comes from the disk or from the server.

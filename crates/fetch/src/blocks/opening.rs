@@ -6,8 +6,8 @@ use super::origin::{Origin, Reopen, fetcher_of};
 use super::scratch::Scratch;
 use super::store::BlockStore;
 use super::trouble::Trouble;
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_source::{BlockOptions, CacheOptions, Identity, Opened, redact};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, redact};
+use sapwood_source::{BlockOptions, CacheOptions, Identity, OpenedSource};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
@@ -38,7 +38,7 @@ pub async fn open(
     reopen: Arc<dyn Reopen>,
     counters: Arc<Counters>,
     deadline: Deadline,
-) -> Result<Opened> {
+) -> Result<OpenedSource> {
     let (cache, kept) = match options.cache.clone() {
         Some(wish) => {
             let name = name.to_owned();
@@ -57,7 +57,7 @@ pub async fn open(
         // It was opened without its tail.
         opened = reopen.open(true, deadline).await?;
     }
-    if opened.source.physics().immediate {
+    if opened.source.cost_model().immediate {
         return Ok(opened);
     }
     let identity = opened.source.identity().clone();
@@ -81,14 +81,14 @@ fn wrapped(
     shelf: Option<Shelf>,
     counters: Arc<Counters>,
     known: Segments,
-) -> Opened {
+) -> OpenedSource {
     let block = options.block.max(1);
     let url = origin.identity().url.clone();
     let store: Box<dyn BlockStore> = match shelf {
         Some(shelf) => Box::new(shelf),
         None => Box::new(Scratch::new(block, options.scratch, Trouble::new(url))),
     };
-    Opened { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
+    OpenedSource { source: Arc::new(Blocks::new(origin, block, store, counters)), known }
 }
 
 /// The configured cache, and what it holds of the file.

@@ -1,16 +1,16 @@
 //! The source that blocks are fetched from: opened when needed, closed when not.
 
 use crate::Fetcher;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Identity, Opened};
+use sapwood_core::{BoxFuture, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{Identity, OpenedSource};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Opens the source of a file, as often as needed.
 pub trait Reopen: fmt::Debug + Send + Sync + 'static {
-    /// Opens it; with the tail of the file in [`Opened::known`] if `tail` is true.
-    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<Opened>>;
+    /// Opens it; with the tail of the file in [`OpenedSource::known`] if `tail` is true.
+    fn open<'a>(&'a self, tail: bool, deadline: Deadline) -> BoxFuture<'a, Result<OpenedSource>>;
 }
 
 /// The source of one version of a file.
@@ -60,6 +60,6 @@ impl Origin {
 }
 
 /// A fetcher of blocks. It has its own counters: the callers count the wanted bytes.
-pub(super) fn fetcher_of(opened: Opened) -> Fetcher {
+pub(super) fn fetcher_of(opened: OpenedSource) -> Fetcher {
     Fetcher::new(opened.source, Arc::default()).with_known(opened.known)
 }

@@ -1,7 +1,8 @@
 //! Candidates: where replicas of a file may be, and which one is tried next.
 
 use crate::replicas::{KnownReplica, Standing};
-use sapwood_source::{Checksum, Place, comparable, place_of, redact, site_of};
+use sapwood_core::redact;
+use sapwood_source::{Checksum, Replica, normalized_server, normalized_server_of, site_of};
 
 /// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum CandidateState {
 /// A location where a replica may be, and what became of it.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    pub(super) place: Place,
+    pub(super) place: Replica,
     /// Size of the file there, if stated.
     pub(super) size: Option<u64>,
     /// Its checksums, if stated.
@@ -32,18 +33,21 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub(super) fn new(place: Place) -> Candidate {
+    pub(super) fn new(place: Replica) -> Candidate {
         let (size, checksums, outcome) = (None, Vec::new(), CandidateState::Untried);
         Candidate { place, size, checksums, is_named: true, is_guess: false, outcome }
     }
 
     /// A location that a redirector named.
     pub(super) fn guess(url: String) -> Candidate {
-        Candidate { is_named: false, is_guess: true, ..Candidate::new(Place::of(url)) }
+        Candidate { is_named: false, is_guess: true, ..Candidate::new(Replica::of(url)) }
     }
 
     fn site(&self) -> Option<String> {
-        self.place.site.clone().or_else(|| place_of(&self.place.url).map(|server| site_of(&server)))
+        self.place
+            .site
+            .clone()
+            .or_else(|| normalized_server_of(&self.place.url).map(|server| site_of(&server)))
     }
 }
 
@@ -58,8 +62,8 @@ pub(super) fn sites(spots: &[Candidate], known: &[KnownReplica]) -> Vec<String> 
 
 /// Whether a server, given as `host:port`, is among the known replicas.
 pub(super) fn is_known(server: &str, known: &[KnownReplica]) -> bool {
-    let server = comparable(server);
-    known.iter().filter_map(|known| known.server.as_deref()).any(|known| comparable(known) == server)
+    let server = normalized_server(server);
+    known.iter().filter_map(|known| known.server.as_deref()).any(|known| normalized_server(known) == server)
 }
 
 /// The candidate to try next: the first one at a site that is not in use; otherwise the first one.
@@ -80,7 +84,7 @@ mod tests {
     }
 
     fn spots(places: &[(&str, Option<&str>)]) -> Vec<Candidate> {
-        let place = |&(url, site): &(&str, Option<&str>)| Place {
+        let place = |&(url, site): &(&str, Option<&str>)| Replica {
             url: url.to_owned(),
             site: site.map(str::to_owned),
         };

@@ -4,10 +4,10 @@ mod candidate;
 
 use crate::replicas::{Finder, KnownReplica, Standing};
 use candidate::{Candidate, CandidateState, is_known, next, sites};
+use sapwood_core::BoxFuture;
+use sapwood_core::redact;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{
-    BoxFuture, Checksum, Described, OpenOptions, Opened, Place, Redirector, open, redact, site_of,
-};
+use sapwood_source::{Checksum, OpenOptions, OpenedSource, Redirector, Replica, ReplicaList, open, site_of};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub struct ReplicaCandidates {
 #[derive(Debug, Default)]
 struct CandidateList {
     /// The file that was opened before the finder was created.
-    first: Option<Opened>,
+    first: Option<OpenedSource>,
     spots: Vec<Candidate>,
     redirectors: Vec<AskedRedirector>,
 }
@@ -49,27 +49,27 @@ impl ReplicaCandidates {
     }
 
     /// Adds a candidate.
-    pub fn add(&self, place: Place) {
+    pub fn add(&self, place: Replica) {
         self.lock().spots.push(Candidate::new(place));
     }
 
     /// Adds the locations that a document lists. A replica with another size or checksum than stated is not
     /// read, and none of them gets the headers of the options, which may be secret.
-    pub fn add_described(&self, described: Described) {
-        let Described { size, checksums, places, .. } = described;
+    pub fn add_described(&self, described: ReplicaList) {
+        let ReplicaList { size, checksums, replicas, .. } = described;
         let spot = |place| {
             let checksums = checksums.clone();
             Candidate { size, checksums, is_named: false, ..Candidate::new(place) }
         };
-        let spots = places.into_iter().map(spot);
+        let spots = replicas.into_iter().map(spot);
         self.lock().spots.extend(spots);
     }
 
     /// Adds a file that is open already.
-    pub fn add_opened(&self, url: &str, opened: Opened) {
+    pub fn add_opened(&self, url: &str, opened: OpenedSource) {
         self.learn_redirector(url, &opened);
         let mut state = self.lock();
-        state.spots.push(Candidate { outcome: CandidateState::Done, ..Candidate::new(Place::of(url)) });
+        state.spots.push(Candidate { outcome: CandidateState::Done, ..Candidate::new(Replica::of(url)) });
         state.first = Some(opened);
     }
 
@@ -87,7 +87,7 @@ impl ReplicaCandidates {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn find(&self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<Opened>> {
+    async fn find(&self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<OpenedSource>> {
         loop {
             if let Some(opened) = self.lock().first.take() {
                 return Ok(Some(opened));
@@ -146,7 +146,7 @@ impl ReplicaCandidates {
 
     /// Asks a redirector for another source. If it has none, the locations that it names are added; finding
     /// nothing is not a failure.
-    async fn ask(&self, index: usize, known: &[KnownReplica], deadline: Deadline) -> Option<Opened> {
+    async fn ask(&self, index: usize, known: &[KnownReplica], deadline: Deadline) -> Option<OpenedSource> {
         let (redirector, server) = {
             let state = self.lock();
             let asked = state.redirectors.get(index)?;
@@ -185,16 +185,16 @@ impl ReplicaCandidates {
     async fn add_located(
         &self,
         redirector: &Redirector,
-        opened: Option<&Opened>,
+        opened: Option<&OpenedSource>,
         known: &[KnownReplica],
         deadline: Deadline,
     ) {
         let Ok(urls) = redirector.locate(deadline).await else { return };
         let opened = opened.and_then(|opened| opened.source.server());
         let is_there = |url: &str| {
-            let place = sapwood_source::place_of(url);
+            let place = sapwood_source::normalized_server_of(url);
             let is_opened = |place: &str| {
-                opened.as_deref().is_some_and(|opened| sapwood_source::comparable(opened) == place)
+                opened.as_deref().is_some_and(|opened| sapwood_source::normalized_server(opened) == place)
             };
             place.is_none_or(|place| is_known(&place, known) || is_opened(&place))
         };
@@ -209,18 +209,18 @@ impl ReplicaCandidates {
     /// The next candidate, if it is at a site that is not read from.
     fn take_elsewhere(&self, known: &[KnownReplica]) -> Option<OpenAttempt<'_>> {
         let trying = self.take(known)?;
-        let site = sapwood_source::place_of(&trying.url).map(|server| site_of(&server));
+        let site = sapwood_source::normalized_server_of(&trying.url).map(|server| site_of(&server));
         let used = sites(&self.lock().spots, known);
         site.is_some_and(|site| !used.contains(&site)).then_some(trying)
     }
 
-    fn is_elsewhere(&self, opened: &Opened, known: &[KnownReplica]) -> bool {
+    fn is_elsewhere(&self, opened: &OpenedSource, known: &[KnownReplica]) -> bool {
         let used = sites(&self.lock().spots, known);
         opened.source.server().is_some_and(|server| !used.contains(&site_of(&server)))
     }
 
     /// Remembers the redirector that returned a source, if there was one.
-    fn learn_redirector(&self, url: &str, opened: &Opened) -> bool {
+    fn learn_redirector(&self, url: &str, opened: &OpenedSource) -> bool {
         let server = opened.source.server();
         let Some(redirector) = Redirector::of(url, server.as_deref(), &self.options) else { return false };
         let server = server.unwrap_or_default();
@@ -256,7 +256,7 @@ impl Drop for OpenAttempt<'_> {
 
 impl OpenAttempt<'_> {
     /// Opens the file there. `None` if that server is read already, or if it was only a guess.
-    async fn open(mut self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<Opened>> {
+    async fn open(mut self, known: &[KnownReplica], deadline: Deadline) -> Result<Option<OpenedSource>> {
         let mut options = OpenOptions { deadline, ..self.places.options.clone() };
         if !self.is_named {
             options.headers.clear();
@@ -276,7 +276,7 @@ impl OpenAttempt<'_> {
     }
 
     /// Whether it is the described file.
-    fn check(&self, opened: &Opened) -> Result<()> {
+    fn check(&self, opened: &OpenedSource) -> Result<()> {
         let size = opened.source.identity().size;
         let different = |what: String| {
             Error::new(ErrorKind::Changed, format!("this is not the described file: {what}"))
@@ -302,7 +302,7 @@ impl Finder for ReplicaCandidates {
         &'a self,
         known: &'a [KnownReplica],
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Option<Opened>>> {
+    ) -> BoxFuture<'a, Result<Option<OpenedSource>>> {
         Box::pin(self.find(known, deadline))
     }
 
@@ -364,9 +364,9 @@ mod tests {
     fn places_are_tried_in_order_and_those_that_failed_again() {
         let folder = Folder::new("order");
         let places = ReplicaCandidates::new(OpenOptions::default());
-        places.add(Place::of(folder.file("a", "a")));
-        places.add(Place::of(folder.0.join("missing").to_str().unwrap()));
-        places.add(Place::of(folder.file("b", "bc")));
+        places.add(Replica::of(folder.file("a", "a")));
+        places.add(Replica::of(folder.0.join("missing").to_str().unwrap()));
+        places.add(Replica::of(folder.file("b", "bc")));
         assert_eq!(find(&places).unwrap(), Some(1));
         assert_eq!(find(&places).unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(find(&places).unwrap(), Some(2));
@@ -379,11 +379,11 @@ mod tests {
     #[test]
     fn what_is_not_as_described_is_refused_for_good() {
         let folder = Folder::new("described");
-        let described = |name: &str, size, adler32: &str| Described {
+        let described = |name: &str, size, adler32: &str| ReplicaList {
             size: Some(size),
             checksums: Checksum::parse("adler32", adler32).into_iter().collect(),
-            places: vec![Place::of(folder.0.join(name).to_str().unwrap())],
-            ..Described::default()
+            replicas: vec![Replica::of(folder.0.join(name).to_str().unwrap())],
+            ..ReplicaList::default()
         };
         folder.file("a", "Wikipedia");
         let places = ReplicaCandidates::new(OpenOptions::default());

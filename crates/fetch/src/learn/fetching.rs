@@ -8,7 +8,7 @@ use super::{ColumnMap, FetchKind};
 use crate::plan;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, Result};
-use sapwood_source::record::Basket;
+use sapwood_source::record::RecordedBasket;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -73,7 +73,7 @@ impl<V: Clone + Send + 'static> SharedReader<V> {
         policy: Policy,
         begin: Instant,
     ) -> Self {
-        let immediate = layout.fetcher(0).source().physics().immediate;
+        let immediate = layout.fetcher(0).source().cost_model().immediate;
         let state = ReaderState {
             policy,
             ledger: Ledger::new(begin),
@@ -160,7 +160,7 @@ async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<V
         let places = indices.iter().filter_map(|&index| places.get(index));
         let ranges: Vec<ByteRange> = places.map(|place| place.1).collect();
         let fetcher = layout.fetcher(object);
-        requests += plan(&ranges, &fetcher.source().physics(), &fetcher.link()).requests().len() as u64;
+        requests += plan(&ranges, &fetcher.source().cost_model(), &fetcher.link()).requests().len() as u64;
         fetches.push(async move {
             // The deadlines of the waiting threads bound their waits. This one only keeps the task from
             // running forever.
@@ -177,9 +177,12 @@ async fn fetch(layout: &dyn ColumnMap, places: &[ObjectRange]) -> (u64, Result<V
 }
 
 /// The ranges, as they are recorded.
-fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<Basket> {
+fn recorded(layout: &dyn ColumnMap, places: &[ObjectRange]) -> Vec<RecordedBasket> {
     let file = |object| layout.fetcher(object).recorded().unwrap_or_default();
-    places.iter().map(|&(object, range)| Basket { file: file(object), first_entry: 0, range }).collect()
+    places
+        .iter()
+        .map(|&(object, range)| RecordedBasket { file: file(object), first_entry: 0, range })
+        .collect()
 }
 
 /// Ends a fetch.

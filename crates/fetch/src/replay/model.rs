@@ -2,8 +2,8 @@
 
 use super::policy::LinkModel;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result};
+use sapwood_source::{CostModel, Identity, Source};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -61,7 +61,7 @@ impl ModelLink {
 #[derive(Debug)]
 pub(super) struct ModelFile {
     pub(super) identity: Identity,
-    pub(super) physics: Physics,
+    pub(super) cost_model: CostModel,
     pub(super) link: Arc<ModelLink>,
     pub(super) nought: Bytes,
     /// The name of its server, if several replicas are told apart by it.
@@ -73,8 +73,8 @@ impl Source for ModelFile {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        self.physics
+    fn cost_model(&self) -> CostModel {
+        self.cost_model
     }
 
     /// None for a single replica: measurements of a model belong to no real server.
@@ -105,7 +105,7 @@ impl Source for ModelFile {
 }
 
 /// The cost model that replaces that of a local file: a web server that answers several ranges at once.
-pub(super) const FAR: Physics = Physics {
+pub(super) const FAR: CostModel = CostModel {
     gap: 4 << 10,
     largest_request: 16 << 20,
     ranges_per_request: 100,

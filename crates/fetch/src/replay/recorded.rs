@@ -1,8 +1,8 @@
 //! A recorded job as steps: what each thread did, in order, and which steps it waited for.
 
 use sapwood_core::ByteRange;
-use sapwood_source::Physics;
-use sapwood_source::record::{Basket, Event, ProcessId, Recording};
+use sapwood_source::CostModel;
+use sapwood_source::record::{ProcessId, RecordedBasket, RecordedEvent, Recording};
 use std::collections::{BTreeMap, HashMap};
 
 /// A job, process by process.
@@ -47,7 +47,7 @@ pub struct RecordedFile {
     /// The server; empty if there is none.
     pub server: String,
     /// The cost model of its source.
-    pub physics: Physics,
+    pub cost_model: CostModel,
     /// Bytes that came with opening.
     pub opening_bytes: u64,
     /// Requests while opening.
@@ -83,7 +83,7 @@ pub struct EntryRange {
     /// First entries of its clusters, and the entry after the last.
     pub clusters: Vec<u64>,
     /// The baskets that it needs.
-    pub baskets: Vec<Basket>,
+    pub baskets: Vec<RecordedBasket>,
 }
 
 /// A request to a source.
@@ -136,7 +136,7 @@ pub enum Action {
     /// Ends a read.
     End(u64),
     /// Starts a fetch of a lazy reader, given by its index in the steps.
-    Fetch(Vec<Basket>),
+    Fetch(Vec<RecordedBasket>),
     /// Touches columns of a lazy reader: waits for some of its fetches.
     Touch(Vec<usize>),
 }
@@ -171,7 +171,7 @@ struct OpenStep {
     action: Action,
 }
 
-fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> RecordedProcess {
+fn process(id: ProcessId, first: u64, events: &[(u64, RecordedEvent)]) -> RecordedProcess {
     let begin = id.begin.saturating_sub(first);
     let process = RecordedProcess { number: id.number, begin, ..RecordedProcess::default() };
     let mut builder = ProcessBuilder {
@@ -190,26 +190,26 @@ fn process(id: ProcessId, first: u64, events: &[(u64, Event)]) -> RecordedProces
 }
 
 impl<'e> ProcessBuilder<'e> {
-    fn add(&mut self, time: u64, event: &'e Event) {
+    fn add(&mut self, time: u64, event: &'e RecordedEvent) {
         match event {
-            Event::Process { program, .. } => self.process.program.clone_from(program),
-            Event::Name { name, text } => drop(self.names.insert(*name, text)),
-            Event::Lost { events } => self.process.lost = self.process.lost.saturating_add(*events),
-            Event::Opened { file, thread, took, .. } => {
+            RecordedEvent::Process { program, .. } => self.process.program.clone_from(program),
+            RecordedEvent::Name { name, text } => drop(self.names.insert(*name, text)),
+            RecordedEvent::Lost { events } => self.process.lost = self.process.lost.saturating_add(*events),
+            RecordedEvent::Opened { file, thread, took, .. } => {
                 self.process.files.insert(*file, RecordedFile::new(event));
                 self.step(*thread, time.saturating_sub(*took), time, 0, Action::Open(*file));
             }
-            Event::Known { file, known } => {
+            RecordedEvent::Known { file, known } => {
                 if let Some(file) = self.process.files.get_mut(file) {
                     file.known.clone_from(known);
                 }
             }
-            Event::Asked { .. } | Event::Answered { .. } => self.request(time, event),
-            Event::Structure { file, thread, took, ranges, .. } => {
+            RecordedEvent::Asked { .. } | RecordedEvent::Answered { .. } => self.request(time, event),
+            RecordedEvent::Structure { file, thread, took, ranges, .. } => {
                 let action = Action::Structure(*file, ranges.clone());
                 self.step(*thread, time.saturating_sub(*took), time, *took, action);
             }
-            Event::Read { read, thread, kind, file, tree, columns } => {
+            RecordedEvent::Read { read, thread, kind, file, tree, columns } => {
                 let name = |name| self.names.get(name).copied().unwrap_or("?").to_owned();
                 let columns = columns.iter().map(name).collect();
                 let (kind, tree, ranges) = (kind.clone(), tree.clone(), Vec::new());
@@ -217,29 +217,30 @@ impl<'e> ProcessBuilder<'e> {
                 self.threads.insert(*read, *thread);
                 self.step(*thread, time, time, 0, Action::Begin(*read));
             }
-            Event::Range { read, start, stop, clusters, baskets } => {
+            RecordedEvent::Range { read, start, stop, clusters, baskets } => {
                 let (entries, clusters) = (*start..*stop, clusters.clone());
                 if let Some(read) = self.process.reads.get_mut(read) {
                     read.ranges.push(EntryRange { entries, clusters, baskets: baskets.clone() });
                 }
             }
-            Event::Next { read, thread } => {
+            RecordedEvent::Next { read, thread } => {
                 self.threads.insert(*read, *thread);
                 let begun = OpenStep { at: time, action: Action::Next(*read) };
                 self.open.insert((*read, *thread), begun);
             }
-            Event::Touch { read, thread, .. } => {
+            RecordedEvent::Touch { read, thread, .. } => {
                 let begun = OpenStep { at: time, action: self.touch(event) };
                 self.open.insert((*read, *thread), begun);
             }
-            Event::Delivered { read, thread, waited, .. } | Event::Touched { read, thread, waited, .. } => {
+            RecordedEvent::Delivered { read, thread, waited, .. }
+            | RecordedEvent::Touched { read, thread, waited, .. } => {
                 self.ended(*read, *thread, time, *waited, event);
             }
-            Event::Ended { read } => {
+            RecordedEvent::Ended { read } => {
                 let thread = self.threads.get(read).copied().unwrap_or_default();
                 self.step(thread, time, time, 0, Action::End(*read));
             }
-            Event::Fetch { read, thread, window, columns, baskets, .. } => {
+            RecordedEvent::Fetch { read, thread, window, columns, baskets, .. } => {
                 let place = self.process.steps.len();
                 self.step(*thread, time, time, 0, Action::Fetch(baskets.clone()));
                 self.fetches.entry(*read).or_default().push((*window, columns, place));
@@ -254,18 +255,20 @@ impl<'e> ProcessBuilder<'e> {
     }
 
     /// The fetches that a touch may have to wait for: those that requested its columns.
-    fn touch(&self, event: &Event) -> Action {
-        let Event::Touch { read, window, columns, .. } = event else { return Action::Touch(Vec::new()) };
+    fn touch(&self, event: &RecordedEvent) -> Action {
+        let RecordedEvent::Touch { read, window, columns, .. } = event else {
+            return Action::Touch(Vec::new());
+        };
         let fetches = self.fetches.get(read).into_iter().flatten();
         let needed = fetches
             .filter(|(of, fetched, _)| of == window && columns.iter().any(|column| fetched.contains(column)));
         Action::Touch(needed.map(|(_, _, place)| *place).collect())
     }
 
-    fn ended(&mut self, read: u64, thread: u64, time: u64, waited: u64, event: &Event) {
+    fn ended(&mut self, read: u64, thread: u64, time: u64, waited: u64, event: &RecordedEvent) {
         let Some(OpenStep { at, action }) = self.open.remove(&(read, thread)) else { return };
         let action = match (action, event) {
-            (Action::Touch(needs), Event::Touched { .. }) => {
+            (Action::Touch(needs), RecordedEvent::Touched { .. }) => {
                 // It waited for its own fetches only if it waited at all.
                 Action::Touch(if waited > 0 { needs } else { Vec::new() })
             }
@@ -279,9 +282,9 @@ impl<'e> ProcessBuilder<'e> {
         self.process.steps.push(RecordedStep { thread, begin, end, waited, action, after: None });
     }
 
-    fn request(&mut self, time: u64, event: &Event) {
+    fn request(&mut self, time: u64, event: &RecordedEvent) {
         match event {
-            Event::Asked { file, request, ranges } => {
+            RecordedEvent::Asked { file, request, ranges } => {
                 self.asked.insert((*file, *request), self.process.requests.len());
                 let bytes = ranges.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
                 let (server, error) = (String::new(), String::new());
@@ -297,7 +300,7 @@ impl<'e> ProcessBuilder<'e> {
                     error,
                 });
             }
-            Event::Answered { file, request, server, error } => {
+            RecordedEvent::Answered { file, request, server, error } => {
                 let place = self.asked.remove(&(*file, *request));
                 if let Some(request) = place.and_then(|place| self.process.requests.get_mut(place)) {
                     request.answered = Some(time);
@@ -336,29 +339,46 @@ impl<'e> ProcessBuilder<'e> {
 }
 
 impl RecordedFile {
-    fn new(event: &Event) -> RecordedFile {
+    fn new(event: &RecordedEvent) -> RecordedFile {
         let mut file = RecordedFile {
             url: String::new(),
             size: 0,
             server: String::new(),
-            physics: Physics::LOCAL,
+            cost_model: CostModel::LOCAL,
             opening_bytes: 0,
             opening_requests: 0,
             opening_turnarounds: 0,
             opening_time: 0,
             known: Vec::new(),
         };
-        if let Event::Opened { took, url, size, server, requests, turnarounds, physics, known, .. } = event {
+        if let RecordedEvent::Opened {
+            took,
+            url,
+            size,
+            server,
+            requests,
+            turnarounds,
+            cost_model,
+            known,
+            ..
+        } = event
+        {
             (file.url, file.size, file.server) = (url.clone(), *size, server.clone());
             (file.opening_requests, file.opening_turnarounds) = (*requests, *turnarounds);
             file.opening_bytes = known.iter().fold(0_u64, |sum, range| sum.saturating_add(range.len));
             (file.opening_time, file.known) = (*took, known.clone());
-            if let [gap, largest_request, ranges, concurrency, immediate, ..] = **physics {
+            if let [gap, largest_request, ranges, concurrency, immediate, ..] = **cost_model {
                 let words = |count| usize::try_from(count).unwrap_or(usize::MAX);
                 let (ranges_per_request, concurrency) = (words(ranges), words(concurrency));
                 let immediate = immediate != 0;
-                file.physics =
-                    Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false };
+                file.cost_model = CostModel {
+                    gap,
+                    largest_request,
+                    ranges_per_request,
+                    concurrency,
+                    immediate,
+                    tied: false,
+                };
             }
         }
         file

@@ -2,13 +2,14 @@
 
 use super::model::ModelLink;
 use crate::replicas::{Finder, KnownReplica};
+use sapwood_core::BoxFuture;
 use sapwood_core::{Deadline, Result};
-use sapwood_source::{BoxFuture, Opened};
+use sapwood_source::OpenedSource;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Opens the file over a link, under the name of its server.
-pub(super) type Open = dyn Fn(Arc<ModelLink>, String) -> BoxFuture<'static, Opened> + Send + Sync;
+pub(super) type Open = dyn Fn(Arc<ModelLink>, String) -> BoxFuture<'static, OpenedSource> + Send + Sync;
 
 /// The replicas of a file; none of them fails.
 pub(super) struct ModelReplicas {
@@ -35,7 +36,7 @@ impl std::fmt::Debug for ModelReplicas {
 }
 
 impl Finder for ModelReplicas {
-    fn next<'a>(&'a self, _: &'a [KnownReplica], _: Deadline) -> BoxFuture<'a, Result<Option<Opened>>> {
+    fn next<'a>(&'a self, _: &'a [KnownReplica], _: Deadline) -> BoxFuture<'a, Result<Option<OpenedSource>>> {
         Box::pin(async move {
             let index = self.found.fetch_add(1, Ordering::Relaxed);
             match self.links.get(index) {

@@ -6,14 +6,15 @@ use super::recorded::{Action, RecordedFile, RecordedJob, RecordedProcess, Record
 use super::replicas::ModelReplicas;
 use crate::blocks::{self, Reopen};
 use crate::link::Meter;
-use crate::replicas::{ReplicaOptions, Replicas};
+use crate::replicas::{ReplicaReadOptions, Replicas};
 use crate::{Ahead, Budget, Fetcher, Job as Fetch, ReadAhead, cut_windows, window_bytes};
 use bytes::Bytes;
 use futures::future::try_join_all;
+use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, CounterValues, Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_source::record::Basket;
+use sapwood_source::record::RecordedBasket;
 use sapwood_source::{
-    BlockOptions, BoxFuture, CountingSource, Identity, OpenOptions, Opened, Physics, Source, Trace, open,
+    BlockOptions, CostModel, CountingSource, Identity, OpenOptions, OpenedSource, Source, Trace, open,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,10 +134,10 @@ impl ReplayContext {
         Arc::clone(links.entry(server.to_owned()).or_insert_with(|| ModelLink::new(*model)))
     }
 
-    fn physics(&self, recorded: Physics) -> Physics {
+    fn cost_model(&self, recorded: CostModel) -> CostModel {
         let said = if recorded.immediate { FAR } else { recorded };
         let Policy { ranges, concurrency, request, .. } = self.policy;
-        Physics {
+        CostModel {
             ranges_per_request: ranges.unwrap_or(said.ranges_per_request),
             concurrency: concurrency.unwrap_or(said.concurrency),
             largest_request: request.unwrap_or(said.largest_request).min(MOST_BYTES),
@@ -170,8 +171,13 @@ impl ReplayContext {
     }
 
     /// Opens a modelled file over a link.
-    async fn open_model(&self, file: &RecordedFile, link: Arc<ModelLink>, server: Option<String>) -> Opened {
-        let (requests, turnarounds) = match file.physics.immediate {
+    async fn open_model(
+        &self,
+        file: &RecordedFile,
+        link: Arc<ModelLink>,
+        server: Option<String>,
+    ) -> OpenedSource {
+        let (requests, turnarounds) = match file.cost_model.immediate {
             true => (1, 2),
             false => (file.opening_requests, file.opening_turnarounds + 1),
         };
@@ -181,26 +187,26 @@ impl ReplayContext {
         self.counters.turnarounds.add(turnarounds - 1);
         self.counters.fetched_bytes.add(file.opening_bytes);
         let identity = Identity { url: file.url.clone(), size: file.size, version: None };
-        let physics = self.physics(file.physics);
-        let source = ModelFile { identity, physics, link, nought: self.nought.clone(), server };
+        let cost_model = self.cost_model(file.cost_model);
+        let source = ModelFile { identity, cost_model, link, nought: self.nought.clone(), server };
         let source = Arc::new(CountingSource::new(source, Arc::clone(&self.counters)));
-        Opened { source, known: self.known(&file.known) }
+        OpenedSource { source, known: self.known(&file.known) }
     }
 
     /// Opens a modelled file that has several replicas.
-    async fn open_places(self: &Arc<Self>, file: &RecordedFile, sources: usize) -> Result<Opened> {
+    async fn open_places(self: &Arc<Self>, file: &RecordedFile, sources: usize) -> Result<OpenedSource> {
         let first = self.link(&file.server);
         let further = match self.further.is_empty() {
             true => vec![self.way_beside(&file.server)],
             false => self.further.clone(),
         };
         let (world, file) = (Arc::clone(self), file.clone());
-        let open = Box::new(move |link, server| -> BoxFuture<'static, Opened> {
+        let open = Box::new(move |link, server| -> BoxFuture<'static, OpenedSource> {
             let (world, file) = (Arc::clone(&world), file.clone());
             Box::pin(async move { world.open_model(&file, link, Some(server)).await })
         });
         let places = ModelReplicas::new([vec![first], further].concat(), open);
-        let settings = ReplicaOptions { sources, logged: false, ..ReplicaOptions::default() };
+        let settings = ReplicaReadOptions { sources, logged: false, ..ReplicaReadOptions::default() };
         let (counters, trace) = (Arc::clone(&self.counters), Trace::new(Instant::now().into_std()));
         let deadline = Deadline::at((Instant::now() + Deadline::LONGEST).into_std());
         Replicas::open(places, settings, counters, trace, deadline).await
@@ -223,7 +229,7 @@ impl ReplayContext {
         known
     }
 
-    async fn in_blocks(&self, opened: Opened, block: u64, url: &str) -> Result<Opened> {
+    async fn in_blocks(&self, opened: OpenedSource, block: u64, url: &str) -> Result<OpenedSource> {
         let options = BlockOptions { block, ..BlockOptions::default() };
         let reopen = Arc::new(ReopenedSource(opened.source, opened.known));
         blocks::open(&options, url, reopen, Arc::clone(&self.counters), Deadline::after(Deadline::LONGEST))
@@ -243,8 +249,8 @@ fn further(place: &ReplayTarget) -> Vec<Arc<ModelLink>> {
 struct ReopenedSource(Arc<dyn Source>, Segments);
 
 impl Reopen for ReopenedSource {
-    fn open(&self, _tail: bool, _deadline: Deadline) -> BoxFuture<'_, Result<Opened>> {
-        Box::pin(async { Ok(Opened { source: Arc::clone(&self.0), known: self.1.clone() }) })
+    fn open(&self, _tail: bool, _deadline: Deadline) -> BoxFuture<'_, Result<OpenedSource>> {
+        Box::pin(async { Ok(OpenedSource { source: Arc::clone(&self.0), known: self.1.clone() }) })
     }
 }
 
@@ -420,7 +426,11 @@ impl<'j> ProcessReplay<'j> {
 
 /// Whether a basket is fetched with a window: with the one in which it begins, or with the first of its
 /// range.
-fn touches(basket: &Basket, window: &std::ops::Range<u64>, range: &super::recorded::EntryRange) -> bool {
+fn touches(
+    basket: &RecordedBasket,
+    window: &std::ops::Range<u64>,
+    range: &super::recorded::EntryRange,
+) -> bool {
     let first = range.entries.start == window.start;
     (first && basket.first_entry < window.start) || window.contains(&basket.first_entry)
 }
@@ -435,7 +445,7 @@ fn worked(step: &RecordedStep) -> u64 {
     }
 }
 
-fn by_file(baskets: &[Basket]) -> BTreeMap<u64, Vec<ByteRange>> {
+fn by_file(baskets: &[RecordedBasket]) -> BTreeMap<u64, Vec<ByteRange>> {
     let mut ranges: BTreeMap<u64, Vec<ByteRange>> = BTreeMap::new();
     for basket in baskets {
         ranges.entry(basket.file).or_default().push(basket.range);

@@ -121,7 +121,7 @@ pub fn links(job: &RecordedJob) -> BTreeMap<String, LinkModel> {
     let mut by_server: BTreeMap<String, Vec<(u64, u64, u64)>> = BTreeMap::new();
     for process in &job.processes {
         for request in &process.requests {
-            let distant = process.files.get(&request.file).is_some_and(|file| !file.physics.immediate);
+            let distant = process.files.get(&request.file).is_some_and(|file| !file.cost_model.immediate);
             if let (Some(answered), true, false) = (request.answered, distant, request.server.is_empty()) {
                 let at = |time| process.begin + time;
                 let request_of = (at(request.asked), at(answered), request.bytes);

@@ -1,7 +1,7 @@
 //! The interface through which further replicas of a file are found.
 
-use sapwood_core::{Deadline, Result};
-use sapwood_source::{BoxFuture, Checksum, Opened};
+use sapwood_core::{BoxFuture, Deadline, Result};
+use sapwood_source::{Checksum, OpenedSource};
 use std::fmt;
 
 /// The standing of a replica that was found before.
@@ -45,7 +45,7 @@ pub trait Finder: fmt::Debug + Send + Sync + 'static {
         &'a self,
         known: &'a [KnownReplica],
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Option<Opened>>>;
+    ) -> BoxFuture<'a, Result<Option<OpenedSource>>>;
 
     /// Stated checksums of the file; by default none.
     fn checksums(&self) -> Vec<Checksum> {

@@ -28,11 +28,12 @@ mod shared;
 mod verify;
 
 pub use finder::{Finder, KnownReplica, Standing};
-pub use options::ReplicaOptions;
+pub use options::ReplicaReadOptions;
 
 use bytes::Bytes;
+use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, Counters, Deadline, Result};
-use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source, Trace};
+use sapwood_source::{CostModel, Identity, OpenedSource, Source, Trace};
 use shared::SharedReplicas;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,13 +56,13 @@ impl Replicas {
     /// candidate.
     pub async fn open(
         finder: Arc<dyn Finder>,
-        options: ReplicaOptions,
+        options: ReplicaReadOptions,
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedSource> {
         let (shared, known) = SharedReplicas::open(finder, options, counters, trace, deadline).await?;
-        Ok(Opened { source: Arc::new(Replicas { shared }), known })
+        Ok(OpenedSource { source: Arc::new(Replicas { shared }), known })
     }
 }
 
@@ -78,8 +79,8 @@ impl Source for Replicas {
     }
 
     /// Requests that suit all active sources, and as many as all of them together can take.
-    fn physics(&self) -> Physics {
-        let together = |a: Physics, b: Physics| Physics {
+    fn cost_model(&self) -> CostModel {
+        let together = |a: CostModel, b: CostModel| CostModel {
             gap: a.gap.max(b.gap),
             largest_request: a.largest_request.min(b.largest_request),
             ranges_per_request: a.ranges_per_request.min(b.ranges_per_request),
@@ -87,9 +88,9 @@ impl Source for Replicas {
             immediate: false,
             tied: false,
         };
-        let all = self.shared.active().into_iter().map(|source| source.physics());
-        let usual = || self.shared.source(0).map_or(Physics::LOCAL, |first| first.physics());
-        Physics { immediate: false, ..all.reduce(together).unwrap_or_else(usual) }
+        let all = self.shared.active().into_iter().map(|source| source.cost_model());
+        let usual = || self.shared.source(0).map_or(CostModel::LOCAL, |first| first.cost_model());
+        CostModel { immediate: false, ..all.reduce(together).unwrap_or_else(usual) }
     }
 
     /// The active ones; several as `a:1+b:2`, because what is measured for all of them is not true for each.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a file is read from several replicas.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ReplicaOptions {
+pub struct ReplicaReadOptions {
     /// Most sources to read from at once; at least 1. Default: 2.
     pub sources: usize,
     /// Wanted bytes of the file before further sources are searched for; a file with fewer has one source as
@@ -25,9 +25,9 @@ pub struct ReplicaOptions {
     pub logged: bool,
 }
 
-impl Default for ReplicaOptions {
+impl Default for ReplicaReadOptions {
     fn default() -> Self {
-        ReplicaOptions {
+        ReplicaReadOptions {
             sources: 2,
             large: 8 << 20,
             straggler: 4.0,

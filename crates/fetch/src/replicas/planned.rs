@@ -8,7 +8,7 @@ use super::divide::{Worker, divide, steal};
 use super::roster::{ReplicaId, Roster};
 use super::row::ByteRow;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Event};
+use sapwood_core::{ByteRange, SourceEvent};
 use std::time::{Duration, Instant};
 
 /// A request of the planner.
@@ -135,7 +135,7 @@ impl<'a> PlannedRequest<'a> {
             let sent = roster.sent(id, bytes, now);
             let again = !piece.asks.is_empty();
             if again {
-                roster.tell(id, Event::Duplicated, "asked for what another was slow with");
+                roster.tell(id, SourceEvent::Duplicated, "asked for what another was slow with");
             }
             piece.asks.push(Ask { id, number: sent.number, late: later(now, sent.limit) });
             let ranges = self.row.cut(piece.from, piece.to);
@@ -195,12 +195,12 @@ impl<'a> PlannedRequest<'a> {
 
     /// Requests the front of a share from a source.
     fn send(&mut self, share: usize, id: ReplicaId, roster: &mut Roster, now: Instant) -> Order {
-        let physics = roster.physics(id);
-        let largest = physics.largest_request.max(1);
+        let cost_model = roster.cost_model(id);
+        let largest = cost_model.largest_request.max(1);
         let bytes = roster.replicas().get(id).filter(|_| self.shared).map_or(largest, |m| m.piece_bytes());
         let (from, to) = self.shares.get_mut(share).map_or((0, 0), |share| {
             let from = share.from;
-            share.from = self.row.advance(from, share.to, bytes.min(largest), physics.ranges_per_request);
+            share.from = self.row.advance(from, share.to, bytes.min(largest), cost_model.ranges_per_request);
             (from, share.from)
         });
         let sent = roster.sent(id, to - from, now);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::{Source, once};
+use sapwood_source::{Source, without_retries};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -194,15 +194,15 @@ impl SharedReplicas {
     }
 
     fn explain(&self, error: Error) -> Error {
-        error.url(&*self.identity.url).told(&self.counters.story)
+        error.url(&*self.identity.url).with_events(&self.counters.events)
     }
 }
 
 /// Reads from a source, which does not retry: what fails is requested from another source. An immediate
 /// source would block the thread, so it gets a thread of its own.
 async fn read(source: Arc<dyn Source>, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-    if !source.physics().immediate {
-        return once(source.read_ranges(ranges, deadline)).await;
+    if !source.cost_model().immediate {
+        return without_retries(source.read_ranges(ranges, deadline)).await;
     }
     let (ranges, runtime) = (ranges.to_vec(), tokio::runtime::Handle::current());
     let task = tokio::task::spawn_blocking(move || runtime.block_on(source.read_ranges(&ranges, deadline)));

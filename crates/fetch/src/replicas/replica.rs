@@ -2,9 +2,9 @@
 
 use super::divide::Worker;
 use super::quality::Quality;
-use super::{ReplicaOptions, Standing};
+use super::{ReplicaReadOptions, Standing};
 use sapwood_core::Error;
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 use std::time::{Duration, Instant};
 
 /// No request counts as late before this time, however soon its answer was expected.
@@ -90,7 +90,7 @@ impl Replica {
         &mut self,
         number: u64,
         bytes: u64,
-        options: &ReplicaOptions,
+        options: &ReplicaReadOptions,
         now: Instant,
     ) -> Duration {
         let limit = self.limit(self.queued() + bytes, options);
@@ -151,22 +151,22 @@ impl Replica {
 
     /// Whether one more request pays: enough are in flight to fill the link, and no more, so that the rest
     /// can go elsewhere.
-    pub(crate) fn has_room(&self, physics: &Physics) -> bool {
+    pub(crate) fn has_room(&self, cost_model: &CostModel) -> bool {
         let known = self.quality.measured().unwrap_or_default();
         let useful = known * (2.0 * self.quality.latency() + IN_FLIGHT);
         let useful = (useful as u64).max(2 * self.piece_bytes());
-        self.flights.is_empty() || (self.flights.len() < physics.concurrency && self.queued() < useful)
+        self.flights.is_empty() || (self.flights.len() < cost_model.concurrency && self.queued() < useful)
     }
 
     /// When it will have been silent for too long, if nothing arrives before.
-    pub(crate) fn silent_at(&self, options: &ReplicaOptions) -> Option<Instant> {
+    pub(crate) fn silent_at(&self, options: &ReplicaReadOptions) -> Option<Instant> {
         let oldest = self.flights.iter().map(|flight| flight.sent).min()?;
         let since = self.answered.map_or(oldest, |answered| answered.max(oldest));
         Some(since + self.limit(self.queued(), options))
     }
 
     /// How long to wait for this many bytes in total before they are late.
-    fn limit(&self, bytes: u64, options: &ReplicaOptions) -> Duration {
+    fn limit(&self, bytes: u64, options: &ReplicaReadOptions) -> Duration {
         if self.quality.measured().is_none() {
             return options.read_timeout;
         }

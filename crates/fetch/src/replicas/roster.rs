@@ -2,11 +2,11 @@
 //!
 //! Pure: no I/O, and the time is an argument. Events are returned for others to log.
 
-use super::ReplicaOptions;
+use super::ReplicaReadOptions;
 use super::divide::Worker;
 use super::replica::{Replica, ReplicaState};
-use sapwood_core::{Error, ErrorKind, Event};
-use sapwood_source::Physics;
+use sapwood_core::{Error, ErrorKind, SourceEvent};
+use sapwood_source::CostModel;
 use std::time::{Duration, Instant};
 
 /// The index of a source among the replicas.
@@ -32,7 +32,7 @@ const DWELL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplicaNews {
     pub(crate) id: ReplicaId,
-    pub(crate) event: Event,
+    pub(crate) event: SourceEvent,
     pub(crate) text: String,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct SentRequest {
 /// The sources of a file.
 #[derive(Debug)]
 pub(crate) struct Roster {
-    pub(crate) options: ReplicaOptions,
+    pub(crate) options: ReplicaReadOptions,
     replicas: Vec<Replica>,
-    physics: Vec<Physics>,
+    cost_model: Vec<CostModel>,
     numbers: u64,
     exchanged: Option<Instant>,
     /// The sources that were last reported as active.
@@ -57,17 +57,17 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(crate) fn new(options: ReplicaOptions) -> Self {
-        let (replicas, physics, told, news) = Default::default();
-        Roster { options, replicas, physics, numbers: 0, exchanged: None, told, news }
+    pub(crate) fn new(options: ReplicaReadOptions) -> Self {
+        let (replicas, cost_model, told, news) = Default::default();
+        Roster { options, replicas, cost_model, numbers: 0, exchanged: None, told, news }
     }
 
     /// Adds a source.
-    pub(crate) fn join(&mut self, replica: Replica, physics: Physics) -> ReplicaId {
+    pub(crate) fn join(&mut self, replica: Replica, cost_model: CostModel) -> ReplicaId {
         let id = self.replicas.len();
         self.replicas.push(replica);
-        self.physics.push(physics);
-        self.tell(id, Event::Opened, "");
+        self.cost_model.push(cost_model);
+        self.tell(id, SourceEvent::Opened, "");
         id
     }
 
@@ -75,8 +75,8 @@ impl Roster {
         &self.replicas
     }
 
-    pub(crate) fn physics(&self, id: ReplicaId) -> Physics {
-        self.physics.get(id).copied().unwrap_or(Physics::MEMORY)
+    pub(crate) fn cost_model(&self, id: ReplicaId) -> CostModel {
+        self.cost_model.get(id).copied().unwrap_or(CostModel::MEMORY)
     }
 
     /// The events since the last call.
@@ -84,7 +84,7 @@ impl Roster {
         std::mem::take(&mut self.news)
     }
 
-    pub(crate) fn tell(&mut self, id: ReplicaId, event: Event, text: impl Into<String>) {
+    pub(crate) fn tell(&mut self, id: ReplicaId, event: SourceEvent, text: impl Into<String>) {
         self.news.push(ReplicaNews { id, event, text: text.into() });
     }
 
@@ -135,7 +135,7 @@ impl Roster {
     }
 
     pub(crate) fn has_room(&self, id: ReplicaId) -> bool {
-        self.replicas.get(id).is_some_and(|replica| replica.has_room(&self.physics(id)))
+        self.replicas.get(id).is_some_and(|replica| replica.has_room(&self.cost_model(id)))
     }
 
     /// A request is sent.
@@ -154,11 +154,11 @@ impl Roster {
         match replica.state {
             ReplicaState::Resting { silent: true, .. } => {
                 replica.state = ReplicaState::Idle { trusted: true };
-                self.tell(id, Event::Resumed, "it answers again");
+                self.tell(id, SourceEvent::Resumed, "it answers again");
             }
             ReplicaState::Idle { trusted: false } => {
                 replica.state = ReplicaState::Idle { trusted: true };
-                self.tell(id, Event::Resumed, "it answers again");
+                self.tell(id, SourceEvent::Resumed, "it answers again");
             }
             _ => {}
         }
@@ -176,7 +176,7 @@ impl Roster {
         if error.kind() == ErrorKind::Changed {
             replica.state = ReplicaState::Refused;
             replica.error = Some(error);
-            self.tell(id, Event::Refused, text);
+            self.tell(id, SourceEvent::Refused, text);
         } else if !is_known && !matches!(replica.state, ReplicaState::Resting { silent: false, .. }) {
             self.rest(id, error, text, false, now);
         }
@@ -199,7 +199,7 @@ impl Roster {
             replica.state = ReplicaState::Refused;
             replica.error = Some(error);
         }
-        self.tell(id, Event::Refused, text);
+        self.tell(id, SourceEvent::Refused, text);
     }
 
     /// A request was cancelled because another source answered first.
@@ -235,10 +235,10 @@ impl Roster {
         replica.left = Some(now);
         replica.error = Some(error);
         if alone {
-            return self.tell(id, Event::Retried, text);
+            return self.tell(id, SourceEvent::Retried, text);
         }
         self.told.retain(|&told| told != id);
-        self.tell(id, Event::Left, text);
+        self.tell(id, SourceEvent::Left, text);
     }
 
     /// Updates the states.
@@ -330,7 +330,7 @@ impl Roster {
         if self.replicas.len() > 1 && active != self.told {
             let names: Vec<_> = active.iter().filter_map(|&id| self.replicas.get(id)).collect();
             let names: Vec<_> = names.iter().map(|replica| replica.name.as_str()).collect();
-            self.tell(id, Event::Switched, format!("read from {}", names.join(" and ")));
+            self.tell(id, SourceEvent::Switched, format!("read from {}", names.join(" and ")));
         }
         self.told = active;
     }

@@ -5,11 +5,11 @@ use super::quality::Quality;
 use super::replica::Replica;
 use super::roster::{ReplicaId, Roster};
 use super::search::Search;
-use super::{Finder, KnownReplica, ReplicaOptions};
+use super::{Finder, KnownReplica, ReplicaReadOptions};
 use crate::link::Meter;
 use futures::stream::{FuturesUnordered, StreamExt};
-use sapwood_core::{Counters, Deadline, Error, ErrorKind, Event, Result, Segments};
-use sapwood_source::{Checksum, Identity, Opened, Source, Trace, TracedSource, server_of, tell};
+use sapwood_core::{Counters, Deadline, Error, ErrorKind, Result, Segments, SourceEvent, server_of};
+use sapwood_source::{Checksum, Identity, OpenedSource, Source, Trace, TracedSource, log_event};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OnceCell};
@@ -29,7 +29,7 @@ const SEARCH: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct SharedReplicas {
     pub(crate) finder: Arc<dyn Finder>,
-    pub(crate) options: ReplicaOptions,
+    pub(crate) options: ReplicaReadOptions,
     pub(crate) counters: Arc<Counters>,
     trace: Trace,
     pub(crate) identity: Identity,
@@ -68,7 +68,7 @@ pub(crate) fn now() -> Instant {
 impl SharedReplicas {
     pub(crate) async fn open(
         finder: Arc<dyn Finder>,
-        options: ReplicaOptions,
+        options: ReplicaReadOptions,
         counters: Arc<Counters>,
         trace: Trace,
         deadline: Deadline,
@@ -76,7 +76,7 @@ impl SharedReplicas {
         let found = find(&*finder, &[], options.read_timeout, &counters, deadline).await;
         let (began, opened) = found?
             .ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no replica to read the file from"))?;
-        let Opened { source, known } = opened;
+        let OpenedSource { source, known } = opened;
         let state = SourcesState {
             roster: Roster::new(options),
             search: Search::default(),
@@ -131,37 +131,39 @@ impl SharedReplicas {
     }
 
     /// The events, with the names of the sources.
-    pub(crate) fn news(&self, state: &mut SourcesState) -> Vec<(Option<String>, Event, String)> {
+    pub(crate) fn news(&self, state: &mut SourcesState) -> Vec<(Option<String>, SourceEvent, String)> {
         let news = state.roster.take_news();
-        if news.iter().any(|one| one.event == Event::Switched) {
+        if news.iter().any(|one| one.event == SourceEvent::Switched) {
             self.seed_link(state);
         }
         let name = |id: ReplicaId| state.roster.replicas().get(id).map(|replica| replica.name.clone());
         news.into_iter().map(|one| (name(one.id), one.event, one.text)).collect()
     }
 
-    pub(crate) fn tell(&self, news: Vec<(Option<String>, Event, String)>) {
+    pub(crate) fn tell(&self, news: Vec<(Option<String>, SourceEvent, String)>) {
         for (name, event, text) in news {
-            self.counters.retries.add(u64::from(matches!(event, Event::Left | Event::Retried)));
+            self.counters.retries.add(u64::from(matches!(event, SourceEvent::Left | SourceEvent::Retried)));
             match event {
                 // Normal and frequent: not worth logging at once.
-                Event::Opened | Event::Duplicated => self.counters.story.tell(name.as_deref(), event, text),
-                _ if !self.options.logged => self.counters.story.tell(name.as_deref(), event, text),
-                _ => tell(&self.counters, &self.identity.url, name.as_deref(), event, &text),
+                SourceEvent::Opened | SourceEvent::Duplicated => {
+                    self.counters.events.log(name.as_deref(), event, text)
+                }
+                _ if !self.options.logged => self.counters.events.log(name.as_deref(), event, text),
+                _ => log_event(&self.counters, &self.identity.url, name.as_deref(), event, &text),
             }
         }
     }
 
     /// Adds a source that has the right file.
     fn join(&self, source: Arc<dyn Source>, began: Instant, known: &Segments) -> ReplicaId {
-        let (physics, round_trip) = (source.physics(), source.round_trip());
+        let (cost_model, round_trip) = (source.cost_model(), source.round_trip());
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         let quality = Quality::seeded(Meter::of(&name).link(), round_trip);
         let traced = TracedSource::within(source, self.trace.clone()).with_opening(began, known);
         let id = {
             let state = &mut *self.lock();
             state.sources.push(Arc::new(traced));
-            state.roster.join(Replica::new(name, quality), physics)
+            state.roster.join(Replica::new(name, quality), cost_model)
         };
         self.change(|roster, now| roster.refresh(now));
         id
@@ -248,7 +250,7 @@ impl SharedReplicas {
         let Ok(Ok(Some((began, opened)))) = found else { return false };
         let agreed = match self.agreed(&opened, deadline).await {
             Ok(()) => {
-                let Opened { source, known } = &opened;
+                let OpenedSource { source, known } = &opened;
                 self.verified(source, || self.join(Arc::clone(source), began, known)).await
             }
             different => different,
@@ -256,14 +258,14 @@ impl SharedReplicas {
         match agreed {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Changed => self.refuse(&opened, error),
-            Err(error) => self.tell(vec![(opened.source.server(), Event::Failed, error.to_string())]),
+            Err(error) => self.tell(vec![(opened.source.server(), SourceEvent::Failed, error.to_string())]),
         }
         true
     }
 
     /// Compares a further source with the bytes of the first one.
-    async fn agreed(&self, opened: &Opened, deadline: Deadline) -> Result<()> {
-        let Opened { source, known } = opened;
+    async fn agreed(&self, opened: &OpenedSource, deadline: Deadline) -> Result<()> {
+        let OpenedSource { source, known } = opened;
         let ask = compare((&self.identity, &self.known), (source.identity(), known))?;
         if ask.is_empty() {
             return Ok(());
@@ -275,13 +277,13 @@ impl SharedReplicas {
         compare((&self.identity, &self.known), (source.identity(), &more)).map(drop)
     }
 
-    fn refuse(&self, opened: &Opened, error: Error) {
+    fn refuse(&self, opened: &OpenedSource, error: Error) {
         let source = &opened.source;
         let name = source.server().unwrap_or_else(|| source.identity().url.clone());
         {
             let state = &mut *self.lock();
             state.sources.push(Arc::clone(source));
-            let id = state.roster.join(Replica::new(name, Quality::default()), source.physics());
+            let id = state.roster.join(Replica::new(name, Quality::default()), source.cost_model());
             state.roster.refuse(id, error);
         }
         self.change(|roster, now| roster.refresh(now));
@@ -328,7 +330,7 @@ async fn find(
     read_timeout: Duration,
     counters: &Counters,
     deadline: Deadline,
-) -> Result<Option<(Instant, Opened)>> {
+) -> Result<Option<(Instant, OpenedSource)>> {
     let began = now();
     let mut trying = FuturesUnordered::new();
     let (mut last, mut exhausted) = (None, false);
@@ -345,7 +347,7 @@ async fn find(
                 Ok(None) => exhausted = true,
                 Err(error) => {
                     let url = error.url_str().unwrap_or("a place of the file");
-                    tell(counters, url, server_of(url).as_deref(), Event::Failed, error.message());
+                    log_event(counters, url, server_of(url).as_deref(), SourceEvent::Failed, error.message());
                     last = Some(error);
                 }
             },

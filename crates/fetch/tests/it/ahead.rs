@@ -3,7 +3,7 @@
 use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime};
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_fetch::{Ahead, Budget, Job, ReadAhead};
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -15,8 +15,8 @@ const LEN: u64 = 300_000;
 
 /// A source of ten jobs, each of which is one request.
 fn source(behaviour: Behaviour) -> Arc<TestSource> {
-    let physics = Physics { largest_request: u64::MAX, ..WEB };
-    TestSource::new(10 * LEN as usize, physics, behaviour)
+    let cost_model = CostModel { largest_request: u64::MAX, ..WEB };
+    TestSource::new(10 * LEN as usize, cost_model, behaviour)
 }
 
 /// Ten jobs.
@@ -47,11 +47,11 @@ fn eventually(mut reached: impl FnMut() -> bool) -> bool {
 
 #[test]
 fn jobs_come_in_order_and_then_no_more() {
-    for (physics, behaviour) in
-        [(Physics { largest_request: LEN, ..WEB }, SLOW), (Physics::LOCAL, Behaviour::Prompt)]
+    for (cost_model, behaviour) in
+        [(CostModel { largest_request: LEN, ..WEB }, SLOW), (CostModel::LOCAL, Behaviour::Prompt)]
     {
         let len = LEN as usize;
-        let (runtime, source) = (runtime(), TestSource::new(10 * len, physics, behaviour));
+        let (runtime, source) = (runtime(), TestSource::new(10 * len, cost_model, behaviour));
         let mut ahead = ahead(&runtime, &source, 3, u64::MAX);
         let bytes = content(10 * len);
         for i in 0..10_usize {
@@ -172,8 +172,8 @@ fn many_small_jobs_are_fetched_ahead_together() {
 fn the_depth_grows_until_the_link_is_full() {
     let slow = Behaviour::Slow(Duration::from_millis(100));
     let size = 40 << 20;
-    let physics = Physics { largest_request: u64::MAX, gap: 0, concurrency: 1, ..WEB };
-    let (runtime, source) = (runtime(), TestSource::new(size, physics, slow));
+    let cost_model = CostModel { largest_request: u64::MAX, gap: 0, concurrency: 1, ..WEB };
+    let (runtime, source) = (runtime(), TestSource::new(size, cost_model, slow));
     let fetcher = fetcher(&source).with_budget(Budget::new(20 << 20));
     let job = |start, len| Job { wanted: vec![range(start, len)], tag: () };
     // The small one tells the round trip.

@@ -2,13 +2,13 @@
 
 use crate::source::content;
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_core::{BoxFuture, ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::blocks::Reopen;
-use sapwood_source::{BoxFuture, Identity, Opened, Physics, Source};
+use sapwood_source::{CostModel, Identity, OpenedSource, Source};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-const FAR: Physics = Physics {
+const FAR: CostModel = CostModel {
     gap: 4,
     largest_request: 250,
     ranges_per_request: 3,
@@ -63,7 +63,7 @@ impl Server {
 pub(crate) struct Client(pub(crate) Arc<Server>);
 
 impl Reopen for Client {
-    fn open<'a>(&'a self, tail: bool, _: Deadline) -> BoxFuture<'a, Result<Opened>> {
+    fn open<'a>(&'a self, tail: bool, _: Deadline) -> BoxFuture<'a, Result<OpenedSource>> {
         Box::pin(async move {
             let Client(server) = self;
             server.opened.fetch_add(1, Ordering::SeqCst);
@@ -85,7 +85,7 @@ impl Reopen for Client {
                 fails: Arc::clone(&server.fails),
                 silent: Arc::clone(&server.silent),
             };
-            Ok(Opened { source: Arc::new(source), known })
+            Ok(OpenedSource { source: Arc::new(source), known })
         })
     }
 }
@@ -111,7 +111,7 @@ impl Source for Far {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
+    fn cost_model(&self) -> CostModel {
         FAR
     }
 

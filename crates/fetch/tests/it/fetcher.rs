@@ -4,7 +4,7 @@ use crate::source::{Behaviour, TestSource, WEB, content, fetcher, range, runtime
 use proptest::prelude::*;
 use sapwood_core::{ByteRange, Deadline, ErrorKind, Segments};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{DelayedSource, Physics};
+use sapwood_source::{CostModel, DelayedSource};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn answers_come_in_the_order_asked() {
 
 #[test]
 fn what_lies_in_one_answer_is_not_copied() {
-    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     let answers = fetcher(&source).fetch_now(&[range(0, 100), range(10, 10)], Deadline::default()).unwrap();
     assert_eq!(answers[1].as_ptr(), answers[0][10..].as_ptr());
 }
@@ -41,8 +41,8 @@ fn reads_are_counted_once() {
 
 #[test]
 fn gaps_are_skipped_once_the_link_is_known_to_be_slow() {
-    let physics = Physics { gap: 64 << 10, largest_request: u64::MAX, ..WEB };
-    let source = TestSource::new(400_000, physics, Behaviour::Prompt);
+    let cost_model = CostModel { gap: 64 << 10, largest_request: u64::MAX, ..WEB };
+    let source = TestSource::new(400_000, cost_model, Behaviour::Prompt);
     // 10 MB/s: in the time of a range, the link carries a twelfth of what the gap is stated for.
     let slow = DelayedSource::new(source, Duration::from_millis(2), Some(10_000_000));
     let fetcher = Fetcher::new(Arc::new(slow), Arc::default());
@@ -90,8 +90,8 @@ fn known_segments_answer_without_a_request() {
 
 #[test]
 fn no_more_requests_are_in_flight_than_pay() {
-    let physics = Physics { ranges_per_request: 1, ..WEB };
-    let source = TestSource::new(1000, physics, Behaviour::Slow(Duration::from_millis(10)));
+    let cost_model = CostModel { ranges_per_request: 1, ..WEB };
+    let source = TestSource::new(1000, cost_model, Behaviour::Slow(Duration::from_millis(10)));
     let wanted: Vec<_> = (0..10).map(|i| range(i * 100, 10)).collect();
     runtime().block_on(fetcher(&source).fetch(&wanted, Deadline::default())).unwrap();
     assert_eq!(source.request_count(), 10);
@@ -111,7 +111,7 @@ fn a_silent_source_is_left_at_the_deadline() {
 
 #[test]
 fn a_passed_deadline_stops_an_immediate_source() {
-    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     let error = fetcher(&source).fetch_now(&[range(0, 10)], Deadline::after(Duration::ZERO)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(source.request_count(), 0);
@@ -134,14 +134,14 @@ fn only_immediate_sources_are_fetched_now() {
     let web = TestSource::new(1000, WEB, Behaviour::Prompt);
     let error = fetcher(&web).fetch_now(&[range(0, 10)], Deadline::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
-    let liar = TestSource::new(1000, Physics::LOCAL, Behaviour::Silent);
+    let liar = TestSource::new(1000, CostModel::LOCAL, Behaviour::Silent);
     let error = fetcher(&liar).fetch_now(&[range(0, 10)], Deadline::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]
 fn ranges_beyond_the_end_are_refused_before_they_are_asked_for() {
-    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     for bad in [range(990, 11), range(1001, 0), range(u64::MAX, 2), range(0, u64::MAX)] {
         let error = fetcher(&source).fetch_now(&[range(0, 1), bad], Deadline::default()).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Truncated, Some(bad.start)));
@@ -151,7 +151,7 @@ fn ranges_beyond_the_end_are_refused_before_they_are_asked_for() {
 
 #[test]
 fn a_limit_on_bytes_is_kept() {
-    let source = TestSource::new(1000, Physics::MEMORY, Behaviour::Prompt);
+    let source = TestSource::new(1000, CostModel::MEMORY, Behaviour::Prompt);
     let fetcher = fetcher(&source).with_limit(100);
     assert!(fetcher.fetch_now(&[range(0, 100), range(0, 50)], Deadline::default()).is_ok());
     let error = fetcher.fetch_now(&[range(0, 100), range(200, 1)], Deadline::default()).unwrap_err();
@@ -162,7 +162,7 @@ fn a_limit_on_bytes_is_kept() {
 #[test]
 fn wrong_answers_are_errors_of_the_server() {
     for (behaviour, offset) in [(Behaviour::Short, Some(20)), (Behaviour::Few, None)] {
-        let source = TestSource::new(1000, Physics::MEMORY, behaviour);
+        let source = TestSource::new(1000, CostModel::MEMORY, behaviour);
         let error = fetcher(&source).fetch_now(&[range(20, 10)], Deadline::default()).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::Server, offset));
     }
@@ -175,8 +175,8 @@ prop_compose! {
         ranges_per_request in 1..8_usize,
         concurrency in 1..5_usize,
         immediate in any::<bool>(),
-    ) -> Physics {
-        Physics { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
+    ) -> CostModel {
+        CostModel { gap, largest_request, ranges_per_request, concurrency, immediate, tied: false }
     }
 }
 
@@ -189,11 +189,11 @@ proptest! {
     fn every_wanted_byte_comes_back_right(
         wanted in prop::collection::vec(any_range(), 0..40),
         known in prop::collection::vec(any_range(), 0..4),
-        physics in any_physics(),
+        cost_model in any_physics(),
     ) {
         let bytes = content(2000);
         let slice = |r: &ByteRange| bytes[r.start as usize..r.end() as usize].to_vec();
-        let source = TestSource::new(bytes.len(), physics, Behaviour::Prompt);
+        let source = TestSource::new(bytes.len(), cost_model, Behaviour::Prompt);
         let mut segments = Segments::default();
         known.iter().for_each(|range| segments.insert(range.start, slice(range).into()));
         let fetcher = fetcher(&source).with_known(segments);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchKind, FetchedColumn, Limits, Reader, Rules};
-use sapwood_source::Physics;
+use sapwood_source::CostModel;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,12 +66,12 @@ struct Case {
 impl Case {
     fn new(
         behaviour: Behaviour,
-        physics: Physics,
+        cost_model: CostModel,
         rules: Rules,
         limits: Limits,
         seed: &[(usize, f64)],
     ) -> Case {
-        let (runtime, source) = (runtime(), TestSource::new(SIZE, physics, behaviour));
+        let (runtime, source) = (runtime(), TestSource::new(SIZE, cost_model, behaviour));
         let table = Arc::new(Table { fetcher: fetcher(&source) });
         let layout: Arc<dyn ColumnMap> = table.clone();
         let reader = Reader::new(layout, runtime.handle().clone(), rules, limits, seed, Instant::now());
@@ -292,7 +292,7 @@ fn columns_read_one_after_the_other_through_all_windows_are_read_ahead() {
 
 #[test]
 fn a_local_source_is_asked_for_nothing_ahead() {
-    let case = Case::new(Behaviour::Prompt, Physics { immediate: true, ..WEB }, RULES, AMPLE, &[(3, 1.0)]);
+    let case = Case::new(Behaviour::Prompt, CostModel { immediate: true, ..WEB }, RULES, AMPLE, &[(3, 1.0)]);
     for window in 0..3 {
         case.try_touch(&[1], window, false, Duration::from_secs(20)).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use sapwood_core::ByteRange;
 use sapwood_fetch::replay::{Cost, LinkModel, Policy, RecordedJob, ReplayTarget, replay};
-use sapwood_source::record::{Basket, Event, ProcessId, Recording};
+use sapwood_source::record::{ProcessId, RecordedBasket, RecordedEvent, Recording};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,12 +13,12 @@ const READ: u64 = 8;
 const SCHEME: [u64; 5] = [4096, 16 << 20, 100, 16, 0];
 
 /// A job that scans `ranges` entry ranges of `count` baskets each, of which it works on each for `work`.
-fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Event)> {
+fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, RecordedEvent)> {
     let gap = 100_000;
     let known = vec![ByteRange { start: 0, len: 4096 }];
     let mut events = vec![(
         1000,
-        Event::Opened {
+        RecordedEvent::Opened {
             file: FILE,
             thread: 1,
             took: 1000,
@@ -27,30 +27,37 @@ fn scan(ranges: u64, count: u64, len: u64, work: Duration) -> Vec<(u64, Event)> 
             server: "example.org:443".to_owned(),
             requests: 1,
             turnarounds: 1,
-            physics: SCHEME.to_vec(),
+            cost_model: SCHEME.to_vec(),
             known,
         },
     )];
     let (kind, tree) = ("scan".to_owned(), "Events".to_owned());
-    events.push((1000, Event::Read { read: READ, thread: 1, kind, file: FILE, tree, columns: Vec::new() }));
+    events.push((
+        1000,
+        RecordedEvent::Read { read: READ, thread: 1, kind, file: FILE, tree, columns: Vec::new() },
+    ));
     for range in 0..ranges {
         let place = |i: u64| 10_000 + (range * count + i) * (len + gap);
-        let basket = |i| Basket { file: FILE, first_entry: range, range: ByteRange { start: place(i), len } };
+        let basket =
+            |i| RecordedBasket { file: FILE, first_entry: range, range: ByteRange { start: place(i), len } };
         let (start, stop, clusters) = (range, range + 1, vec![range, range + 1]);
         let baskets = (0..count).map(basket).collect();
-        events.push((1000, Event::Range { read: READ, start, stop, clusters, baskets }));
+        events.push((1000, RecordedEvent::Range { read: READ, start, stop, clusters, baskets }));
     }
     let mut time = 1000;
     for _ in 0..ranges {
-        events.push((time, Event::Next { read: READ, thread: 1 }));
+        events.push((time, RecordedEvent::Next { read: READ, thread: 1 }));
         time += u64::try_from(work.as_micros()).unwrap();
-        events.push((time, Event::Delivered { read: READ, thread: 1, waited: 0, error: String::new() }));
+        events.push((
+            time,
+            RecordedEvent::Delivered { read: READ, thread: 1, waited: 0, error: String::new() },
+        ));
     }
-    events.push((time, Event::Ended { read: READ }));
+    events.push((time, RecordedEvent::Ended { read: READ }));
     events
 }
 
-fn job(processes: impl IntoIterator<Item = Vec<(u64, Event)>>) -> RecordedJob {
+fn job(processes: impl IntoIterator<Item = Vec<(u64, RecordedEvent)>>) -> RecordedJob {
     let id = |number| ProcessId { number, begin: 1 };
     let processes = (1..).map(id).zip(processes).collect();
     RecordedJob::new(&Recording { processes, unreadable_bytes: 0 })

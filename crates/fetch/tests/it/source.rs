@@ -1,9 +1,9 @@
-//! A source whose physics and behaviour a test chooses, and which remembers what it was asked.
+//! A source whose cost model and behaviour a test chooses, and which remembers what it was asked.
 
 use bytes::Bytes;
-use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, ByteRange, Counters, Deadline, Error, ErrorKind, Result};
 use sapwood_fetch::Fetcher;
-use sapwood_source::{BoxFuture, Identity, Physics, Source};
+use sapwood_source::{CostModel, Identity, Source};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,15 +30,15 @@ pub(crate) enum Behaviour {
 pub(crate) struct TestSource {
     identity: Identity,
     bytes: Bytes,
-    physics: Physics,
+    cost_model: CostModel,
     behaviour: Behaviour,
     pub(crate) requests: Mutex<Vec<Vec<ByteRange>>>,
     in_flight: AtomicUsize,
     pub(crate) most_in_flight: AtomicUsize,
 }
 
-/// Physics like those of a web server that is kind to tests.
-pub(crate) const WEB: Physics = Physics {
+/// CostModel like those of a web server that is kind to tests.
+pub(crate) const WEB: CostModel = CostModel {
     gap: 8,
     largest_request: 100,
     ranges_per_request: 4,
@@ -53,11 +53,11 @@ pub(crate) fn content(size: usize) -> Vec<u8> {
 }
 
 impl TestSource {
-    pub(crate) fn new(size: usize, physics: Physics, behaviour: Behaviour) -> Arc<Self> {
+    pub(crate) fn new(size: usize, cost_model: CostModel, behaviour: Behaviour) -> Arc<Self> {
         Arc::new(TestSource {
             identity: Identity { url: "test://host/f.root".into(), size: size as u64, version: None },
             bytes: content(size).into(),
-            physics,
+            cost_model,
             behaviour,
             requests: Mutex::default(),
             in_flight: AtomicUsize::new(0),
@@ -95,8 +95,8 @@ impl Source for TestSource {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        self.physics
+    fn cost_model(&self) -> CostModel {
+        self.cost_model
     }
 
     /// None: what the tests measure of the way to a server is not to be mixed.

@@ -1,6 +1,6 @@
 //! A tree that is read: its record, and where its baskets lie.
 
-use sapwood_core::{Call, Error, ErrorKind, Result};
+use sapwood_core::{Call, ErrorKind, Result};
 use sapwood_root::{File, KeyRecord, RootFile, TreeRecord};
 use sapwood_streamer::Compiler;
 use sapwood_tfile::StreamerInfos;
@@ -29,7 +29,7 @@ pub struct InputTree {
 impl InputTree {
     pub fn open(file: &File, path: &str, cycle: u16, call: &mut Call<'_>) -> Result<InputTree> {
         if file.dataset_tree() == Some(path) {
-            return InputTree::of_dataset(file, path, call);
+            return InputTree::of_dataset(file, call);
         }
         let (file, cycle) = file.holder(path, Some(cycle), call)?;
         let KeyRecord { key, record, streamers, .. } = file.root().find(path, cycle, call)?;
@@ -45,7 +45,7 @@ impl InputTree {
     }
 
     /// The tree of a dataset. Nothing is known yet of its baskets.
-    fn of_dataset(file: &File, path: &str, call: &mut Call<'_>) -> Result<InputTree> {
+    fn of_dataset(file: &File, call: &mut Call<'_>) -> Result<InputTree> {
         let (record, cluster_starts) = file.contents().tree_record(call)?;
         let streamers = file.streamers(call)?;
         let mut tree = InputTree::parse(file, record, &streamers).map_err(|error| error.url(file.url()))?;

@@ -28,7 +28,7 @@ use objects::{copy_objects, copy_process_ids};
 use progress::Progress;
 use sapwood_codec::{Algorithm, Compression};
 use sapwood_core::{Call, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_table::pool::computing;
 use sapwood_tfile::write::FileWriter;
 use sets::Sets;

@@ -48,7 +48,7 @@ impl Input {
     pub fn url(&self) -> String {
         match self {
             Input::Open(file) => file.url().to_owned(),
-            Input::At(input) => sapwood_source::redact(&input.url),
+            Input::At(input) => sapwood_core::redact(&input.url),
         }
     }
 }

@@ -2,7 +2,8 @@
 //! was placed. The next run does everything again but for these baskets, and so writes the same file.
 
 use sapwood_core::{Error, ErrorKind, Result};
-use sapwood_source::sink::{Left, Sink};
+use sapwood_sink::{Leftover, Sink};
+use sapwood_source::may_succeed_later;
 use sapwood_tfile::write::{Datime, Origin};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -93,14 +94,14 @@ impl Progress {
         let every = every.unwrap_or(EVERY);
         let mut progress = Progress { every, due: Instant::now() + every, ..Progress::none() };
         match sink.take_up(job)? {
-            Left::Never => return Ok(progress),
-            Left::Nothing => {}
-            Left::Useless(why) => {
+            Leftover::Never => return Ok(progress),
+            Leftover::Nothing => {}
+            Leftover::Useless(why) => {
                 notes.push(format!(
                     "what an earlier run left was of no use, and the file was begun anew: {why}"
                 ));
             }
-            Left::Kept { bytes, notes: kept } => {
+            Leftover::Kept { bytes, notes: kept } => {
                 let (origin, before) = parse(&kept).ok_or_else(contradiction)?;
                 (progress.origin, progress.before, progress.kept) = (origin, Some(before), true);
                 notes.push(format!("the first {bytes} bytes are those that an earlier run had left"));
@@ -169,7 +170,9 @@ impl Progress {
 
     /// Ends a run that failed: what it did stays for the next one, if that can have more luck.
     pub fn leave(self, sink: Box<dyn Sink>, error: Error) -> Error {
-        let Some(note) = self.note.filter(|_| self.kept && may_pass(error.kind())) else { return error };
+        let Some(note) = self.note.filter(|_| self.kept && may_succeed_later(error.kind())) else {
+            return error;
+        };
         let Some(place) = sink.leave(self.end, note) else { return error };
         let told = format!("what was written so far is kept as {place}; the same command goes on from there");
         // Who interrupts a run does not see its error.
@@ -178,20 +181,6 @@ impl Progress {
         }
         error.hint(told)
     }
-}
-
-/// True if the same command can do better later.
-fn may_pass(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::NotFound
-            | ErrorKind::Permission
-            | ErrorKind::Timeout
-            | ErrorKind::Network
-            | ErrorKind::Server
-            | ErrorKind::Io
-            | ErrorKind::Cancelled
-    )
 }
 
 fn contradiction() -> Error {

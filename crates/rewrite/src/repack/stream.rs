@@ -82,7 +82,7 @@ impl Stream<'_> {
                 parts.get(from..).unwrap_or_default().iter().take_while(|part| self.file_name(part) == name);
             let to = from + len.count();
             let file = self.input.file_of(name);
-            let immediate = file.fetcher().source().physics().immediate;
+            let immediate = file.fetcher().source().cost_model().immediate;
             // Baskets of a dataset may be none that ROOT reads.
             let copied = !self.cut
                 && !self.input.is_of_dataset()

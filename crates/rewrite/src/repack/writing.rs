@@ -4,7 +4,7 @@ use super::options::RepackReport;
 use super::progress::{How, Placement, Progress, Stage};
 use super::target::Target;
 use sapwood_core::{Error, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_tfile::write::{DirectoryId, FileWriter};
 
 /// A new file, and where it goes.

@@ -13,7 +13,7 @@ use sapwood_table::pool::runtime;
 
 pub use sapwood_codec::Compression;
 pub use sapwood_core::Piece;
-pub use sapwood_source::sink::Sink;
+pub use sapwood_sink::Sink;
 pub use sapwood_streamer::write::Value;
 pub use sapwood_ttree::write::{
     BranchSpec, Class, ClusterSize, ColumnView, Member, Storage, VectorItem, split,
@@ -26,5 +26,5 @@ pub use writer::{DirectoryId, TreeId, Writer, WriterOptions};
 /// # Errors
 /// `Unsupported` if nothing can be written to URLs of its kind, and what the place itself fails with.
 pub fn create_sink(url: &str) -> Result<Box<dyn Sink>> {
-    sapwood_source::sink::create(url, &OpenOptions::default(), &runtime()?)
+    sapwood_sink::create(url, &OpenOptions::default(), &runtime()?)
 }

@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 use sapwood_codec::Compression;
-use sapwood_core::{Error, ErrorKind, Result, Segments, Step};
-use sapwood_source::redact;
-use sapwood_source::sink::{LocalUpdate, Sink};
+use sapwood_core::{Error, ErrorKind, Result, Segments, Step, redact};
+use sapwood_sink::{LocalUpdate, Sink};
 use sapwood_tfile::write::{Datime, FileWriter};
 use sapwood_tfile::{Key, Record, StreamerInfos};
 use sapwood_ttree::Tree;

@@ -3,7 +3,7 @@
 use super::resume::{Before, resume};
 use sapwood_codec::Compression;
 use sapwood_core::{Call, Error, ErrorKind, Result};
-use sapwood_source::sink::Sink;
+use sapwood_sink::Sink;
 use sapwood_streamer::write::{Value, descriptions_for, put_object};
 use sapwood_table::pool::{compute, computing};
 pub use sapwood_tfile::write::DirectoryId;

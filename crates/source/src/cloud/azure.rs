@@ -1,27 +1,27 @@
 //! Azure Blob Storage.
 
+use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
+use super::cached::Cached;
 use super::connector::Connector;
-use super::location::{Location, object_url};
-use super::{Bucket, Objects, no_credentials, once, retry};
-use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
-use crate::http::Manner;
-use crate::{BoxFuture, Environment, OpenOptions};
+use super::location::{ObjectLocation, object_url};
+use crate::http::RangeSupport;
+use crate::{OpenOptions, RetryPolicy};
 use object_store::azure::{
     AzureAuthorizer, AzureConfigKey, AzureCredential, AzureCredentialProvider, MicrosoftAzure,
     MicrosoftAzureBuilder,
 };
-use object_store::client::{HttpRequest, HttpRequestBody};
-use object_store::multipart::MultipartStore;
-use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
+use sapwood_credentials::{
+    CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer,
+};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 const KIND: &str = "Azure credentials";
 
-/// Variables of which one says how to authorise.
+/// Variables that hold credentials or say where to get them.
 const CREDENTIALS: [&str; 10] = [
     "AZURE_STORAGE_TOKEN",
     "AZURE_STORAGE_ACCOUNT_KEY",
@@ -42,11 +42,12 @@ pub(super) struct Azure {
     endpoint: String,
     anonymous: bool,
     environment: Environment,
-    provider: Mutex<Option<AzureCredentialProvider>>,
+    retry: RetryPolicy,
+    provider: Cached<AzureCredentialProvider>,
 }
 
 impl Azure {
-    pub(super) fn new(location: &Location, options: &OpenOptions) -> Result<Self> {
+    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Result<Self> {
         let environment = options.environment.clone();
         let names = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"];
         let account = location.account.clone().or_else(|| options.storage.account.clone());
@@ -67,11 +68,12 @@ impl Azure {
             account,
             anonymous: options.storage.anonymous,
             environment,
-            provider: Mutex::new(None),
+            retry: options.retry,
+            provider: Cached::default(),
         })
     }
 
-    /// The variable that says how to authorise.
+    /// The variable that holds the credentials or says where to get them.
     fn variable(&self) -> Option<&'static str> {
         self.environment.first(&CREDENTIALS).map(|(name, _)| name).filter(|_| !self.anonymous)
     }
@@ -80,14 +82,11 @@ impl Azure {
         if self.variable().is_none() {
             return Ok(None);
         }
-        let mut provider = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
-        if provider.is_none() {
-            *provider = Some(Arc::clone(self.build(retry())?.credentials()));
-        }
-        Ok(provider.clone())
+        let find = || Ok(Arc::clone(self.build(Some(&self.retry))?.credentials()));
+        self.provider.get(find).map(Some)
     }
 
-    fn build(&self, retry: RetryConfig) -> Result<MicrosoftAzure> {
+    fn build(&self, retries: Option<&RetryPolicy>) -> Result<MicrosoftAzure> {
         let variables = self.environment.with_prefix("AZURE_").into_iter();
         let settings = variables.filter_map(|(name, value)| {
             let name =
@@ -103,9 +102,9 @@ impl Azure {
             .with_allow_http(true)
             .with_skip_signature(self.variable().is_none())
             .with_http_connector(Connector(self.environment.clone()))
-            .with_retry(retry);
+            .with_retry(retry_config(retries));
         builder.build().map_err(|_| {
-            // What the library says may repeat what it read.
+            // The text of the library's error may repeat secrets.
             Error::new(ErrorKind::Permission, "the Azure credentials that were found cannot be used")
                 .hint(self.advice())
         })
@@ -113,7 +112,7 @@ impl Azure {
 }
 
 impl fmt::Debug for Azure {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Azure")
             .field("account", &self.account)
@@ -122,51 +121,42 @@ impl fmt::Debug for Azure {
     }
 }
 
-impl Sign for Azure {
+impl Signer for Azure {
     fn sign<'a>(
         &'a self,
         method: &'a Method,
         url: &'a Url,
         headers: HeaderMap,
-    ) -> BoxFuture<'a, Result<Signed>> {
+    ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
-                return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
+                return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let wrong = || Error::usage("the name of the object makes no legal URL");
-            let mut request = HttpRequest::new(HttpRequestBody::empty());
-            *request.method_mut() = method.clone();
-            *request.headers_mut() = headers;
-            *request.uri_mut() = url.as_str().parse().map_err(|_| wrong())?;
             if matches!(&*credential, AzureCredential::BearerToken(token) if !token.bytes().all(|b| b.is_ascii_graphic()))
             {
-                return Err(Error::new(ErrorKind::Permission, "the token that Azure gave is none"));
+                return Err(Error::new(ErrorKind::Permission, "the token from Azure is malformed"));
             }
-            AzureAuthorizer::new(&credential, &self.account).try_authorize(&mut request).map_err(
-                |error| Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error),
-            )?;
-            let (mut parts, _) = request.into_parts();
-            parts.headers.values_mut().for_each(|value| value.set_sensitive(true));
-            let url = parts.uri.to_string().parse().map_err(|_| wrong())?;
-            let mark = match &*credential {
-                AzureCredential::BearerToken(token) => Secret::from(token.as_str()).mark(),
-                AzureCredential::SASToken(pairs) => Secret::from(format!("{pairs:?}")).mark(),
+            let id = match &*credential {
+                AzureCredential::BearerToken(token) => Secret::from(token.as_str()).fingerprint(),
+                AzureCredential::SASToken(pairs) => Secret::from(format!("{pairs:?}")).fingerprint(),
                 // A key is not renewed.
                 AzureCredential::AccessKey(_) => 1,
             };
-            Ok(Signed { url, headers: parts.headers, mark: Mark::of(mark) })
+            authorized(method, url, headers, CredentialId::of(id), |request| {
+                AzureAuthorizer::new(&credential, &self.account).try_authorize(request)
+            })
         })
     }
 
     fn renew(&self) {
-        *self.provider.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.provider.forget();
     }
 
-    fn findings(&self, _url: &Url) -> Vec<Finding> {
+    fn findings(&self, _url: &Url) -> Vec<CredentialFinding> {
         vec![match self.variable() {
-            Some(name) => Finding::new(KIND, name, State::Usable(None)),
-            None => Finding::new(KIND, "AZURE_STORAGE_…", State::Absent),
+            Some(name) => CredentialFinding::new(KIND, name, CredentialState::Usable(None)),
+            None => CredentialFinding::new(KIND, "AZURE_STORAGE_…", CredentialState::Absent),
         }]
     }
 
@@ -180,19 +170,11 @@ impl Bucket for Azure {
         object_url(&format!("{}/{}", self.endpoint.trim_end_matches('/'), self.container), key)
     }
 
-    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build(retry())?))
+    fn client(&self, retries: Option<&RetryPolicy>) -> Result<Arc<dyn ObjectClient>> {
+        Ok(Arc::new(self.build(retries)?))
     }
 
-    fn objects(&self) -> Result<Arc<dyn Objects>> {
-        Ok(Arc::new(self.build(once())?))
-    }
-
-    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build(retry())?))
-    }
-
-    fn manner(&self) -> Manner {
-        Manner::OneRangeNoSuffix
+    fn ranges(&self) -> RangeSupport {
+        RangeSupport::OneRangeNoSuffix
     }
 }

@@ -1,6 +1,5 @@
-//! The connections that `object_store` uses: those of all other reads.
+//! The connections of `object_store`: those of all other reads.
 
-use crate::Environment;
 use crate::http::{client, error_word};
 use async_trait::async_trait;
 use object_store::ClientOptions;
@@ -10,6 +9,7 @@ use object_store::client::{
 };
 use reqwest::header::HeaderMap;
 use reqwest::{Body, Method, StatusCode, Url};
+use sapwood_credentials::Environment;
 use std::cell::RefCell;
 use std::future::Future;
 use std::time::Duration;
@@ -18,46 +18,53 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The same for the end of an upload, which puts its parts together.
 const END_OF_UPLOAD: Duration = Duration::from_secs(300);
-/// A connection that takes less, in bytes per second, is taken for broken.
+/// A connection that carries fewer bytes per second is considered broken.
 const SLOWEST: u64 = 100_000;
 
 tokio::task_local! {
-    /// What is to be told of the messages that a task sends.
+    /// Which messages of a task are watched.
     static WATCHED: Watch;
 }
 
-/// Which messages are watched, and what became of the last of them.
+/// Which messages are watched, and what became of the last one.
 struct Watch {
     method: Option<Method>,
     authority: String,
-    last: RefCell<Last>,
+    last: RefCell<MessageOutcome>,
 }
 
-/// What became of a message: `object_store` does not tell it exactly enough for those that must not be repeated.
+/// What became of a message. The errors of `object_store` are not exact enough for messages that must not be repeated.
 #[derive(Debug, Default)]
-pub(super) enum Last {
-    /// There was none.
+pub enum MessageOutcome {
+    /// No message was sent.
     #[default]
     Unsent,
-    /// It may have come to the server, but no whole answer came.
+    /// It may have reached the server, but no complete answer came.
     Unanswered,
     /// It was answered.
-    Answered { status: StatusCode, headers: HeaderMap, word: Option<String> },
+    Answered {
+        /// The status of the answer.
+        status: StatusCode,
+        /// Its headers.
+        headers: HeaderMap,
+        /// The error code in its body, such as `NoSuchKey`.
+        word: Option<String>,
+    },
 }
 
-/// Does work, and tells what became of its last message with this method (`None`: with any) to the server of `url`.
-pub(super) async fn watched<T>(
+/// Does work, and returns what became of its last message with this method (`None`: with any) to the server of `url`.
+pub async fn watched<T>(
     url: &Url,
     method: Option<Method>,
     work: impl Future<Output = T>,
-) -> (T, Last) {
+) -> (T, MessageOutcome) {
     let watch = Watch { method, authority: url.authority().to_owned(), last: RefCell::default() };
     WATCHED.scope(watch, async { (work.await, WATCHED.with(|watch| watch.last.take())) }).await
 }
 
-/// Tells it, if the message is watched.
-fn tell(request: &HttpRequest, last: impl FnOnce() -> Last) {
-    // Elsewhere, nobody wants to know.
+/// Notes what became of a message, if it is watched.
+fn note(request: &HttpRequest, last: impl FnOnce() -> MessageOutcome) {
+    // Fails in tasks that watch nothing.
     let _ = WATCHED.try_with(|watch| {
         let method = watch.method.as_ref().is_none_or(|method| method == request.method());
         let authority = request.uri().authority().is_some_and(|a| a.as_str() == watch.authority);
@@ -99,12 +106,14 @@ impl HttpService for Connector {
             Ok((status, headers, response.bytes().await?))
         };
         let (status, headers, body) = answered.await.map_err(|error: reqwest::Error| {
-            tell(&request, || if error.is_connect() { Last::Unsent } else { Last::Unanswered });
+            note(&request, || {
+                if error.is_connect() { MessageOutcome::Unsent } else { MessageOutcome::Unanswered }
+            });
             failure(error)
         })?;
-        tell(&request, || {
+        note(&request, || {
             let word = error_word(&body).filter(|_| !status.is_success()).map(str::to_owned);
-            Last::Answered { status, headers: headers.clone(), word }
+            MessageOutcome::Answered { status, headers: headers.clone(), word }
         });
         let mut answer = HttpResponse::new(HttpResponseBody::from(body));
         (*answer.status_mut(), *answer.headers_mut()) = (status, headers);

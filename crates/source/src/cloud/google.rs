@@ -1,19 +1,20 @@
 //! Google Cloud Storage.
 
+use super::bucket::{Bucket, ObjectClient, no_credentials, retry_config};
+use super::cached::Cached;
 use super::connector::Connector;
-use super::location::{Location, object_url};
-use super::{Bucket, Objects, no_credentials, once, retry};
-use crate::credentials::{Finding, Mark, Secret, Sign, Signed, State};
-use crate::{BoxFuture, Environment, OpenOptions};
+use super::location::{ObjectLocation, object_url};
+use crate::{OpenOptions, RetryPolicy};
 use object_store::gcp::{GcpCredentialProvider, GoogleCloudStorage, GoogleCloudStorageBuilder};
-use object_store::multipart::MultipartStore;
-use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
+use sapwood_credentials::{
+    CredentialFinding, CredentialId, CredentialState, Environment, Secret, SignedRequest, Signer,
+};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 const ENDPOINT: &str = "https://storage.googleapis.com";
 
@@ -33,10 +34,11 @@ pub(super) struct Google {
     endpoint: String,
     anonymous: bool,
     environment: Environment,
-    provider: Mutex<Option<GcpCredentialProvider>>,
+    retry: RetryPolicy,
+    provider: Cached<GcpCredentialProvider>,
 }
 
-/// Where credentials are.
+/// Where the credentials are.
 enum Source {
     Nowhere,
     Machine,
@@ -46,7 +48,7 @@ enum Source {
 }
 
 impl Google {
-    pub(super) fn new(location: &Location, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
         let endpoint = options.storage.endpoint.clone();
         let endpoint = endpoint.or_else(|| options.environment.get("STORAGE_EMULATOR_HOST"));
         Google {
@@ -54,7 +56,8 @@ impl Google {
             endpoint: endpoint.unwrap_or_else(|| ENDPOINT.to_owned()),
             anonymous: options.storage.anonymous,
             environment: options.environment.clone(),
-            provider: Mutex::new(None),
+            retry: options.retry,
+            provider: Cached::default(),
         }
     }
 
@@ -73,7 +76,7 @@ impl Google {
         if let Some(path) = gcloud.filter(|path| path.is_file()) {
             return Source::File(path);
         }
-        // Elsewhere nobody answers at the address of the metadata service.
+        // On other machines nothing answers at the address of the metadata service.
         let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
         if vendor.trim() == "Google" { Source::Machine } else { Source::Nowhere }
     }
@@ -82,19 +85,16 @@ impl Google {
         if matches!(self.source(), Source::Nowhere) {
             return Ok(None);
         }
-        let mut provider = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
-        if provider.is_none() {
-            *provider = Some(Arc::clone(self.build(retry())?.credentials()));
-        }
-        Ok(provider.clone())
+        let find = || Ok(Arc::clone(self.build(Some(&self.retry))?.credentials()));
+        self.provider.get(find).map(Some)
     }
 
-    fn build(&self, retry: RetryConfig) -> Result<GoogleCloudStorage> {
+    fn build(&self, retries: Option<&RetryPolicy>) -> Result<GoogleCloudStorage> {
         let builder = GoogleCloudStorageBuilder::new()
             .with_bucket_name(&self.bucket)
             .with_base_url(&self.endpoint)
             .with_http_connector(Connector(self.environment.clone()))
-            .with_retry(retry);
+            .with_retry(retry_config(retries));
         let builder = match self.source() {
             Source::Nowhere => builder.with_skip_signature(true),
             Source::Machine => builder,
@@ -103,7 +103,7 @@ impl Google {
             Source::File(path) => builder.with_application_credentials(path.to_string_lossy()),
         };
         builder.build().map_err(|_| {
-            // What the library says may repeat what it read.
+            // The text of the library's error may repeat secrets.
             Error::new(ErrorKind::Permission, "the Google credentials that were found cannot be used")
                 .hint(self.advice())
         })
@@ -111,7 +111,7 @@ impl Google {
 }
 
 impl fmt::Debug for Google {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Google")
             .field("bucket", &self.bucket)
@@ -120,43 +120,49 @@ impl fmt::Debug for Google {
     }
 }
 
-impl Sign for Google {
+impl Signer for Google {
     fn sign<'a>(
         &'a self,
         _: &'a Method,
         url: &'a Url,
         mut headers: HeaderMap,
-    ) -> BoxFuture<'a, Result<Signed>> {
+    ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let Some(provider) = self.provider()? else {
-                return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
+                return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
             let bearer = Secret::from(&*credential.bearer);
             let mut value = HeaderValue::try_from(format!("Bearer {}", bearer.reveal()))
-                .map_err(|_| Error::new(ErrorKind::Permission, "the token that Google gave is none"))?;
+                .map_err(|_| Error::new(ErrorKind::Permission, "the token from Google is malformed"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
-            Ok(Signed { url: url.clone(), headers, mark: Mark::of(bearer.mark()) })
+            Ok(SignedRequest {
+                url: url.clone(),
+                headers,
+                credential: CredentialId::of(bearer.fingerprint()),
+            })
         })
     }
 
     fn renew(&self) {
-        *self.provider.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.provider.forget();
     }
 
-    fn findings(&self, _url: &Url) -> Vec<Finding> {
+    fn findings(&self, _url: &Url) -> Vec<CredentialFinding> {
         let file = |path: &PathBuf| match path.is_file() {
-            true => State::Usable(None),
-            false => State::Unusable("there is no such file".to_owned()),
+            true => CredentialState::Usable(None),
+            false => CredentialState::Unusable("there is no such file".to_owned()),
         };
         let (place, state) = match self.source() {
-            Source::Nowhere => ("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), State::Absent),
-            Source::Machine => ("the metadata service of this machine".to_owned(), State::Usable(None)),
-            Source::Account(name, _) => (name.to_owned(), State::Usable(None)),
+            Source::Nowhere => ("GOOGLE_APPLICATION_CREDENTIALS".to_owned(), CredentialState::Absent),
+            Source::Machine => {
+                ("the metadata service of this machine".to_owned(), CredentialState::Usable(None))
+            }
+            Source::Account(name, _) => (name.to_owned(), CredentialState::Usable(None)),
             Source::File(path) => (path.display().to_string(), file(&path)),
         };
-        vec![Finding::new(KIND, place, state)]
+        vec![CredentialFinding::new(KIND, place, state)]
     }
 
     fn advice(&self) -> &'static str {
@@ -169,15 +175,7 @@ impl Bucket for Google {
         object_url(&format!("{}/{}", self.endpoint.trim_end_matches('/'), self.bucket), key)
     }
 
-    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build(retry())?))
-    }
-
-    fn objects(&self) -> Result<Arc<dyn Objects>> {
-        Ok(Arc::new(self.build(once())?))
-    }
-
-    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build(retry())?))
+    fn client(&self, retries: Option<&RetryPolicy>) -> Result<Arc<dyn ObjectClient>> {
+        Ok(Arc::new(self.build(retries)?))
     }
 }

@@ -1,67 +1,52 @@
-//! What the URL of an object in a store names.
+//! What the URL of an object names.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
-use sapwood_core::{Error, Result};
+use sapwood_core::{Error, Protocol, Result};
 
-/// What stands unencoded in the path of an object: what all stores sign alike.
+/// The characters that stay unencoded in the path of an object: those that all stores sign alike.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-
-/// Whose store it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Provider {
-    S3,
-    Google,
-    Azure,
-}
-
-impl Provider {
-    /// The provider that a scheme stands for.
-    pub(super) fn of(scheme: &str) -> Option<Provider> {
-        match scheme.to_ascii_lowercase().as_str() {
-            "s3" | "s3a" | "s3s" => Some(Provider::S3),
-            "gs" | "gcs" => Some(Provider::Google),
-            "az" | "azure" | "abfs" | "abfss" => Some(Provider::Azure),
-            _ => None,
-        }
-    }
-}
 
 /// An object, or a directory of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Location {
-    pub(super) provider: Provider,
-    pub(super) bucket: String,
-    /// Its name in the bucket; nothing in it is decoded.
-    pub(super) key: String,
+pub struct ObjectLocation {
+    /// Whose store it is: one of the protocols of object stores.
+    pub protocol: Protocol,
+    /// The bucket or container.
+    pub bucket: String,
+    /// Its name in the bucket, as written in the URL.
+    pub key: String,
     /// The service, if the URL names it.
-    pub(super) endpoint: Option<String>,
+    pub endpoint: Option<String>,
     /// The account, if the URL names it.
-    pub(super) account: Option<String>,
+    pub account: Option<String>,
 }
 
-impl Location {
+impl ObjectLocation {
     /// Parses `s3://bucket/key`, `s3://host:port/bucket/key`, `az://container@account.…/key` and the like.
-    pub(super) fn parse(url: &str) -> Result<Location> {
-        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-        let provider =
-            Provider::of(scheme).ok_or_else(|| Error::usage("this is not the URL of an object"))?;
+    ///
+    /// # Errors
+    /// `Usage` if the URL names no bucket of an object store, `Unsupported` for keys that URLs cannot hold.
+    pub fn parse(url: &str) -> Result<ObjectLocation> {
+        let protocol = Protocol::of(url).filter(|protocol| protocol.is_object_store());
+        let protocol = protocol.ok_or_else(|| Error::usage("this is not the URL of an object"))?;
+        let (_, rest) = url.split_once("://").unwrap_or_default();
         let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let mut location = Location {
-            provider,
+        let mut location = ObjectLocation {
+            protocol,
             bucket: place.to_owned(),
             key: path.to_owned(),
             endpoint: None,
             account: None,
         };
-        if provider == Provider::S3 && is_host(place) {
+        if protocol == Protocol::S3 && is_host(place) {
             let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
             let host = place.split(':').next().unwrap_or_default();
             let scheme = if matches!(host, "localhost" | "127.0.0.1") { "http" } else { "https" };
             location.endpoint = Some(format!("{scheme}://{place}"));
             (location.bucket, location.key) = (bucket.to_owned(), key.to_owned());
         }
-        if provider == Provider::Azure
+        if protocol == Protocol::Azure
             && let Some((container, host)) = place.split_once('@')
         {
             location.bucket = container.to_owned();
@@ -73,7 +58,7 @@ impl Location {
                 Error::usage("this URL names no bucket").hint("write it as s3://bucket/path/file.root")
             );
         }
-        // URLs would fold them.
+        // URLs would normalise them away.
         if location.key.split('/').any(|part| matches!(part, "." | "..")) {
             return Err(Error::unsupported("names of objects with a part '.' or '..' cannot be read"));
         }
@@ -81,12 +66,12 @@ impl Location {
     }
 }
 
-/// True if what stands in the place of the bucket is a server, as ROOT and Davix write it.
+/// True if the bucket's place holds a server, as ROOT and Davix write it.
 fn is_host(place: &str) -> bool {
     place.contains(':') || place.starts_with("s3.") || place.ends_with(".amazonaws.com")
 }
 
-/// The URL of an object below that of its bucket.
+/// The URL of an object, from that of its bucket.
 pub(super) fn object_url(bucket: &str, key: &str) -> Result<Url> {
     let url = format!("{}/{}", bucket.trim_end_matches('/'), utf8_percent_encode(key, &PLAIN));
     let url: Url = url.parse().map_err(|_| {
@@ -104,7 +89,7 @@ mod tests {
     use super::*;
 
     fn parsed(url: &str) -> Option<(String, String, Option<String>)> {
-        Location::parse(url).ok().map(|location| (location.bucket, location.key, location.endpoint))
+        ObjectLocation::parse(url).ok().map(|location| (location.bucket, location.key, location.endpoint))
     }
 
     #[test]
@@ -124,7 +109,7 @@ mod tests {
 
     #[test]
     fn accounts() {
-        let location = Location::parse("abfss://c@acc.dfs.core.windows.net/d/f.root").unwrap();
+        let location = ObjectLocation::parse("abfss://c@acc.dfs.core.windows.net/d/f.root").unwrap();
         assert_eq!((location.bucket.as_str(), location.account.as_deref()), ("c", Some("acc")));
     }
 

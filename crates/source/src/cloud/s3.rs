@@ -1,28 +1,28 @@
-//! S3: Amazon's and all that speak like it, such as Ceph's gateway.
+//! S3: Amazon's, and compatible services such as Ceph's gateway.
 
+use super::bucket::{Bucket, ObjectClient, authorized, no_credentials, retry_config};
+use super::cached::Cached;
 use super::connector::Connector;
-use super::location::{Location, object_url};
-use super::{Bucket, Objects, no_credentials, once, retry};
-use crate::credentials::aws::{Keys, Settings};
-use crate::credentials::{Finding, Mark, Secret, Sign, Signed};
-use crate::{BoxFuture, Environment, OpenOptions, StorageOptions};
+use super::location::{ObjectLocation, object_url};
+use crate::{OpenOptions, RetryPolicy};
 use object_store::aws::{
     AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer, AwsCredential, AwsCredentialProvider,
 };
-use object_store::client::{HttpRequest, HttpRequestBody};
-use object_store::multipart::MultipartStore;
-use object_store::{ObjectStore, RetryConfig};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{BoxFuture, Error, ErrorKind, Result};
+use sapwood_credentials::aws::{S3Keys, S3Settings};
+use sapwood_credentials::{
+    CredentialFinding, CredentialId, Environment, Secret, SignedRequest, Signer, StorageOptions,
+};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Where a bucket is if nobody says it.
+/// The region of a bucket if none is configured.
 const REGION: &str = "us-east-1";
 
-/// Regions of buckets that turned out to be elsewhere than said.
+/// Regions of buckets that turned out to differ from the configured ones.
 static REGIONS: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
 /// A bucket of S3.
@@ -33,25 +33,26 @@ pub(super) struct S3 {
     region: String,
     /// URL of the bucket.
     base: String,
-    /// The region that the server says the bucket is in, if it is another.
+    /// The region that the server names for the bucket, if it is another one.
     elsewhere: OnceLock<String>,
-    state: Mutex<Option<State>>,
+    retry: RetryPolicy,
+    state: Cached<State>,
 }
 
-/// What was found, until it is to be looked for again.
+/// Settings and credentials that were found.
 #[derive(Clone)]
 struct State {
-    settings: Arc<Settings>,
+    settings: Arc<S3Settings>,
     provider: Option<AwsCredentialProvider>,
 }
 
 impl S3 {
-    pub(super) fn new(location: &Location, options: &OpenOptions) -> Self {
+    pub(super) fn new(location: &ObjectLocation, options: &OpenOptions) -> Self {
         let mut storage = options.storage.clone();
         if storage.endpoint.is_none() {
             storage.endpoint.clone_from(&location.endpoint);
         }
-        let settings = Settings::find(&storage, &options.environment);
+        let settings = S3Settings::find(&storage, &options.environment);
         let learned = {
             let regions = REGIONS.lock().unwrap_or_else(PoisonError::into_inner);
             regions.as_ref().and_then(|regions| regions.get(&location.bucket).cloned())
@@ -60,7 +61,14 @@ impl S3 {
             Some(_) => settings.region,
             None => learned.or(settings.region),
         };
-        Self::at(&location.bucket, region, settings.endpoint.as_deref(), storage, &options.environment)
+        Self::at(
+            &location.bucket,
+            region,
+            settings.endpoint.as_deref(),
+            storage,
+            &options.environment,
+            options.retry,
+        )
     }
 
     fn at(
@@ -69,6 +77,7 @@ impl S3 {
         endpoint: Option<&str>,
         options: StorageOptions,
         environment: &Environment,
+        retry: RetryPolicy,
     ) -> Self {
         let region = region.unwrap_or_else(|| REGION.to_owned());
         let base = base(bucket, &region, endpoint, options.path_style);
@@ -79,46 +88,43 @@ impl S3 {
             region,
             base,
             elsewhere: OnceLock::new(),
-            state: Mutex::new(None),
+            retry,
+            state: Cached::default(),
         }
     }
 
-    /// What was found, now or before.
+    /// The settings and credentials, found now or before.
     fn state(&self) -> Result<State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = &*state {
-            return Ok(state.clone());
-        }
-        let settings = Arc::new(Settings::find(&self.options, &self.environment));
-        let provider = match settings.keys {
-            Keys::Anonymous => None,
-            _ => Some(Arc::clone(self.build(&settings.keys, retry())?.credentials())),
-        };
-        let found = State { settings, provider };
-        *state = Some(found.clone());
-        Ok(found)
+        self.state.get(|| {
+            let settings = Arc::new(S3Settings::find(&self.options, &self.environment));
+            let provider = match settings.keys {
+                S3Keys::Anonymous => None,
+                _ => Some(Arc::clone(self.build(&settings.keys, Some(&self.retry))?.credentials())),
+            };
+            Ok(State { settings, provider })
+        })
     }
 
-    fn build(&self, keys: &Keys, retry: RetryConfig) -> Result<AmazonS3> {
+    fn build(&self, keys: &S3Keys, retries: Option<&RetryPolicy>) -> Result<AmazonS3> {
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&self.bucket)
             .with_region(&self.region)
             .with_endpoint(&self.base)
-            // That is to say: the endpoint names the bucket.
+            // Here, this means that the endpoint names the bucket.
             .with_virtual_hosted_style_request(true)
             .with_http_connector(Connector(self.environment.clone()))
             .with_allow_http(true)
-            .with_retry(retry);
+            .with_retry(retry_config(retries));
         builder = match keys {
-            Keys::Static { id, secret, token } => {
+            S3Keys::Static { id, secret, token } => {
                 let builder = builder.with_access_key_id(id).with_secret_access_key(secret.reveal());
                 match token {
                     Some(token) => builder.with_token(token.reveal()),
                     None => builder,
                 }
             }
-            Keys::WebIdentity { file, role, session } => {
-                // The token goes there: not without TLS.
+            S3Keys::WebIdentity { file, role, session } => {
+                // The token is sent there, so TLS is required.
                 let service = self.environment.get("AWS_ENDPOINT_URL_STS");
                 let service = service.filter(|url| url.starts_with("https://"));
                 let settings = [
@@ -130,14 +136,14 @@ impl S3 {
                 let settings = settings.into_iter().filter_map(|(key, value)| Some((key, value?)));
                 settings.fold(builder, |builder, (key, value)| builder.with_config(key, value))
             }
-            Keys::Machine => {
+            S3Keys::Machine => {
                 let settings = self.environment.with_prefix("AWS_CONTAINER_").into_iter();
                 settings.fold(builder, |builder, (name, value)| match name.to_ascii_lowercase().parse() {
                     Ok(key) => builder.with_config(key, value),
                     Err(_) => builder,
                 })
             }
-            Keys::Anonymous => builder.with_skip_signature(true),
+            S3Keys::Anonymous => builder.with_skip_signature(true),
         };
         builder.build().map_err(|error| Error::usage("the bucket cannot be set up").caused_by(error))
     }
@@ -158,52 +164,41 @@ fn base(bucket: &str, region: &str, endpoint: Option<&str>, path_style: Option<b
 }
 
 impl fmt::Debug for S3 {
-    /// What the provider of credentials would show holds secrets.
+    /// The `Debug` of the credential provider would show secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("S3").field("base", &self.base).field("region", &self.region).finish_non_exhaustive()
     }
 }
 
-impl Sign for S3 {
+impl Signer for S3 {
     fn sign<'a>(
         &'a self,
         method: &'a Method,
         url: &'a Url,
         headers: HeaderMap,
-    ) -> BoxFuture<'a, Result<Signed>> {
+    ) -> BoxFuture<'a, Result<SignedRequest>> {
         Box::pin(async move {
             let Some(provider) = self.state()?.provider else {
-                return Ok(Signed { url: url.clone(), headers, mark: Mark::default() });
+                return Ok(SignedRequest::unsigned(url, headers));
             };
             let credential = provider.get_credential().await.map_err(|error| no_credentials(error, self))?;
-            let mut request = HttpRequest::new(HttpRequestBody::empty());
-            *request.method_mut() = method.clone();
-            *request.headers_mut() = headers;
-            *request.uri_mut() = url
-                .as_str()
-                .parse()
-                .map_err(|_| Error::usage("the name of the object makes no legal URL"))?;
             check(&credential)?;
-            AwsAuthorizer::new(&credential, "s3", &self.region)
-                .with_request_payer(self.environment.get("AWS_REQUEST_PAYER").is_some())
-                .try_authorize(&mut request, None)
-                .map_err(|error| {
-                    Error::new(ErrorKind::Io, "the request could not be signed").caused_by(error)
-                })?;
-            let (mut parts, _) = request.into_parts();
-            parts.headers.values_mut().for_each(|value| value.set_sensitive(true));
             let AwsCredential { key_id, secret_key, token } = &*credential;
-            let mark = Secret::from(format!("{key_id} {secret_key} {token:?}")).mark();
-            Ok(Signed { url: url.clone(), headers: parts.headers, mark: Mark::of(mark) })
+            let id = Secret::from(format!("{key_id} {secret_key} {token:?}")).fingerprint();
+            authorized(method, url, headers, CredentialId::of(id), |request| {
+                AwsAuthorizer::new(&credential, "s3", &self.region)
+                    .with_request_payer(self.environment.get("AWS_REQUEST_PAYER").is_some())
+                    .try_authorize(request, None)
+            })
         })
     }
 
     fn renew(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.state.forget();
     }
 
-    fn findings(&self, _url: &Url) -> Vec<Finding> {
-        Settings::find(&self.options, &self.environment).findings
+    fn findings(&self, _url: &Url) -> Vec<CredentialFinding> {
+        S3Settings::find(&self.options, &self.environment).findings
     }
 
     fn follows(&self, original: &Url, url: &Url) -> bool {
@@ -239,37 +234,36 @@ impl Bucket for S3 {
         object_url(&self.base, key)
     }
 
-    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys, retry())?))
-    }
-
-    fn objects(&self) -> Result<Arc<dyn Objects>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys, once())?))
-    }
-
-    fn uploads(&self) -> Result<Arc<dyn MultipartStore>> {
-        Ok(Arc::new(self.build(&self.state()?.settings.keys, retry())?))
+    fn client(&self, retries: Option<&RetryPolicy>) -> Result<Arc<dyn ObjectClient>> {
+        Ok(Arc::new(self.build(&self.state()?.settings.keys, retries)?))
     }
 
     fn corrected(&self) -> Option<Arc<dyn Bucket>> {
-        let settings = Settings::find(&self.options, &self.environment);
-        // Other services answer with whatever name Amazon's clients expect.
+        let settings = S3Settings::find(&self.options, &self.environment);
+        // Other services answer with any name that Amazon's clients expect.
         let region = self.elsewhere.get().filter(|_| settings.endpoint.is_none())?;
         let mut regions = REGIONS.lock().unwrap_or_else(PoisonError::into_inner);
         regions.get_or_insert_default().insert(self.bucket.clone(), region.clone());
         let options = self.options.clone();
-        Some(Arc::new(S3::at(&self.bucket, Some(region.clone()), None, options, &self.environment)))
+        Some(Arc::new(S3::at(
+            &self.bucket,
+            Some(region.clone()),
+            None,
+            options,
+            &self.environment,
+            self.retry,
+        )))
     }
 }
 
-/// Fails for keys that cannot stand in a header.
+/// Fails for keys that are illegal in a header.
 fn check(credential: &AwsCredential) -> Result<()> {
     let AwsCredential { key_id, token, .. } = credential;
     let legal = |text: &str| HeaderValue::from_str(text).is_ok() && text.is_ascii();
     if legal(key_id) && token.as_deref().is_none_or(legal) {
         return Ok(());
     }
-    let message = "the access key that was found has characters that no access key has";
+    let message = "the access key has illegal characters";
     Err(Error::new(ErrorKind::Permission, message))
 }
 

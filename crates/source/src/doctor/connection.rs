@@ -1,11 +1,10 @@
 //! Name resolution, TCP and TLS, one after the other.
 
-use crate::Environment;
-use crate::credentials::x509::{Trust, not_after};
-use crate::credentials::{Finding, State};
 use crate::http::client::tls;
 use rustls::pki_types::ServerName;
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_credentials::x509::{Trust, not_after};
+use sapwood_credentials::{CredentialFinding, CredentialState, Environment};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::{TcpStream, lookup_host};
@@ -13,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 
-/// Names of a certificate that are shown.
+/// How many names of a certificate are shown.
 const MOST_NAMES: usize = 5;
 
 /// The addresses of a server.
@@ -40,7 +39,7 @@ pub(super) async fn connect(addresses: &[SocketAddr]) -> Result<(TcpStream, Sock
     Err(Error::new(ErrorKind::Network, format!("no connection to {}", failures.join("; "))))
 }
 
-/// What TLS with a server is like: in a sentence, and in facts.
+/// TLS with a server: a sentence, and details.
 pub(super) async fn secure(
     stream: TcpStream,
     host: &str,
@@ -51,7 +50,7 @@ pub(super) async fn secure(
     let config = tls(&Trust::of(environment))?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
         Error::new(ErrorKind::Network, format!("TLS cannot be set up: {error}"))
-            .hint("authorities of your own go to SSL_CERT_FILE, X509_CERT_DIR or REQUESTS_CA_BUNDLE")
+            .hint("put your own authorities into SSL_CERT_FILE, X509_CERT_DIR or REQUESTS_CA_BUNDLE")
     })?;
     let (_, session) = stream.get_ref();
     let mut facts = Vec::new();
@@ -67,11 +66,11 @@ pub(super) async fn secure(
     fact("issuer", parsed.issuer().to_string());
     fact("names", names(&parsed));
     fact("valid until", parsed.validity().not_after.to_string());
-    let valid = State::until(certificate.and_then(|certificate| not_after(certificate)));
-    Ok((Finding::new("certificate", format!("the name of {host}"), valid).to_string(), facts))
+    let valid = CredentialState::until(certificate.and_then(|certificate| not_after(certificate)));
+    Ok((CredentialFinding::new("certificate", format!("the name of {host}"), valid).to_string(), facts))
 }
 
-/// The hosts that a certificate is for.
+/// The hosts of a certificate.
 fn names(certificate: &X509Certificate<'_>) -> String {
     let extension = certificate.subject_alternative_name().ok().flatten();
     let all: Vec<_> = extension

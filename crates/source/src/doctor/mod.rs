@@ -1,86 +1,91 @@
-//! Why a file can or cannot be opened, step by step: what was tried, how long it took, and never a secret.
+//! Why a file can or cannot be opened, step by step: what was tried and how long it took, without secrets.
 //!
-//! - `place`: which server a URL names.
+//! - `endpoint`: which server a URL names.
 //! - `connection`: name resolution, TCP and TLS.
 
 mod connection;
-mod place;
+mod endpoint;
 
-use crate::credentials::{Finding, Sign, TokenChain, x509};
-use crate::open::scheme;
-use crate::{OpenOptions, Opened, cloud, http, open, redact};
-use place::Place;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
+use crate::{OpenOptions, OpenedSource, cloud, http, open};
+use endpoint::Endpoint;
+use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Protocol, Result, redact};
+use sapwood_credentials::{CredentialFinding, Signer, TokenChain, x509};
 use std::future::Future;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// One step of a diagnosis.
 #[derive(Debug)]
-pub struct Step {
-    /// What was tried, such as `connection`.
+pub struct DiagnosisStep {
+    /// What it tries, such as `connection`.
     pub name: &'static str,
     /// How long it took.
     pub time: Duration,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// What else was seen: names and values.
+    /// Its outcome.
+    pub outcome: StepOutcome,
+    /// Details: names and values.
     pub facts: Vec<(String, String)>,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug)]
-pub enum Outcome {
-    /// It succeeded, in words.
+pub enum StepOutcome {
+    /// It succeeded; a sentence.
     Passed(String),
-    /// It succeeded, but this is worth a look.
+    /// It succeeded, but deserves attention.
     Noted(String),
     /// It failed.
     Failed(Error),
-    /// It makes no sense here, or what it builds on failed.
+    /// It does not apply, or a step before it failed.
     Skipped(String),
 }
 
-/// What was found out, and the file if it could be opened.
+/// The steps of a diagnosis, and the file if it could be opened.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    /// The steps, in the order in which they were taken.
-    pub steps: Vec<Step>,
+    /// The steps, in order.
+    pub steps: Vec<DiagnosisStep>,
     /// The file.
-    pub opened: Option<Opened>,
+    pub opened: Option<OpenedSource>,
 }
 
 impl Diagnosis {
-    fn add(&mut self, name: &'static str, begin: Instant, outcome: Outcome, facts: Vec<(String, String)>) {
-        self.steps.push(Step { name, time: begin.elapsed(), outcome, facts });
+    fn add(
+        &mut self,
+        name: &'static str,
+        begin: Instant,
+        outcome: StepOutcome,
+        facts: Vec<(String, String)>,
+    ) {
+        self.steps.push(DiagnosisStep { name, time: begin.elapsed(), outcome, facts });
     }
 
     fn skip(&mut self, name: &'static str, why: &str) {
-        self.add(name, Instant::now(), Outcome::Skipped(why.to_owned()), Vec::new());
+        self.add(name, Instant::now(), StepOutcome::Skipped(why.to_owned()), Vec::new());
     }
 
     /// The first error.
     pub fn error(&self) -> Option<&Error> {
         self.steps.iter().find_map(|step| match &step.outcome {
-            Outcome::Failed(error) => Some(error),
+            StepOutcome::Failed(error) => Some(error),
             _ => None,
         })
     }
 }
 
-/// Tries step by step what opening a file needs; no step takes longer than `longest`.
+/// Tries, step by step, everything that opening a file needs; no step takes longer than `longest`.
 pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let begin = Instant::now();
-    let place = match Place::of(url, options) {
+    let place = match Endpoint::of(url, options) {
         Ok(place) => place,
         Err(error) => {
-            diagnosis.add("url", begin, Outcome::Failed(error.url(redact(url))), Vec::new());
+            diagnosis.add("url", begin, StepOutcome::Failed(error.url(redact(url))), Vec::new());
             return diagnosis;
         }
     };
     let facts = vec![("url".to_owned(), redact(url))];
-    diagnosis.add("url", begin, Outcome::Passed(place.to_string()), facts);
+    diagnosis.add("url", begin, StepOutcome::Passed(place.to_string()), facts);
     let within = || options.deadline.within(longest);
     let reached = connect(&mut diagnosis, &place, options, &within).await;
     credentials(&mut diagnosis, url, options);
@@ -94,21 +99,21 @@ pub async fn diagnose(url: &str, options: &OpenOptions, longest: Duration) -> Di
     diagnosis
 }
 
-/// Name resolution, connection, TLS. False if there is no point in going on.
+/// Name resolution, connection, TLS. False if later steps cannot succeed.
 async fn connect(
     diagnosis: &mut Diagnosis,
-    place: &Place,
+    place: &Endpoint,
     options: &OpenOptions,
     within: &impl Fn() -> Deadline,
 ) -> bool {
-    let Place::Server { host, port, tls, .. } = place else {
+    let Endpoint::Server { host, port, tls, .. } = place else {
         for name in ["name", "connection", "TLS"] {
             diagnosis.skip(name, "the file is on this machine");
         }
         return true;
     };
     if let Some(variable) = place.proxy() {
-        let why = format!("reads go through the proxy that {variable} names");
+        let why = format!("reads go through the proxy in {variable}");
         for name in ["name", "connection", "TLS"] {
             diagnosis.skip(name, &why);
         }
@@ -118,27 +123,27 @@ async fn connect(
     let addresses = match timed(within(), connection::resolve(host, *port)).await {
         Ok(addresses) => addresses,
         Err(error) => {
-            diagnosis.add("name", begin, Outcome::Failed(error), Vec::new());
+            diagnosis.add("name", begin, StepOutcome::Failed(error), Vec::new());
             for name in ["connection", "TLS"] {
-                diagnosis.skip(name, "the name of the server leads nowhere");
+                diagnosis.skip(name, "the name of the server cannot be resolved");
             }
             return false;
         }
     };
     let text: Vec<_> = addresses.iter().map(|address| address.ip().to_string()).collect();
     let words = match host.parse::<IpAddr>() {
-        Ok(_) => format!("{host} is an address already"),
+        Ok(_) => format!("{host} is already an address"),
         Err(_) => format!("{host} is {}", text.join(", ")),
     };
-    diagnosis.add("name", begin, Outcome::Passed(words), Vec::new());
+    diagnosis.add("name", begin, StepOutcome::Passed(words), Vec::new());
     let begin = Instant::now();
     let stream = match timed(within(), connection::connect(&addresses)).await {
         Ok((stream, address)) => {
-            diagnosis.add("connection", begin, Outcome::Passed(format!("to {address}")), Vec::new());
+            diagnosis.add("connection", begin, StepOutcome::Passed(format!("to {address}")), Vec::new());
             stream
         }
         Err(error) => {
-            diagnosis.add("connection", begin, Outcome::Failed(error), Vec::new());
+            diagnosis.add("connection", begin, StepOutcome::Failed(error), Vec::new());
             diagnosis.skip("TLS", "there is no connection");
             return false;
         }
@@ -150,23 +155,25 @@ async fn connect(
     let begin = Instant::now();
     match timed(within(), connection::secure(stream, host, &options.environment)).await {
         Ok((detail, facts)) => {
-            diagnosis.add("TLS", begin, Outcome::Passed(detail), facts);
+            diagnosis.add("TLS", begin, StepOutcome::Passed(detail), facts);
             true
         }
         Err(error) => {
-            diagnosis.add("TLS", begin, Outcome::Failed(error), Vec::new());
+            diagnosis.add("TLS", begin, StepOutcome::Failed(error), Vec::new());
             false
         }
     }
 }
 
-/// Which credentials there are, and where.
+/// Which credentials were found, and where.
 fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
     let begin = Instant::now();
     let findings = match findings(url, options) {
         None => return diagnosis.skip("credentials", "a local file needs none"),
         Some(Ok(findings)) => findings,
-        Some(Err(error)) => return diagnosis.add("credentials", begin, Outcome::Failed(error), Vec::new()),
+        Some(Err(error)) => {
+            return diagnosis.add("credentials", begin, StepOutcome::Failed(error), Vec::new());
+        }
     };
     let facts = findings
         .iter()
@@ -175,23 +182,24 @@ fn credentials(diagnosis: &mut Diagnosis, url: &str, options: &OpenOptions) {
     let there: Vec<_> = findings.iter().filter(|finding| finding.is_there()).collect();
     let words: Vec<_> = there.iter().map(|finding| finding.to_string()).collect();
     let outcome = match there.iter().all(|finding| finding.state.is_usable()) {
-        _ if there.is_empty() => Outcome::Noted("none were found: the file is asked for without".to_owned()),
-        true => Outcome::Passed(words.join("; ")),
-        false => Outcome::Noted(words.join("; ")),
+        _ if there.is_empty() => {
+            StepOutcome::Noted("none found: the file is requested without credentials".to_owned())
+        }
+        true => StepOutcome::Passed(words.join("; ")),
+        false => StepOutcome::Noted(words.join("; ")),
     };
     diagnosis.add("credentials", begin, outcome, facts);
 }
 
-fn findings(url: &str, options: &OpenOptions) -> Option<Result<Vec<Finding>>> {
-    let scheme = scheme(url)?.to_ascii_lowercase();
-    Some(match scheme.as_str() {
-        "file" => return None,
-        "http" | "https" | "dav" | "davs" => {
-            http::given::access(url, options).map(|access| access.findings())
+fn findings(url: &str, options: &OpenOptions) -> Option<Result<Vec<CredentialFinding>>> {
+    Some(match Protocol::of(url) {
+        Some(Protocol::Local) => return None,
+        Some(Protocol::Http | Protocol::WebDav) => http::access(url, options).map(|access| access.findings()),
+        Some(Protocol::S3 | Protocol::Google | Protocol::Azure) => {
+            cloud::access_of(url, options).map(|access| access.findings())
         }
-        other if cloud::is_scheme(other) => cloud::access_of(url, options).map(|access| access.findings()),
         _ => {
-            // XRootD's client looks in the same places.
+            // XRootD's client searches the same places.
             let web = reqwest::Url::parse("https://localhost").ok();
             let chain = TokenChain::new(options.environment.clone());
             let mut findings = web.map(|url| chain.findings(&url)).unwrap_or_default();
@@ -213,33 +221,34 @@ async fn open_and_read(
     let opened = match opened {
         Ok(opened) => opened,
         Err(error) => {
-            diagnosis.add("open", begin, Outcome::Failed(error), Vec::new());
+            diagnosis.add("open", begin, StepOutcome::Failed(error), Vec::new());
             return diagnosis.skip("first bytes", "the file could not be opened");
         }
     };
     let cost = options.counters.snapshot();
     let size = opened.source.identity().size;
-    let physics = opened.source.physics();
+    let cost_model = opened.source.cost_model();
     let facts = [
         ("bytes", size.to_string()),
         ("requests", cost.requests.to_string()),
         ("turnarounds", cost.turnarounds.to_string()),
-        ("ranges in one request", physics.ranges_per_request.to_string()),
+        ("ranges in one request", cost_model.ranges_per_request.to_string()),
     ];
-    let facts = facts.into_iter().filter(|(name, _)| *name != "ranges in one request" || !physics.immediate);
+    let facts =
+        facts.into_iter().filter(|(name, _)| *name != "ranges in one request" || !cost_model.immediate);
     let facts = facts.map(|(name, value)| (name.to_owned(), value)).collect();
-    diagnosis.add("open", begin, Outcome::Passed(format!("{size} bytes")), facts);
+    diagnosis.add("open", begin, StepOutcome::Passed(format!("{size} bytes")), facts);
     let begin = Instant::now();
     let range = ByteRange { start: 0, len: size.min(16) };
     let outcome = match opened.source.read_ranges(&[range], within()).await {
-        Ok(answers) => Outcome::Passed(shown(answers.first().map_or(&[][..], |bytes| bytes))),
-        Err(error) => Outcome::Failed(error),
+        Ok(answers) => StepOutcome::Passed(shown(answers.first().map_or(&[][..], |bytes| bytes))),
+        Err(error) => StepOutcome::Failed(error),
     };
     diagnosis.add("first bytes", begin, outcome, Vec::new());
     diagnosis.opened = Some(opened);
 }
 
-/// Bytes as text where they are letters, else as numbers.
+/// Bytes as text, with escapes.
 fn shown(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }

@@ -1,27 +1,27 @@
 //! Metalinks: version 4 (RFC 5854) and version 3.
 
-use super::{Described, Place};
+use super::replica::{Replica, ReplicaList};
 use crate::Checksum;
 use quick_xml::Reader;
 use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use sapwood_core::{Error, Result};
 
-/// Where no priority is stated, the last one (RFC 5854 §4.2.16).
+/// The priority of replicas that state none: the last one (RFC 5854 §4.2.16).
 const LAST: i64 = 999_999;
 
 /// The files of a metalink.
-pub(super) fn parse(document: &[u8]) -> Result<Vec<Described>> {
-    read(document).map_err(|why| Error::usage(format!("this is no sound metalink: {why}")))
+pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
+    read(document).map_err(|why| Error::usage(format!("this is not a valid metalink: {why}")))
 }
 
-/// What is being read of a file.
+/// The file that is being read.
 #[derive(Default)]
 struct Open {
-    file: Described,
-    /// Order and place.
-    places: Vec<(i64, Place)>,
-    /// The text of the element, if it is one of interest.
+    file: ReplicaList,
+    /// Priority and replica.
+    replicas: Vec<(i64, Replica)>,
+    /// The text of the element, if it is needed.
     text: Option<String>,
     checksum: Option<String>,
     url: (i64, Option<String>),
@@ -29,7 +29,7 @@ struct Open {
     pieces: bool,
 }
 
-fn read(document: &[u8]) -> Result<Vec<Described>, String> {
+fn read(document: &[u8]) -> Result<Vec<ReplicaList>, String> {
     let mut reader = Reader::from_reader(document);
     let (mut files, mut open, mut is_metalink) = (Vec::new(), None::<Open>, false);
     let mut buffer = Vec::new();
@@ -39,7 +39,10 @@ fn read(document: &[u8]) -> Result<Vec<Described>, String> {
                 (b"metalink", _) => is_metalink = true,
                 (b"file", _) => {
                     let name = attribute(&tag, b"name")?.unwrap_or_default();
-                    open = Some(Open { file: Described { name, ..Described::default() }, ..Open::default() });
+                    open = Some(Open {
+                        file: ReplicaList { name, ..ReplicaList::default() },
+                        ..Open::default()
+                    });
                 }
                 (_, Some(open)) => open.begin(&tag)?,
                 _ => {}
@@ -92,7 +95,7 @@ impl Open {
                 let number = |text: Option<String>| text.and_then(|text| text.trim().parse::<i64>().ok());
                 let order = number(attribute(tag, b"priority")?)
                     .or(number(attribute(tag, b"preference")?).map(|best| LAST.saturating_sub(best)));
-                // A country is no site, but there are those that name the site here.
+                // A country is not a site, but some name the site here.
                 let site = attribute(tag, b"location")?.filter(|location| location.len() > 2);
                 self.url = (order.unwrap_or(LAST), site);
                 self.text = Some(String::new());
@@ -116,16 +119,16 @@ impl Open {
             }
             (b"url", Some(url)) if !url.is_empty() => {
                 let (order, site) = std::mem::take(&mut self.url);
-                self.places.push((order, Place { url: url.to_owned(), site }));
+                self.replicas.push((order, Replica { url: url.to_owned(), site }));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn end(mut self) -> Described {
-        self.places.sort_by_key(|(order, _)| *order);
-        self.file.places = self.places.into_iter().map(|(_, place)| place).collect();
+    fn end(mut self) -> ReplicaList {
+        self.replicas.sort_by_key(|(order, _)| *order);
+        self.file.replicas = self.replicas.into_iter().map(|(_, replica)| replica).collect();
         self.file
     }
 }
@@ -173,16 +176,17 @@ mod tests {
               <file name="y&amp;z.root"></file>
             </metalink>"#;
         let files = parse(document).unwrap();
-        let place = |url: &str, site: Option<&str>| Place { url: url.into(), site: site.map(str::to_owned) };
+        let replica =
+            |url: &str, site: Option<&str>| Replica { url: url.into(), site: site.map(str::to_owned) };
         assert_eq!(files[0].name, "x.root");
         assert_eq!(files[0].size, Some(1234));
         assert_eq!(files[0].checksums, [Checksum::parse("adler32", "00000ab1").unwrap()]);
         assert_eq!(
-            files[0].places,
+            files[0].replicas,
             [
-                place("root://b//x.root", None),
-                place("https://a/x.root?x=1&y=2", Some("T2_CH_CERN")),
-                place("http://c/x.root", None),
+                replica("root://b//x.root", None),
+                replica("https://a/x.root?x=1&y=2", Some("T2_CH_CERN")),
+                replica("http://c/x.root", None),
             ]
         );
         assert_eq!(files[1].name, "y&z.root");
@@ -196,7 +200,7 @@ mod tests {
             <url type="http" preference="90">http://b/x.root</url></resources></file></files></metalink>"#;
         let file = &parse(document).unwrap()[0];
         assert_eq!(
-            file.places.iter().map(|place| &*place.url).collect::<Vec<_>>(),
+            file.replicas.iter().map(|replica| &*replica.url).collect::<Vec<_>>(),
             ["http://b/x.root", "http://a/x.root"]
         );
         assert_eq!((file.size, file.checksums.len()), (Some(7), 1));

@@ -1,37 +1,37 @@
-//! The replicas of files as JSON, in the manner of Rucio's `list_replicas`: one record, a list of them, or one a line.
+//! Replicas as JSON, as `list_replicas` of Rucio writes it: one record, a list of records, or one record per line.
 
-use super::{Described, Place};
+use super::replica::{Replica, ReplicaList};
 use crate::Checksum;
 use sapwood_core::{Error, Result};
 use serde_json::{Deserializer, Value};
 
-/// The files that are described.
-pub(super) fn parse(document: &[u8]) -> Result<Vec<Described>> {
+/// The files in a document.
+pub(super) fn parse(document: &[u8]) -> Result<Vec<ReplicaList>> {
     let values: Result<Vec<Value>, _> = Deserializer::from_slice(document).into_iter().collect();
-    let values = values.map_err(|error| Error::usage(format!("this is no sound JSON: {error}")))?;
+    let values = values.map_err(|error| Error::usage(format!("this is not valid JSON: {error}")))?;
     let records = values.into_iter().flat_map(|value| match value {
         Value::Array(records) => records,
         record => vec![record],
     });
     let files: Vec<_> = records.filter_map(|record| described(&record)).collect();
     if files.is_empty() {
-        return Err(Error::usage("this JSON names no replicas")
+        return Err(Error::usage("this JSON lists no replicas")
             .hint("records as Rucio lists them, each with 'pfns' or 'rses'"));
     }
     Ok(files)
 }
 
-fn described(record: &Value) -> Option<Described> {
+fn described(record: &Value) -> Option<ReplicaList> {
     let text = |name: &str| record.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (pfns, rses) = (record.get("pfns"), record.get("rses"));
     if pfns.is_none() && rses.is_none() {
         return None;
     }
-    let mut places: Vec<(Order, Place)> = Vec::new();
+    let mut replicas: Vec<(Order, Replica)> = Vec::new();
     for (site, urls) in rses.and_then(Value::as_object).into_iter().flatten() {
         for url in urls.as_array().into_iter().flatten().filter_map(Value::as_str) {
             let order = order(pfns.and_then(|pfns| pfns.get(url)));
-            places.push((order, Place { url: url.to_owned(), site: Some(site.clone()) }));
+            replicas.push((order, Replica { url: url.to_owned(), site: Some(site.clone()) }));
         }
     }
     let alone: Vec<(&str, Option<&Value>)> = match pfns {
@@ -40,22 +40,22 @@ fn described(record: &Value) -> Option<Described> {
         _ => Vec::new(),
     };
     for (url, of) in alone {
-        if !places.iter().any(|(_, place)| place.url == url) {
+        if !replicas.iter().any(|(_, replica)| replica.url == url) {
             let site = of.and_then(|of| of.get("rse")).and_then(Value::as_str).map(str::to_owned);
-            places.push((order(of), Place { url: url.to_owned(), site }));
+            replicas.push((order(of), Replica { url: url.to_owned(), site }));
         }
     }
-    places.sort_by_key(|(order, _)| *order);
+    replicas.sort_by_key(|(order, _)| *order);
     let checksums = ["adler32", "md5"].into_iter().filter_map(|kind| Checksum::parse(kind, text(kind)?));
-    Some(Described {
+    Some(ReplicaList {
         name: text("name").unwrap_or_default().to_owned(),
         size: record.get("bytes").and_then(Value::as_u64),
         checksums: checksums.collect(),
-        places: places.into_iter().map(|(_, place)| place).collect(),
+        replicas: replicas.into_iter().map(|(_, replica)| replica).collect(),
     })
 }
 
-/// Tapes last; then by the priority that is stated, 1 first.
+/// The sort key of replicas: tapes last; then by priority, 1 first.
 type Order = (bool, u64);
 
 fn order(of: Option<&Value>) -> Order {
@@ -77,9 +77,10 @@ mod tests {
     #[test]
     fn a_record_of_rucio() {
         let file = &parse(RECORD.as_bytes()).unwrap()[0];
-        let places: Vec<_> = file.places.iter().map(|place| (&*place.url, place.site.as_deref())).collect();
+        let replicas: Vec<_> =
+            file.replicas.iter().map(|replica| (&*replica.url, replica.site.as_deref())).collect();
         assert_eq!(
-            places,
+            replicas,
             [
                 ("davs://a/x.root", Some("T2_A")),
                 ("root://b//x.root", Some("T2_B")),
@@ -95,8 +96,8 @@ mod tests {
         assert_eq!(parse(format!("[{RECORD}, {RECORD}]").as_bytes()).unwrap().len(), 2);
         assert_eq!(parse(format!("{RECORD}\n{RECORD}\n").as_bytes()).unwrap().len(), 2);
         let short = &parse(br#"{"rses": {"A": ["http://a/x"]}}"#).unwrap()[0];
-        assert_eq!(short.places, [Place { url: "http://a/x".into(), site: Some("A".into()) }]);
+        assert_eq!(short.replicas, [Replica { url: "http://a/x".into(), site: Some("A".into()) }]);
         let listed = &parse(br#"{"pfns": ["http://a/x", 7]}"#).unwrap()[0];
-        assert_eq!(listed.places, [Place::of("http://a/x")]);
+        assert_eq!(listed.replicas, [Replica::of("http://a/x")]);
     }
 }

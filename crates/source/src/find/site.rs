@@ -1,22 +1,22 @@
-//! Where servers stand: those of one site are likely to fail together.
+//! The sites of servers: servers at one site are likely to fail together.
 
-use crate::server::server_of;
+use sapwood_core::server_of;
 use std::net::IpAddr;
 
-/// The server of a URL as `host:port`, written so that it can be compared; `None` if there is none.
-pub fn place_of(url: &str) -> Option<String> {
-    server_of(url).map(|server| comparable(&server))
+/// The server of a URL as `host:port`, normalised for comparison; `None` if the URL names no server.
+pub fn normalized_server_of(url: &str) -> Option<String> {
+    server_of(url).map(|server| normalized_server(&server))
 }
 
-/// A server, given as `host:port`, written so that it can be compared.
-pub fn comparable(server: &str) -> String {
+/// A server `host:port`, normalised for comparison.
+pub fn normalized_server(server: &str) -> String {
     #[cfg(unix)]
-    return crate::xrootd::plain(server);
+    return crate::xrootd::normalized(server);
     #[cfg(not(unix))]
     server.to_ascii_lowercase()
 }
 
-/// The site of a server that is given as `host:port`: as it was heard to call it, else its domain, else itself.
+/// The site of a server `host:port`: as the server names it, else its domain, else the server itself.
 ///
 /// ```
 /// use sapwood_source::site_of;
@@ -28,7 +28,7 @@ pub fn site_of(server: &str) -> String {
     if let Some(site) = crate::xrootd::site(server) {
         return site;
     }
-    let server = comparable(server);
+    let server = normalized_server(server);
     let host = server.rsplit_once(':').map_or(&*server, |(host, _)| host);
     match host.split_once('.') {
         Some((_, domain)) if domain.contains('.') && host.parse::<IpAddr>().is_err() => domain.to_owned(),
@@ -46,6 +46,6 @@ mod tests {
         for alone in ["localhost:1", "example.org:443", "[::1]:1094", "127.0.0.1:8080", "bucket"] {
             assert_eq!(site_of(alone), alone);
         }
-        assert_eq!(place_of("root://[::127.0.0.1]:1094//f").as_deref(), Some("127.0.0.1:1094"));
+        assert_eq!(normalized_server_of("root://[::127.0.0.1]:1094//f").as_deref(), Some("127.0.0.1:1094"));
     }
 }

@@ -1,7 +1,8 @@
-//! What an answer of a server means: parts, the whole object, or a failure.
+//! What the answer of a server means: parts, the whole object, or a failure.
 
 use super::header::ContentRange;
 use super::multipart::{self, Part};
+use crate::is_transient_status;
 use bytes::Bytes;
 use reqwest::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
@@ -11,10 +12,7 @@ use reqwest::{Response, StatusCode};
 use sapwood_core::{Error, ErrorKind};
 use std::time::Duration;
 
-/// Longest pause before a retry that a server may ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-
-/// What tells one version of an object from another.
+/// Identifies a version of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
@@ -26,7 +24,7 @@ impl Validators {
         Validators { etag: text(headers, ETAG), last_modified: text(headers, LAST_MODIFIED) }
     }
 
-    /// True if `other` is certainly another version. An ETag decides where both have one.
+    /// True if `other` is certainly another version. If both have an ETag, it decides.
     pub(super) fn differ(&self, other: &Validators) -> bool {
         let opaque = |etag: &str| etag.trim_start_matches("W/").to_owned();
         match (&self.etag, &other.etag) {
@@ -38,19 +36,19 @@ impl Validators {
         }
     }
 
-    /// The ETag, if it promises equality of every byte.
+    /// The ETag, if it guarantees that all bytes are equal.
     pub(super) fn strong_etag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|etag| etag.starts_with('"'))
     }
 }
 
-/// An answer that may be of use.
+/// A usable answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// Parts of the object (206).
     Parts(Parts),
-    /// The whole object (200), its body not yet read.
-    Whole(Whole),
+    /// The whole object (200); its body has not been read.
+    Whole(WholeObject),
 }
 
 #[derive(Debug)]
@@ -62,25 +60,25 @@ pub(super) struct Parts {
 }
 
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct WholeObject {
     pub(super) response: Response,
     pub(super) validators: Validators,
     /// Its size, if announced.
     pub(super) size: Option<u64>,
-    /// True if the server says that it never sends parts.
+    /// True if the server states that it never sends parts.
     pub(super) refuses_ranges: bool,
 }
 
-/// Why there is no answer.
+/// Why there is no usable answer.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// There is no connection to the server.
     Unreachable(Error),
-    /// The connection failed or fell silent.
+    /// The connection failed, or the server was silent too long.
     Network(Error),
     /// The server answered with a status that means failure.
     Status(Status),
-    /// Asking again would not help.
+    /// A retry would not help.
     Fatal(Error),
 }
 
@@ -88,39 +86,41 @@ pub(super) enum Failure {
 pub(super) struct Status {
     pub(super) code: u16,
     pub(super) error: Error,
-    /// The pause that the server asks for before the next try.
+    /// The pause that the server requests before the next try.
     pub(super) pause: Option<Duration>,
-    /// Size of the object, if the status is 416 and the server says it.
+    /// Size of the object, if the status is 416 and states it.
     pub(super) total: Option<u64>,
 }
 
 impl Failure {
-    /// The error, if nothing is to be done about it; otherwise the error and a pause before the next try.
+    /// The error and a pause before the next try, if a retry may help; otherwise the final error.
     pub(super) fn transient(self) -> Result<(Error, Option<Duration>), Error> {
         match self {
             Failure::Unreachable(error) | Failure::Network(error) => Ok((error, None)),
-            Failure::Status(Status { code: 408 | 429 | 500.., error, pause, .. }) => Ok((error, pause)),
+            Failure::Status(Status { code, error, pause, .. }) if is_transient_status(code) => {
+                Ok((error, pause))
+            }
             Failure::Status(Status { error, .. }) | Failure::Fatal(error) => Err(error),
         }
     }
 
-    /// True if the server refuses the form of the request rather than the request.
+    /// True if the server refuses the form of the request, not the request.
     pub(super) fn refuses_form(&self) -> bool {
         matches!(self, Failure::Status(Status { code: 400 | 413 | 414 | 416 | 431 | 501, .. }))
     }
 
-    /// True if this may be a clumsy way to refuse the form of the request.
+    /// True if this may be how a server refuses the form of the request.
     pub(super) fn may_refuse_form(&self) -> bool {
         matches!(self, Failure::Network(_) | Failure::Status(Status { code: 500 | 502 | 504, .. }))
     }
 }
 
-/// Sorts an answer by its status and headers; reads nothing of its body.
-pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
+/// Classifies an answer by its status and headers, without reading its body.
+pub(super) fn sort(response: Response) -> Result<AnswerHead, Failure> {
     let headers = response.headers();
     let encoding = text(headers, CONTENT_ENCODING);
     if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
-        let message = format!("the server encodes the file as '{encoding}', though it was asked not to");
+        let message = format!("the server encodes the file as '{encoding}', although the request forbids it");
         return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
     }
     let validators = Validators::of(headers);
@@ -134,34 +134,34 @@ pub(super) fn sort(response: Response) -> Result<Sorted, Failure> {
                     let message = "the server sent a part of the file without saying which";
                     Err(Failure::Fatal(Error::new(ErrorKind::Server, message)))
                 }
-                content_range => Ok(Sorted::Parts { response, validators, content_range }),
+                content_range => Ok(AnswerHead::Parts { response, validators, content_range }),
             }
         }
         StatusCode::OK => {
             let size = text(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
             let refuses_ranges =
                 text(headers, ACCEPT_RANGES).is_some_and(|units| units.eq_ignore_ascii_case("none"));
-            Ok(Sorted::Whole(Whole { response, validators, size, refuses_ranges }))
+            Ok(AnswerHead::Whole(WholeObject { response, validators, size, refuses_ranges }))
         }
         status => Err(Failure::Status(Status::of(status, headers, &status.to_string()))),
     }
 }
 
 impl Status {
-    /// What a status means that is no success; `answer` is what it is called in messages.
+    /// What a status other than success means; `answer` names it in messages.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap, answer: &str) -> Status {
         let seconds = text(headers, RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let total = text(headers, CONTENT_RANGE).and_then(|value| ContentRange::parse(&value)?.total);
         Status {
             code: status.as_u16(),
             error: status_error(status, answer),
-            pause: seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE)),
+            pause: seconds.map(Duration::from_secs),
             total,
         }
     }
 }
 
-/// The word by which a server of objects names an error in its body, such as `NoSuchKey`.
+/// The error code in the body of an object store's answer, such as `NoSuchKey`.
 pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body).ok()?;
     let (word, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
@@ -169,18 +169,18 @@ pub(crate) fn error_word(body: &[u8]) -> Option<&str> {
     legal.then_some(word)
 }
 
-/// An answer whose body was not yet read.
-pub(super) enum Sorted {
+/// An answer whose body has not been read.
+pub(super) enum AnswerHead {
     /// One part (`content_range` says which) or several (it is `None`).
     Parts {
         response: Response,
         validators: Validators,
         content_range: Option<ContentRange>,
     },
-    Whole(Whole),
+    Whole(WholeObject),
 }
 
-/// The parts in a body. A single part that is cut off is left out.
+/// The parts in a body. A truncated part is skipped.
 pub(super) fn parts(body: Bytes, content_range: Option<ContentRange>) -> Vec<Part> {
     match content_range {
         None => multipart::parse(&body),

@@ -1,17 +1,17 @@
-//! Memory for answers that is used again: what the kernel hands out fresh, it clears first, which takes as long as to receive
-//! what is written there.
+//! Memory for answers that is reused: the kernel zeroes fresh memory first, which takes as long as receiving the
+//! bytes that go there.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex};
 
-/// Less is not kept: it comes from memory that is in use.
+/// Smaller buffers are not kept: they come from memory that is already in use.
 const LEAST: usize = 64 << 10;
 
-/// Most bytes that are kept: about a window, which is freed at once while the next ones are on their way.
+/// Most bytes that are kept: about a window, which is freed at once while the next ones are in flight.
 const MOST: usize = 64 << 20;
 
-/// What nobody uses just now. It is never waited for: a process that forked may have left it locked to its child.
+/// Free buffers. This never waits for the lock: a process that forked may have left it locked in its child.
 static FREE: LazyLock<Mutex<Free>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ struct Free {
 }
 
 impl Free {
-    /// The smallest buffer for `len` bytes that is not twice as large.
+    /// The smallest buffer with room for `len` bytes, unless it is more than twice as large.
     fn take(&mut self, len: usize) -> Option<Vec<u8>> {
         let (&capacity, buffers) = self.buffers.range_mut(len..=len.saturating_mul(2)).next()?;
         let buffer = buffers.pop();
@@ -36,7 +36,7 @@ impl Free {
     fn give(&mut self, mut buffer: Vec<u8>) {
         let capacity = buffer.capacity();
         if self.bytes + capacity > MOST {
-            // What lies here is not what is wanted now.
+            // These sizes are no longer in use.
             *self = Free::default();
         }
         if capacity <= MOST {
@@ -47,12 +47,12 @@ impl Free {
     }
 }
 
-/// The bytes of an answer, while they come.
+/// The bytes of an answer, while they arrive.
 #[derive(Debug)]
 pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// For so many bytes, or more.
+    /// A buffer with room for at least so many bytes.
     pub(super) fn with_capacity(len: usize) -> Buffer {
         let free = || if len < LEAST { None } else { FREE.try_lock().ok()?.take(len) };
         Buffer(free().unwrap_or_else(|| Vec::with_capacity(len)))
@@ -66,7 +66,7 @@ impl Buffer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The bytes. Their memory is kept when the last that refers to them is dropped.
+    /// The bytes. Their memory is kept once the last reference to it is dropped.
     pub(super) fn freeze(mut self) -> Bytes {
         if self.0.capacity() < LEAST {
             return std::mem::take(&mut self.0).into();

@@ -1,44 +1,42 @@
-//! Checksums that servers state of an object, if they are asked for them.
+//! Checksums of an object that servers state on request.
 //!
-//! RFC 3230 (`Want-Digest`, as storage of the field answers it), RFC 9530 (`Want-Repr-Digest`), S3 and those like it
-//! (`x-amz-checksum-…`), Google (`x-goog-hash`), RFC 1864 (`Content-MD5`, as Azure sends it).
+//! RFC 3230 (`Want-Digest`, which the storage systems of the field answer), RFC 9530 (`Want-Repr-Digest`), S3 and
+//! compatible services (`x-amz-checksum-…`), Google (`x-goog-hash`), RFC 1864 (`Content-MD5`, which Azure sends).
 
-use super::HttpSource;
 use super::answer::Validators;
+use super::remote::Remote;
 use crate::Checksum;
 use reqwest::header::{HeaderMap, HeaderValue};
 
-/// What is asked for, the cheapest to compute first.
+/// The checksums to request, the cheapest to compute first.
 const WANTED: [(&str, &str); 3] = [
     ("want-digest", "adler32, md5;q=0.4"),
     ("want-repr-digest", "adler=9, crc32c=8, md5=4, sha-256=1"),
     ("x-amz-checksum-mode", "ENABLED"),
 ];
 
-/// How the names of S3's checksums begin.
+/// How the header names of S3's checksums begin.
 const S3: &str = "x-amz-checksum-";
 
-impl HttpSource {
-    /// What the server states of the version that was opened.
-    pub(super) async fn stated(&self) -> Vec<Checksum> {
-        let wanted = WANTED.iter().map(|(name, value)| ((*name).to_owned(), *value));
-        let wanted =
-            wanted.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))));
-        match self.remote.head(wanted.collect()).await {
-            Ok(headers) if !self.validators.differ(&Validators::of(&headers)) => stated(&headers),
-            _ => Vec::new(),
-        }
+/// The checksums that the server states of the version that was opened.
+pub(super) async fn stated(remote: &Remote, opened: &Validators) -> Vec<Checksum> {
+    let wanted = WANTED.iter().map(|(name, value)| ((*name).to_owned(), *value));
+    let wanted =
+        wanted.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))));
+    match remote.head(wanted.collect()).await {
+        Ok(headers) if !opened.differ(&Validators::of(&headers)) => of_headers(&headers),
+        _ => Vec::new(),
     }
 }
 
-/// The checksums in the headers of an answer that is about a whole object.
-fn stated(headers: &HeaderMap) -> Vec<Checksum> {
+/// The checksums in the headers of an answer about a whole object.
+fn of_headers(headers: &HeaderMap) -> Vec<Checksum> {
     let texts =
         |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>();
     let mut found = Vec::new();
     for text in ["digest", "repr-digest", "x-goog-hash"].into_iter().flat_map(texts) {
         let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-        // Bytes stand between colons in structured fields (RFC 8941 §3.3.5).
+        // Structured fields put bytes between colons (RFC 8941 §3.3.5).
         found.extend(pairs.filter_map(|(kind, value)| Checksum::parse(kind, value.trim().trim_matches(':'))));
     }
     found.extend(texts("content-md5").into_iter().filter_map(|text| Checksum::parse("md5", text)));
@@ -60,7 +58,7 @@ mod tests {
         let lines =
             lines.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
         let headers: HeaderMap = lines.collect();
-        stated(&headers).iter().map(Checksum::to_string).collect()
+        of_headers(&headers).iter().map(Checksum::to_string).collect()
     }
 
     #[test]

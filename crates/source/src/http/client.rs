@@ -1,10 +1,10 @@
 //! The connection pool of the process, and its TLS.
 
-use crate::Environment;
-use crate::credentials::x509::Trust;
 use reqwest::Client;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_credentials::Environment;
+use sapwood_credentials::x509::Trust;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// Most connections that one file may have to an object store, which is many machines.
 const MOST_CONNECTIONS: usize = 768;
 
-/// As many pay on the same machine.
+/// The number of connections that is worthwhile on the same machine.
 const NEAR_CONNECTIONS: usize = 64;
 
-/// The distance at which the most pay. Each takes a millisecond of work to come up, and spares a wait for another: the best
-/// number grows with the root of the round trip.
+/// The round trip at which the most connections are worthwhile. Each takes a millisecond of work to set up and saves
+/// a wait for another one, so the best number grows with the square root of the round trip.
 const FAR: Duration = Duration::from_millis(80);
 
 /// The client of this process.
 static CLIENT: Mutex<Option<Pool>> = Mutex::new(None);
 
 struct Pool {
-    /// The process it was made in: after a fork the connections belong to the parent.
+    /// The process that made it: after a fork, the connections belong to the parent.
     process: u32,
-    /// What it was made with: a new proxy needs new connections.
+    /// The inputs of its TLS: a new proxy needs new connections.
     trust: Trust,
     client: Client,
 }
 
-/// The client that all files share, so that they share connections.
+/// The client that all files share, and with it their connections.
 pub(crate) fn shared(environment: &Environment) -> Result<Client> {
     let (process, trust) = (std::process::id(), Trust::of(environment));
     let mut pool = CLIENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ pub(crate) fn shared(environment: &Environment) -> Result<Client> {
             let client = build(&tls(&trust)?)?;
             let old = pool.replace(Pool { process, trust, client: client.clone() });
             if let Some(of_parent) = old.filter(|old| old.process != process) {
-                // Dropping it would talk to a runtime that has no threads here.
+                // Dropping it would call a runtime that has no threads in this process.
                 std::mem::forget(of_parent);
             }
             Ok(client)
@@ -50,12 +50,12 @@ pub(crate) fn shared(environment: &Environment) -> Result<Client> {
     }
 }
 
-/// Most connections that one file may have to an object store: no more than half of what the process may have open.
+/// Most connections of one file to an object store: at most half of the files that the process may open.
 pub(super) fn most_connections() -> usize {
     open_files().map_or(MOST_CONNECTIONS, |most| (most / 2).clamp(1, MOST_CONNECTIONS))
 }
 
-/// Connections that pay where `most` are allowed.
+/// How many connections are worthwhile, where `most` are allowed.
 pub(super) fn connections_at(round_trip: Duration, most: usize) -> usize {
     let micros = |time: Duration| usize::try_from(time.as_micros()).unwrap_or(usize::MAX);
     let square = micros(round_trip).saturating_mul(MOST_CONNECTIONS * MOST_CONNECTIONS) / micros(FAR).max(1);
@@ -67,7 +67,7 @@ pub(super) fn connections_at(round_trip: Duration, most: usize) -> usize {
 fn open_files() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     #[expect(unsafe_code, reason = "a function of C")]
-    // SAFETY: it writes to the structure that it is given, and does nothing else.
+    // SAFETY: it writes only to the structure that it is given.
     let failed = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0;
     if failed { None } else { usize::try_from(limit.rlim_cur).ok() }
 }
@@ -91,7 +91,7 @@ fn build(tls: &ClientConfig) -> Result<Client> {
         })
 }
 
-/// How connections are secured: which authorities are trusted, and which certificate is shown.
+/// The TLS configuration: trusted authorities, and the certificate to show.
 pub(crate) fn tls(trust: &Trust) -> Result<ClientConfig> {
     Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -100,8 +100,8 @@ pub(crate) fn tls(trust: &Trust) -> Result<ClientConfig> {
         .with_client_cert_resolver(trust.resolver()))
 }
 
-/// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are
-/// honoured), or those that Mozilla trusts where the machine has none; and those of the grid.
+/// The certificate authorities that the machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured), or
+/// Mozilla's if the machine has none; and those of the grid.
 fn roots(trust: &Trust) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

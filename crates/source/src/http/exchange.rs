@@ -1,16 +1,16 @@
-//! One message to a server and its answer: what it is shown, how long it may be silent, what its refusal says.
+//! One message to a server and its answer: its credentials, the read timeout, what a refusal means.
 
 use super::answer::{Failure, Status, error_word};
 use super::buffers::Buffer;
 use super::client;
 use crate::OpenOptions;
-use crate::accounting::Accounting;
-use crate::credentials::{Access, Mark, Signed};
-use crate::retry::Retries;
+use crate::accounting::RequestAccounting;
+use crate::retry::{Retries, RetryPolicy};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{Deadline, Error, ErrorKind};
+use sapwood_credentials::{Access, CredentialId, SignedRequest};
 use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::Arc;
@@ -20,48 +20,68 @@ use tokio::time::timeout;
 /// Redirects followed for one request.
 pub(super) const MOST_REDIRECTS: usize = 10;
 
-/// Bytes of the body of a refusal that are read, to learn the word for it.
+/// Bytes of a refusal's body that are read, to find its error code.
 const LONGEST_REFUSAL: u64 = 8 << 10;
 
-/// What an exchange is about.
+/// A request.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// Ranges that it asks for.
+    /// Number of ranges that it requests.
     pub(super) ranges: usize,
 }
 
-/// How long it took until an answer began; an extension of the answer.
+/// How long the answer took to begin; an extension of the answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waited(pub(super) Duration);
+pub(super) struct FirstByteTime(pub(super) Duration);
 
 /// Exchanges messages with the servers of one object.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) access: Access,
-    pub(super) accounting: Accounting,
-    stall: Duration,
+    pub(super) accounting: RequestAccounting,
+    read_timeout: Duration,
+    retry: RetryPolicy,
 }
 
 impl Exchange {
     pub(super) fn new(access: Access, options: &OpenOptions) -> Self {
-        let accounting = Accounting::new(Arc::clone(&options.counters));
-        Exchange { access, accounting, stall: options.stall }
+        let accounting = RequestAccounting::new(Arc::clone(&options.counters));
+        Exchange { access, accounting, read_timeout: options.read_timeout, retry: options.retry }
     }
 
-    /// The retries of one call about what is called `name`.
+    /// The retries of a call; `name` names the object in messages.
     pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
-        Retries::new(self.accounting.counters(), name, deadline)
+        Retries::new(self.retry, self.accounting.counters(), name, deadline)
     }
 
-    /// Sends a message. Where the server refuses what it was shown, it is sent once more: with what is found
-    /// now, or with nothing where anybody may perhaps read.
+    /// Does something until it succeeds or fails for good, with retries; `name` names the object in messages.
+    pub(super) async fn repeat<T, F: Future<Output = Result<T, Failure>>>(
+        &self,
+        name: &str,
+        deadline: Deadline,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error> {
+        let mut retries = self.retries(name, deadline);
+        loop {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(failure) => {
+                    let (error, pause) = failure.transient()?;
+                    retries.pause(error, pause).await?;
+                }
+            }
+        }
+    }
+
+    /// Sends a message. If the server refuses its credential, sends it once more: with a credential that is found
+    /// now, or with none, in case everybody may read.
     pub(super) async fn send(&self, url: &Url, message: &Message) -> Result<Response, Failure> {
         let signed =
             self.access.sign(&message.method, url, &message.headers).await.map_err(Failure::Fatal)?;
-        let shown = signed.mark;
+        let shown = signed.credential;
         let response = self.dispatch(signed, message).await?;
         if !self.access.is_refusal(response.status().as_u16(), shown) {
             if response.status().is_success() {
@@ -75,10 +95,10 @@ impl Exchange {
             .await
             .map_err(Failure::Fatal)?;
         let Some(again) = again else { return Ok(response) };
-        let bare = again.mark == Mark::default();
+        let bare = again.credential == CredentialId::default();
         let second = self.dispatch(again, message).await?;
         if matches!(second.status().as_u16(), 400 | 401 | 403) {
-            // The first refusal says more than that of a request that showed nothing.
+            // The first refusal says more than that of a request without credentials.
             return Ok(if bare { response } else { second });
         }
         if bare && second.status().is_success() {
@@ -87,41 +107,41 @@ impl Exchange {
         Ok(second)
     }
 
-    /// A message whose answer nobody waits for. It is counted, and ends by itself.
+    /// A message whose answer nothing waits for. It is counted, and ends by itself.
     pub(super) async fn knock(
         &self,
         url: &Url,
         message: &Message,
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let Signed { url, headers, .. } =
+        let SignedRequest { url, headers, .. } =
             self.access.sign(&message.method, url, &message.headers).await.ok()?;
         let client = client::shared(self.access.environment()).ok()?;
         let request = client.request(message.method.clone(), url).headers(headers);
         self.accounting.request(message.ranges);
-        let (counters, stall) = (Arc::clone(self.accounting.counters()), self.stall);
+        let (counters, read_timeout) = (Arc::clone(self.accounting.counters()), self.read_timeout);
         Some(async move {
             let answer = async {
                 let mut response = request.header(ACCEPT_ENCODING, "identity").send().await.ok()?;
                 let mut left = LONGEST_REFUSAL;
-                // Only a connection whose answer was read to its end can be used again.
+                // A connection can only be reused once its answer was read to the end.
                 while let Some(chunk) = response.chunk().await.ok()? {
                     counters.fetched_bytes.add(chunk.len() as u64);
                     left = left.checked_sub(chunk.len() as u64)?;
                 }
                 Some(())
             };
-            // It matters to nobody whether that went well.
-            let _ = timeout(stall, answer).await;
+            // Nothing depends on the outcome.
+            let _ = timeout(read_timeout, answer).await;
         })
     }
 
-    async fn dispatch(&self, signed: Signed, message: &Message) -> Result<Response, Failure> {
+    async fn dispatch(&self, signed: SignedRequest, message: &Message) -> Result<Response, Failure> {
         let client = client::shared(self.access.environment()).map_err(Failure::Fatal)?;
-        let Signed { url, headers, .. } = signed;
+        let SignedRequest { url, headers, .. } = signed;
         let request = client
             .request(message.method.clone(), url.clone())
             .headers(headers)
-            // Not signed: what lies between may change it.
+            // Not signed: proxies may change it.
             .header(ACCEPT_ENCODING, "identity")
             .body(message.body.clone());
         let place = place(&url);
@@ -131,11 +151,11 @@ impl Exchange {
         self.accounting.answered(wait);
         match response {
             Ok(mut response) => {
-                response.extensions_mut().insert(Waited(begin.elapsed()));
+                response.extensions_mut().insert(FirstByteTime(begin.elapsed()));
                 self.access.learn(response.headers());
                 Ok(response)
             }
-            // Servers end TLS so if they do not like our certificate, or miss one.
+            // Servers end TLS this way if they reject our certificate, or require one.
             Err(Failure::Unreachable(error) | Failure::Network(error))
                 if error.message().contains("fatal alert") =>
             {
@@ -145,7 +165,7 @@ impl Exchange {
         }
     }
 
-    /// The bytes of a body that came, and why there are not more if the connection broke.
+    /// The bytes of a body that arrived, and the error if the connection broke before the end.
     pub(super) async fn body(
         &self,
         mut response: Response,
@@ -159,7 +179,7 @@ impl Exchange {
                 Ok(Some(chunk)) => {
                     self.accounting.received(chunk.len());
                     if (body.len() + chunk.len()) as u64 > most {
-                        let message = "the server sends more bytes than were asked for";
+                        let message = "the server sends more bytes than requested";
                         return Err(Failure::Fatal(Error::new(ErrorKind::Server, message)));
                     }
                     body.push(&chunk);
@@ -171,7 +191,7 @@ impl Exchange {
         }
     }
 
-    /// What an answer means that is no success.
+    /// What an answer other than success means.
     pub(super) async fn failure(&self, response: Response) -> Failure {
         let (status, headers) = (response.status(), response.headers().clone());
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -194,24 +214,25 @@ impl Exchange {
         Failure::Status(failure)
     }
 
-    /// Waits for the server at a place, but not for ever.
+    /// Waits for a server, at most for the read timeout.
     async fn in_time<T>(
         &self,
         place: &str,
         wait: impl Future<Output = reqwest::Result<T>>,
     ) -> Result<T, Failure> {
-        match timeout(self.stall, wait).await {
+        match timeout(self.read_timeout, wait).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(network_failure(error, place)),
             Err(_) => {
-                let message = format!("the server {place} was silent for {} s", self.stall.as_secs_f32());
+                let message =
+                    format!("the server {place} was silent for {} s", self.read_timeout.as_secs_f32());
                 Err(Failure::Network(Error::new(ErrorKind::Timeout, message)))
             }
         }
     }
 }
 
-/// Where an answer redirects to.
+/// The target of a redirect.
 pub(super) fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
     response
         .headers()
@@ -220,17 +241,17 @@ pub(super) fn redirect(url: &Url, response: &Response) -> Result<Url, Failure> {
         .and_then(|location| url.join(location).ok())
         .filter(|url| matches!(url.scheme(), "http" | "https"))
         .ok_or_else(|| {
-            let message = format!("the server answered {} without saying where to go", response.status());
+            let message = format!("the server answered {} without a target", response.status());
             Failure::Fatal(Error::new(ErrorKind::Server, message))
         })
 }
 
 /// The error for too many redirects.
 pub(super) fn endless() -> Failure {
-    Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects without end"))
+    Failure::Fatal(Error::new(ErrorKind::Server, "the server redirects in a loop"))
 }
 
-/// Host and port of a URL: what a message may say of it.
+/// Host and port of a URL, which messages may show.
 fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -252,7 +273,7 @@ fn network_failure(error: reqwest::Error, place: &str) -> Failure {
         return Failure::Network(Error::new(ErrorKind::Network, message).caused_by(error));
     }
     let (hint, is_final) = match root.as_str() {
-        // EAI_NONAME, in the words of Linux and of macOS. Other failures of the look-up may pass.
+        // EAI_NONAME, in the words of Linux and of macOS. Other failures of name resolution may pass.
         root if root.contains("Name or service not known") || root.contains("nor servname") => {
             (Some("is the name of the host spelt right?"), true)
         }

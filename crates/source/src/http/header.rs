@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// The value of a `Range` header: the ranges, then the last `suffix` bytes if given.
 ///
-/// No space follows a comma: some servers stumble over it.
+/// No space follows a comma: some servers cannot parse one.
 pub(super) fn range_value(ranges: &[ByteRange], suffix: Option<u64>) -> String {
     let mut value = String::from("bytes=");
     for range in ranges {
@@ -27,12 +27,12 @@ pub(super) fn range_value(ranges: &[ByteRange], suffix: Option<u64>) -> String {
     value
 }
 
-/// What a `Content-Range` header says.
+/// The contents of a `Content-Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContentRange {
     /// The bytes that follow; `None` if the range cannot be satisfied.
     pub(super) range: Option<ByteRange>,
-    /// Size of the object; `None` if the server does not say.
+    /// Size of the object; `None` if the header does not state it.
     pub(super) total: Option<u64>,
 }
 
@@ -61,8 +61,7 @@ impl ContentRange {
     }
 }
 
-/// Packs spans into requests, each within the limits and of at most `largest` bytes (one span may be
-/// larger).
+/// Packs spans into requests, each within the limits and of at most `largest` bytes (one span may be larger).
 pub(super) fn requests(spans: &[ByteRange], limits: Limits, largest: u64) -> Vec<Vec<ByteRange>> {
     let mut requests: Vec<Vec<ByteRange>> = Vec::new();
     let (mut header_bytes, mut bytes) = (0, 0u64);

@@ -1,17 +1,16 @@
-//! What is in a directory of a WebDAV server (RFC 4918), such as dCache, EOS, StoRM and XRootD are over HTTP.
+//! Directories on WebDAV servers (RFC 4918), such as dCache, EOS, StoRM and XRootD over HTTP.
 
+use super::access::access;
 use super::answer::Failure;
 use super::exchange::{Exchange, MOST_REDIRECTS, Message, endless, redirect};
-use super::given;
-use crate::listing::Entry;
-use crate::{OpenOptions, redact};
+use crate::{ListingEntry, OpenOptions};
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
-use sapwood_core::{Error, ErrorKind, Result};
+use sapwood_core::{Error, ErrorKind, Result, redact};
 use std::collections::BTreeMap;
 
 /// Largest answer: some 100,000 entries.
@@ -21,32 +20,22 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <D:propfind xmlns:D=\"DAV:\"><D:prop><D:resourcetype/></D:prop></D:propfind>";
 
 /// The entries of the directory at a URL, sorted by name.
-pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<Entry>> {
-    let access = given::access(url, options)?;
+pub(crate) async fn list(url: &str, options: &OpenOptions) -> Result<Vec<ListingEntry>> {
+    let access = access(url, options)?;
     let place = access.original().clone();
     let exchange = Exchange::new(access, options);
-    let asked = async {
-        let mut retries = exchange.retries(&redact(url), options.deadline);
-        loop {
-            match ask(&exchange, place.clone()).await {
-                Ok(body) => return Ok(body),
-                Err(failure) => {
-                    let (error, pause) = failure.transient()?;
-                    retries.pause(error, pause).await?;
-                }
-            }
-        }
-    };
+    let name = redact(url);
+    let asked = exchange.repeat(&name, options.deadline, || ask(&exchange, place.clone()));
     let late = || Error::new(ErrorKind::Timeout, "the deadline passed before the directory was listed");
     let answer = tokio::time::timeout_at(options.deadline.instant().into(), asked).await;
     let (body, place) = answer.map_err(|_| late())??;
     let mut entries = entries(&body, &place)
-        .ok_or_else(|| Error::new(ErrorKind::Server, "the server's list of the directory makes no sense"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server's listing of the directory is malformed"))?;
     entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
 }
 
-/// Asks for the list; says at which URL it was, in the end.
+/// Requests the listing, and returns the URL that answered, after redirects.
 async fn ask(exchange: &Exchange, mut url: Url) -> Result<(Bytes, Url), Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(HeaderName::from_static("depth"), HeaderValue::from_static("1"));
@@ -78,8 +67,8 @@ async fn check(exchange: &Exchange, response: Response) -> Result<Response, Fail
     }
 }
 
-/// The entries in an answer; the directory itself, which is among them, left out.
-fn entries(body: &[u8], place: &Url) -> Option<Vec<Entry>> {
+/// The entries in an answer, without the directory itself.
+fn entries(body: &[u8], place: &Url) -> Option<Vec<ListingEntry>> {
     let own = path(place.path());
     let mut reader = Reader::from_reader(body);
     let mut buffer = Vec::new();
@@ -120,11 +109,11 @@ fn entries(body: &[u8], place: &Url) -> Option<Vec<Entry>> {
         }
         buffer.clear();
     }
-    let entry = |(name, is_directory)| Entry { name, is_directory };
+    let entry = |(name, is_directory)| ListingEntry { name, is_directory };
     any.then(|| found.into_iter().map(entry).collect())
 }
 
-/// A path without its encoding and without a slash at the end.
+/// A decoded path without a slash at the end.
 fn path(path: &str) -> String {
     percent_decode_str(path.trim_end_matches('/')).decode_utf8_lossy().into_owned()
 }
@@ -143,7 +132,7 @@ mod tests {
             </D:prop></D:propstat></D:response>\
             <D:response><D:href>/dir/sub%20x/d&amp;e/</D:href><D:propstat><D:prop><D:resourcetype>\
             <x:collection/></D:resourcetype></D:prop></D:propstat></D:response></D:multistatus>";
-        let entry = |name: &str, is_directory| Entry { name: name.to_owned(), is_directory };
+        let entry = |name: &str, is_directory| ListingEntry { name: name.to_owned(), is_directory };
         assert_eq!(entries(body.as_bytes(), &place).unwrap(), [entry("b+c.root", false), entry("d&e", true)]);
         for wrong in ["", "<html></html>", "<D:multistatus><D:href>", "<a></b>"] {
             assert!(entries(wrong.as_bytes(), &place).is_none_or(|entries| entries.is_empty()), "{wrong}");

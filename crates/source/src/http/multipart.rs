@@ -1,8 +1,8 @@
 //! Bodies of type multipart/byteranges (RFC 9110 §14.6).
 //!
-//! The boundary that the Content-Type announces is not needed, and so no quoting of it can go wrong: the
-//! first line that begins with `--` is the boundary, and each part says in its Content-Range how long it
-//! is. Looking for the boundary inside the data would be an error, for data may contain it.
+//! The boundary in the Content-Type is not needed, which avoids its quoting rules: the first line that begins with
+//! `--` is the boundary, and the Content-Range of each part gives its length. Searching for the boundary in the data
+//! would be wrong, since data may contain it.
 
 use super::header::ContentRange;
 use bytes::Bytes;
@@ -15,13 +15,13 @@ const LONGEST_HEADER: usize = 16 << 10;
 pub(super) struct Part {
     /// Offset of its first byte in the object.
     pub(super) start: u64,
-    /// Size of the object, if said.
+    /// Size of the object, if stated.
     pub(super) total: Option<u64>,
     /// Its bytes.
     pub(super) bytes: Bytes,
 }
 
-/// The parts that are whole. What comes after a part that is cut off or garbled is left out.
+/// The complete parts. Anything after a truncated or malformed part is skipped.
 pub(super) fn parse(body: &Bytes) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = body.clone();
@@ -32,11 +32,11 @@ pub(super) fn parse(body: &Bytes) -> Vec<Part> {
     parts
 }
 
-/// The first part in `body`, and what follows it; `None` at the end or if there is no whole part.
+/// The first part in `body`, and the rest after it; `None` at the end or if there is no complete part.
 fn next_part(body: &Bytes) -> Option<(Part, Bytes)> {
     let mut lines = Lines { text: body.get(..LONGEST_HEADER.min(body.len()))?, at: 0 };
-    // Empty lines and a preamble may come before the boundary. The line that ends all parts looks like
-    // one more boundary, after which no headers come.
+    // Empty lines and a preamble may come before the boundary. The line that ends all parts looks like another
+    // boundary, but no headers follow it.
     while !lines.next()?.starts_with(b"--") {}
     let mut content_range = None;
     loop {

@@ -1,23 +1,25 @@
-//! The first requests: they learn the size and bring head and tail in one round trip where possible.
+//! The first requests: they find the size and read head and tail, in one round trip if possible.
 //!
-//! A server that is known to answer several ranges gets one request for the head and "the last n bytes".
-//! Any other gets two requests of a single range at the same time, which all servers understand. At first
-//! contact a third goes with them, for two single bytes: its answer shows what the server makes of several
-//! ranges, so that the reads that follow are planned for it. A server that sends no parts at all is read
-//! once, as a whole, if the object is small.
+//! A server that is known to answer several ranges gets one request for the head and "the last n bytes". Any other
+//! server gets two requests for a single range at the same time, which all servers understand. At first contact a
+//! third request for two single bytes goes with them: its answer shows how the server handles several ranges, so that
+//! later reads are planned for it. From a server that sends no parts, a small object is read once, as a whole.
 
-use super::answer::{Answer, Failure, Parts, Status, Validators, Whole};
+use super::access::access;
+use super::answer::{Answer, Failure, Parts, Status, Validators, WholeObject};
+use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::multipart::Part;
 use super::reading::{Version, fetch};
 use super::remote::{Ask, Remote};
-use super::{CONCURRENCY_OF_SINGLE_RANGES, HttpSource, client, given, spare};
-use crate::credentials::Access;
-use crate::open::tail_at;
+use super::source::HttpSource;
+use super::{client, spare};
+use crate::ends::{HEAD, tail_at};
 use crate::retry::Retries;
-use crate::{HEAD, Identity, MemorySource, OpenOptions, Opened, redact};
+use crate::{Identity, MemorySource, OpenOptions, OpenedSource};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments, redact};
+use sapwood_credentials::Access;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,57 +28,57 @@ use tokio::time::timeout;
 /// Largest object that is read as a whole from a server that sends no parts.
 const LARGEST_WHOLE: u64 = 64 << 20;
 
-/// Largest object that is taken as a whole where the server sends it instead of two parts: asking again
-/// would take longer.
+/// Largest object that is accepted as a whole if the server sends it instead of two parts: another request would take
+/// longer.
 const LARGEST_GIFT: u64 = 1 << 20;
 
-/// Two bytes, too far apart for a server to answer them as one part.
+/// Two bytes too far apart for one part.
 const PROBE: [ByteRange; 2] = [ByteRange { start: 0, len: 1 }, ByteRange { start: HEAD - 1, len: 1 }];
 
-/// How long head and tail, once they are there, wait for what the probe shows.
+/// How long head and tail, once they have arrived, wait for the answer to the probe.
 const PATIENCE_WITH_PROBE: Duration = Duration::from_secs(1);
 
-/// How far an object store is taken to be until it has answered: most are, and all are slow to begin.
+/// The assumed round trip to an object store before its first answer: most are distant, and all are slow to begin.
 const IN_STORES: Duration = Duration::from_secs(1);
 
-/// Most turnarounds that the first answer takes if there is no connection yet: connection, TLS, head or tail.
+/// Most round trips until the first answer without a connection: connection, TLS, head or tail.
 const FIRST_CONTACT: u32 = 3;
 
-/// What is known of a server before it is asked anything.
+/// Which ranges a server answers, as far as that is known before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// Nothing: it is found out.
+pub enum RangeSupport {
+    /// Unknown: to be found out.
     Unknown,
-    /// It is an object store, answers one range, and understands "the last n bytes".
+    /// One range, or "the last n bytes": an object store.
     OneRange,
-    /// The same, but it does not understand "the last n bytes".
+    /// One range, but not "the last n bytes".
     OneRangeNoSuffix,
 }
 
 /// Opens an object on an HTTP server. See [`crate::open`].
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let name = redact(url);
-    let access = given::access(url, options).map_err(|error| error.url(&name))?;
-    open_object(&name, access, Manner::Unknown, options).await
+    let access = access(url, options).map_err(|error| error.url(&name))?;
+    open_object(&name, access, RangeSupport::Unknown, options).await
 }
 
-/// Opens the object that `access` is about; `name` is what it is called in messages.
+/// Opens the object of `access`; `name` names it in messages.
 pub(crate) async fn open_object(
     name: &str,
     access: Access,
-    manner: Manner,
+    manner: RangeSupport,
     options: &OpenOptions,
-) -> Result<Opened> {
+) -> Result<OpenedSource> {
     let concurrency = match manner {
-        Manner::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
-        Manner::OneRange | Manner::OneRangeNoSuffix => client::most_connections(),
+        RangeSupport::Unknown => CONCURRENCY_OF_SINGLE_RANGES,
+        RangeSupport::OneRange | RangeSupport::OneRangeNoSuffix => client::most_connections(),
     };
     let remote = Remote::new(access, concurrency, options);
-    if manner != Manner::Unknown {
+    if manner != RangeSupport::Unknown {
         remote.learn(|server| server.learn_single());
         remote.learn(|server| server.learn_round_trip(IN_STORES));
     }
-    if manner == Manner::OneRangeNoSuffix {
+    if manner == RangeSupport::OneRangeNoSuffix {
         remote.learn(|server| server.learn_no_suffix());
     }
     let opened =
@@ -87,7 +89,7 @@ pub(crate) async fn open_object(
     opened.map_err(|error| error.url(name))
 }
 
-async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<Opened> {
+async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let mut retries = remote.retries(name, options.deadline);
     loop {
         let tail = tail_at(remote.server().round_trip(), options.tail);
@@ -107,7 +109,7 @@ async fn open_in_time(remote: Remote, name: &str, options: &OpenOptions) -> Resu
     }
 }
 
-/// What the first requests brought.
+/// The result of the first requests.
 enum Beginning {
     Parts(Parts),
     Whole(Bytes, Validators),
@@ -128,12 +130,12 @@ async fn begin(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
         return Ok(beginning);
     }
     let beginning = begin_apart(remote, tail).await?;
-    // Only now is it certain that the form of the request was at fault.
+    // Only now is it certain that the server refused the form of the request.
     remote.learn(|server| server.learn_single());
     Ok(beginning)
 }
 
-/// Asks for head and tail apart, and at the same time learns whether the server answers several ranges.
+/// Requests head and tail separately, and at the same time finds out whether the server answers several ranges.
 async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure> {
     let beginning = pin!(begin_apart(remote, tail));
     let probe = pin!(answers_several(remote));
@@ -155,7 +157,7 @@ async fn begin_unknown(remote: &Remote, tail: u64) -> Result<Beginning, Failure>
     Ok(beginning)
 }
 
-/// Whether the server answers several ranges in one request; `None` if that does not show.
+/// Whether the server answers several ranges in one request; `None` if the answer does not show it.
 async fn answers_several(remote: &Remote) -> Option<bool> {
     match remote.ask(Ask { ranges: &PROBE, suffix: None, version: None }).await {
         Ok(Answer::Parts(parts)) if parts.parts.len() > 1 => Some(true),
@@ -165,7 +167,7 @@ async fn answers_several(remote: &Remote) -> Option<bool> {
     }
 }
 
-/// Asks for head and tail in one request. `None` if the server seems to refuse requests of that form.
+/// Requests head and tail together. `None` if the server seems to refuse requests of that form.
 async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<Beginning>, Failure> {
     let head = [ByteRange { start: 0, len: HEAD }];
     match remote.ask(Ask { ranges: &head, suffix: Some(tail), version: None }).await {
@@ -193,8 +195,7 @@ async fn begin_together(remote: &Remote, tail: u64) -> Result<Option<Beginning>,
     }
 }
 
-/// Asks for head and tail in two requests at the same time, or for the head alone where the size must be
-/// known before the tail can be asked for.
+/// Requests head and tail separately, or only the head if the size must be known before the tail can be requested.
 async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failure> {
     let ranges = [ByteRange { start: 0, len: HEAD }];
     let head = remote.ask(Ask { ranges: &ranges, suffix: None, version: None });
@@ -228,13 +229,13 @@ async fn begin_apart(remote: &Remote, tail_len: u64) -> Result<Beginning, Failur
         Some(refusal) if refuses_form(&refusal) && is_longer_than(&beginning, tail_len) => {
             remote.learn(|server| server.learn_no_suffix());
         }
-        // `finish` asks again for what is missing.
+        // `finish` requests what is missing.
         _ => {}
     }
     Ok(Beginning::Parts(beginning))
 }
 
-async fn take_whole(remote: &Remote, whole: Whole) -> Result<Beginning, Failure> {
+async fn take_whole(remote: &Remote, whole: WholeObject) -> Result<Beginning, Failure> {
     let validators = whole.validators.clone();
     let too_large = || {
         Failure::Fatal(
@@ -256,7 +257,7 @@ async fn take_whole(remote: &Remote, whole: Whole) -> Result<Beginning, Failure>
     }
 }
 
-/// True if a request for a part was not answered with a part because of its form.
+/// True if the server refused to send a part because of the form of the request.
 fn refuses_form(answer: &Result<Answer, Failure>) -> bool {
     match answer {
         Ok(Answer::Whole(_)) => true,
@@ -269,20 +270,26 @@ fn is_longer_than(parts: &Parts, len: u64) -> bool {
     total(&parts.parts).is_ok_and(|size| size > len)
 }
 
-/// An object without bytes has no range that could be satisfied.
+/// An empty object has no range that could be satisfied.
 fn is_empty_object(failure: &Failure) -> bool {
     matches!(failure, Failure::Status(Status { code: 416, total: Some(0), .. }))
 }
 
-fn whole(name: &str, bytes: Bytes, validators: Validators) -> Opened {
+fn whole(name: &str, bytes: Bytes, validators: Validators) -> OpenedSource {
     let mut known = Segments::default();
     known.insert(0, bytes.clone());
     let source = MemorySource::named(name, version_name(&validators), bytes);
-    Opened { source: Arc::new(source), known }
+    OpenedSource { source: Arc::new(source), known }
 }
 
-/// Makes the source, after fetching what is missing of head and tail.
-async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64, retries: Retries) -> Result<Opened> {
+/// Makes the source, after reading the missing bytes of head and tail.
+async fn finish(
+    remote: Remote,
+    name: &str,
+    parts: Parts,
+    tail: u64,
+    retries: Retries,
+) -> Result<OpenedSource> {
     let size = total(&parts.parts)?;
     let validators = parts.validators;
     let mut known = Segments::default();
@@ -302,7 +309,7 @@ async fn finish(remote: Remote, name: &str, parts: Parts, tail: u64, retries: Re
         known.insert(0, all);
     }
     let identity = Identity { url: name.to_owned(), size, version: version_name(&validators) };
-    Ok(Opened { source: Arc::new(HttpSource { identity, validators, remote }), known })
+    Ok(OpenedSource { source: Arc::new(HttpSource { identity, validators, remote }), known })
 }
 
 /// The size of the object; all parts must agree.
@@ -310,7 +317,7 @@ fn total(parts: &[Part]) -> Result<u64> {
     let mut totals = parts.iter().filter_map(|part| part.total);
     let total = totals
         .next()
-        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not say how large the file is"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Server, "the server does not state the size of the file"))?;
     if totals.any(|other| other != total) {
         return Err(Error::new(
             ErrorKind::Server,
@@ -334,8 +341,8 @@ fn holds_head_and_tail(parts: &Parts, tail: u64) -> bool {
     head_and_tail(size, tail).into_iter().all(|range| known.get(range).is_some())
 }
 
-/// The whole object, if head and tail overlap or touch but neither is all of it: a range across the seam
-/// should not have to be asked for again.
+/// The whole object, if head and tail overlap or touch but neither is all of it, so that a range across the seam need
+/// not be requested again.
 fn joined(known: &Segments, size: u64, tail: u64) -> Option<Bytes> {
     let [head, tail] = head_and_tail(size, tail);
     if head.len == size || tail.len == size || head.end() < tail.start {

@@ -1,29 +1,30 @@
-//! From ranges to requests and back: packs, asks, learns, repeats.
+//! From ranges to requests and back: packs, requests, learns, retries.
 
 use super::answer::{Answer, Failure, Status, Validators};
 use super::header::{range_value, requests, spans};
+use super::limits::LARGEST_REQUEST;
 use super::remote::{Ask, Remote};
 use super::server::Server;
-use super::{HttpSource, LARGEST_REQUEST};
 use crate::retry::Retries;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
+use sapwood_core::{ByteRange, Error, ErrorKind, Result, Segments};
 use std::time::Duration;
 
-impl HttpSource {
-    /// The bytes of all ranges.
-    pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let version = Version { validators: &self.validators, size: self.identity.size };
-        let retries = self.remote.retries(&self.identity.url, deadline);
-        let known = fetch(&self.remote, &spans(ranges), version, retries).await?;
-        let answer = |range: &ByteRange| match range.len {
-            0 => Ok(Bytes::new()),
-            _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
-        };
-        ranges.iter().map(answer).collect()
-    }
+/// The bytes of all ranges.
+pub(super) async fn read(
+    remote: &Remote,
+    ranges: &[ByteRange],
+    version: Version<'_>,
+    retries: Retries,
+) -> Result<Vec<Bytes>> {
+    let known = fetch(remote, &spans(ranges), version, retries).await?;
+    let answer = |range: &ByteRange| match range.len {
+        0 => Ok(Bytes::new()),
+        _ => known.get(*range).ok_or_else(|| other_bytes(*range)),
+    };
+    ranges.iter().map(answer).collect()
 }
 
 /// The version of an object that was opened.
@@ -33,15 +34,15 @@ pub(super) struct Version<'a> {
     pub(super) size: u64,
 }
 
-/// How one answer fell short.
+/// Why one answer was not enough.
 enum Setback {
-    /// The server cannot do what was asked, and this is remembered now: ask in another way.
+    /// The server cannot answer this form of request; that is now remembered, so another form is next.
     Learned,
-    /// Something that may pass.
+    /// A failure that may pass.
     Transient(Error, Option<Duration>),
 }
 
-/// The bytes of all spans (sorted, apart from each other). Only what is missing is asked for again.
+/// The bytes of all spans (sorted, apart from each other). Only missing bytes are requested again.
 pub(super) async fn fetch(
     remote: &Remote,
     spans: &[ByteRange],
@@ -72,7 +73,7 @@ pub(super) async fn fetch(
         missing.retain(|span| known.get(*span).is_none());
         match setback {
             Some(Setback::Transient(error, pause)) => retries.pause(error, pause).await?,
-            // Lessons shrink the limits, so they cannot go on for ever.
+            // Each lesson shrinks the limits, so this ends.
             Some(Setback::Learned) if remote.limits() != limits => {}
             _ => match missing.first() {
                 Some(&span) => retries.pause(other_bytes(span), None).await?,
@@ -83,7 +84,7 @@ pub(super) async fn fetch(
     Ok(known)
 }
 
-/// Keeps what came. `None` if that is all that was asked for.
+/// Keeps the bytes of an answer. `None` if it was complete.
 fn accept(
     remote: &Remote,
     ranges: &[ByteRange],
@@ -103,7 +104,7 @@ fn accept(
             remote.learn(|server| server.learn_not_several(ranges.len()));
             return Ok(Some(Setback::Learned));
         }
-        return Err(Error::new(ErrorKind::Server, "the server does not send parts of the file any more"));
+        return Err(Error::new(ErrorKind::Server, "the server no longer sends parts of the file"));
     };
     if parts.parts.len() > 1 {
         remote.learn(|server| server.learn_several());
@@ -126,8 +127,8 @@ fn accept(
 
 /// What to do about a request that failed.
 ///
-/// `again`: so did one before. Servers that close the connection or answer 500 because there are
-/// too many ranges do so again; those that stumbled do not.
+/// `again`: an earlier request failed the same way. A server that closes the connection or answers 500 because there
+/// are too many ranges does so again; one with a passing problem does not.
 fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool) -> Result<Setback> {
     let several = ranges.len() > 1;
     match &failure {
@@ -161,6 +162,6 @@ fn refusal(remote: &Remote, ranges: &[ByteRange], failure: Failure, again: bool)
 }
 
 fn other_bytes(range: ByteRange) -> Error {
-    let message = format!("the server did not send the {} bytes that were asked for", range.len);
+    let message = format!("the server did not send the {} requested bytes", range.len);
     Error::new(ErrorKind::Server, message).at(range.start)
 }

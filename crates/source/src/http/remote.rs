@@ -1,18 +1,18 @@
-//! One object on a server: one request and its answer, redirects followed.
+//! One object on a server: one request and its answer, following redirects.
 
-use super::CONCURRENCY_OF_SINGLE_RANGES;
-use super::answer::{self, Answer, Failure, Parts, Sorted, Status, Validators, Whole};
-use super::exchange::{Exchange, MOST_REDIRECTS, Message, Waited, endless, redirect};
+use super::answer::{self, Answer, AnswerHead, Failure, Parts, Status, Validators, WholeObject};
+use super::exchange::{Exchange, FirstByteTime, MOST_REDIRECTS, Message, endless, redirect};
 use super::header::range_value;
+use super::limits::CONCURRENCY_OF_SINGLE_RANGES;
 use super::server::{Limits, Server};
-use super::spare::{self, Way};
+use super::spare::{self, Route};
 use crate::OpenOptions;
-use crate::credentials::Access;
 use crate::retry::Retries;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue, IF_MATCH, RANGE};
 use reqwest::{Method, Response, Url};
 use sapwood_core::{ByteRange, Deadline};
+use sapwood_credentials::Access;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 /// Bytes that the lines around one part of a multipart body may take.
 const PART_OVERHEAD: u64 = 1 << 10;
 
-/// Requests that find the connections of the first contact: of head, tail and probe.
+/// Requests that can use the connections of the first contact: head, tail and probe.
 const AT_FIRST: usize = 3;
 
 /// The same at an object store, where there is no probe.
@@ -30,11 +30,11 @@ const AT_FIRST_IN_STORES: usize = 2;
 /// One request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a> {
-    /// The ranges wanted.
+    /// The ranges to read.
     pub(super) ranges: &'a [ByteRange],
-    /// Number of bytes wanted from the end of the object.
+    /// Number of bytes to read from the end of the object.
     pub(super) suffix: Option<u64>,
-    /// The version wanted.
+    /// The version to read.
     pub(super) version: Option<&'a Validators>,
 }
 
@@ -48,7 +48,7 @@ impl Ask<'_> {
         if let Ok(ranges) = HeaderValue::try_from(range_value(self.ranges, self.suffix)) {
             headers.insert(RANGE, ranges);
         }
-        // Not If-Range: where the object changed, that would make the server send all of it.
+        // Not If-Range: if the object changed, the server would then send all of it.
         let etag = self.version.and_then(Validators::strong_etag).map(HeaderValue::from_str);
         if let Some(Ok(etag)) = etag {
             headers.insert(IF_MATCH, etag);
@@ -56,7 +56,7 @@ impl Ask<'_> {
         Message { method: Method::GET, headers, body: Bytes::new(), ranges: self.range_count() }
     }
 
-    /// Bytes that the body of an answer may have.
+    /// Most bytes that the body of an answer may have.
     fn most_bytes(&self) -> u64 {
         let wanted: u64 = self.ranges.iter().map(|range| range.len).sum();
         wanted
@@ -65,10 +65,10 @@ impl Ask<'_> {
     }
 }
 
-/// One object, and how to ask for it.
+/// One object, and how to request it.
 pub(super) struct Remote {
     original: Target,
-    /// Where the original redirected to last.
+    /// The latest target of the original's redirects.
     target: Mutex<Option<Target>>,
     exchange: Exchange,
     /// Requests that may be in flight together.
@@ -112,7 +112,7 @@ impl Remote {
         }
     }
 
-    /// True if the object lies in a store, which is many machines.
+    /// True if the object is in a store, which is many machines.
     pub(super) fn is_in_store(&self) -> bool {
         self.concurrency > CONCURRENCY_OF_SINGLE_RANGES
     }
@@ -122,7 +122,7 @@ impl Remote {
         self.first_answer.get().copied()
     }
 
-    /// The retries of one call about the object that is called `name`.
+    /// The retries of a call; `name` names the object in messages.
     pub(super) fn retries(&self, name: &str, deadline: Deadline) -> Retries {
         self.exchange.retries(name, deadline)
     }
@@ -132,22 +132,22 @@ impl Remote {
         self.target().server
     }
 
-    /// What one request may hold.
+    /// The limits of one request.
     pub(super) fn limits(&self) -> Limits {
         self.server().limits()
     }
 
-    /// Remembers something about the server that answers, and about the one that redirects to it: the
-    /// next file is asked for there, and the request must suit both.
+    /// Remembers something about the server that answers, and about the one that redirects to it: the next file is
+    /// requested there, and its request must suit both.
     pub(super) fn learn(&self, lesson: impl Fn(&Server)) {
         lesson(&self.server());
         lesson(&self.original.server);
     }
 
-    /// The way to it, for connections that are made ahead of need.
-    pub(super) fn way(&self) -> Way<'_> {
+    /// The object as a route to the server, for connections that are made ahead of need.
+    pub(super) fn way(&self) -> Route<'_> {
         let (Target { url, server }, is_store) = (self.target(), self.is_in_store());
-        Way { exchange: &self.exchange, url, server, is_store, concurrency: self.concurrency }
+        Route { exchange: &self.exchange, url, server, is_store, concurrency: self.concurrency }
     }
 
     /// Sends a request and reads the answer (but not the body of a whole object).
@@ -156,7 +156,7 @@ impl Remote {
         let _slot = self.slots.acquire().await.ok();
         let at_first = if self.is_in_store() { AT_FIRST_IN_STORES } else { AT_FIRST };
         if self.concurrency.saturating_sub(self.slots.available_permits()) > at_first {
-            // A round trip is taken to be a third of the first answer.
+            // A round trip is estimated as a third of the first answer.
             let server = self.server();
             spare::made(&server, 3 * server.round_trip()).await;
         }
@@ -169,7 +169,7 @@ impl Remote {
                 | Failure::Status(Status { code: 401 | 403 | 404 | 410 | 500.., .. }))
         );
         if stale && target.url != self.original.url {
-            // Where it redirected to may be down or its signature old; the original knows better.
+            // The target of a redirect may be down or its signature expired; the original has a fresh one.
             *self.lock_target() = None;
             return self.ask_at(self.original.url.clone(), ask).await;
         }
@@ -181,8 +181,8 @@ impl Remote {
         for _ in 0..=MOST_REDIRECTS {
             let response = self.exchange.send(&url, &message).await?;
             if !response.status().is_redirection() {
-                // Only the first one counts: later ones find a connection.
-                let _ = response.extensions().get().map(|&Waited(time)| self.first_answer.set(time));
+                // Only the first one counts: later ones reuse a connection.
+                let _ = response.extensions().get().map(|&FirstByteTime(time)| self.first_answer.set(time));
                 if url != self.target().url {
                     *self.lock_target() = Some(Target::new(url));
                 }
@@ -213,11 +213,11 @@ impl Remote {
             return Err(self.exchange.failure(response).await);
         }
         match answer::sort(response)? {
-            Sorted::Whole(whole) => Ok(Answer::Whole(whole)),
-            Sorted::Parts { response, validators, content_range } => {
+            AnswerHead::Whole(whole) => Ok(Answer::Whole(whole)),
+            AnswerHead::Parts { response, validators, content_range } => {
                 let announced = content_range.and_then(|content| content.range).map_or(0, |range| range.len);
                 if announced > most {
-                    // Not what was asked for: the caller sees that nothing useful came.
+                    // Too many bytes: the caller sees that nothing useful came.
                     return Ok(Answer::Parts(Parts { parts: Vec::new(), validators, broken: None }));
                 }
                 let (body, broken) = self.exchange.body(response, most).await?;
@@ -228,7 +228,7 @@ impl Remote {
     }
 
     /// The whole object, if it has at most `most` bytes.
-    pub(super) async fn take_whole(&self, whole: Whole, most: u64) -> Result<Bytes, Failure> {
+    pub(super) async fn take_whole(&self, whole: WholeObject, most: u64) -> Result<Bytes, Failure> {
         match self.exchange.body(whole.response, most).await? {
             (_, Some(broken)) => Err(Failure::Network(broken)),
             (body, None) => Ok(body),

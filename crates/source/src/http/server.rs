@@ -1,4 +1,4 @@
-//! What is remembered about each server, so that no process asks twice for what a server cannot do.
+//! What the process remembers about each server, so that it never asks twice for what a server cannot do.
 
 use reqwest::Url;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ const RANGES: usize = 200;
 /// and more.
 const HEADER_BYTES: usize = 7 << 10;
 
-/// Range headers are never held to fewer bytes than this: one range always fits.
+/// The limit never falls below this: one range always fits.
 const LEAST_HEADER_BYTES: usize = 64;
 
-/// Connections that nobody uses are kept for longer than this.
+/// Unused connections are kept for longer than this.
 const SPARES_LAST: Duration = Duration::from_secs(60);
 
 static SERVERS: Mutex<Option<HashMap<String, Arc<Server>>>> = Mutex::new(None);
@@ -41,9 +41,9 @@ pub(super) struct Server {
     several: AtomicBool,
     doubted: AtomicBool,
     suffix: AtomicBool,
-    /// The shortest that was seen, in microseconds; 0 if none was.
+    /// The shortest measured, in microseconds; 0 if none was.
     round_trip: AtomicU64,
-    /// Connections that were made ahead of need last.
+    /// The connections that were last made ahead of need.
     spares: Mutex<Option<Spares>>,
 }
 
@@ -51,18 +51,18 @@ pub(super) struct Server {
 #[derive(Debug, Clone)]
 struct Spares {
     since: Instant,
-    /// A permit for each that is there and was not waited for; closed when no more will come.
+    /// One permit for each connection that is there and was not claimed; closed when no more will come.
     there: Arc<Semaphore>,
 }
 
-/// Makes connections ahead of need; gone with the last of them.
+/// Makes connections ahead of need. When the last clone is dropped, no more will come.
 #[derive(Debug)]
-pub(super) struct Making(Arc<Semaphore>);
+pub(super) struct SpareMaker(Arc<Semaphore>);
 
-impl Making {
-    /// Makes a connection by something that leaves one behind.
+impl SpareMaker {
+    /// Makes a connection by running a request that leaves one behind.
     pub(super) fn make(self: Arc<Self>, knock: impl Future<Output = ()> + Send + 'static) {
-        // Whether or not somebody waits, it ends by itself, at the latest when the server was silent for too long.
+        // It ends by itself, at the latest after the read timeout, even if nothing waits for it.
         drop(tokio::spawn(async move {
             knock.await;
             self.0.add_permits(1);
@@ -70,7 +70,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for SpareMaker {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -89,7 +89,7 @@ impl Server {
         }
     }
 
-    /// The memory of the server that a URL names.
+    /// The memory of the server in a URL.
     pub(super) fn of(url: &Url) -> Arc<Server> {
         let origin = url.origin().ascii_serialization();
         let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,28 +114,29 @@ impl Server {
         self.suffix.load(Ordering::Relaxed)
     }
 
-    /// How far the server is, at least; zero if that is not known.
+    /// A lower bound on the round trip; zero if unknown.
     pub(super) fn round_trip(&self) -> Duration {
         Duration::from_micros(self.round_trip.load(Ordering::Relaxed))
     }
 
-    /// What makes connections ahead of need, if that should be done now; then not again for a minute.
-    pub(super) fn wants_spares(&self) -> Option<Arc<Making>> {
+    /// What makes connections ahead of need, if now is the time; then not again for a minute.
+    pub(super) fn wants_spares(&self) -> Option<Arc<SpareMaker>> {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         if spares.as_ref().is_some_and(|spares| spares.since.elapsed() <= SPARES_LAST) {
             return None;
         }
         let there = Arc::new(Semaphore::new(0));
         *spares = Some(Spares { since: Instant::now(), there: Arc::clone(&there) });
-        Some(Arc::new(Making(there)))
+        Some(Arc::new(SpareMaker(there)))
     }
 
-    /// Waits for one of the connections that were made ahead of need at first contact, at most until so long after that.
+    /// Waits for one of the connections that were made ahead of need at first contact, at most until so long after
+    /// that.
     pub(super) async fn spare_made(&self, after: Duration) {
         let spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(Spares { since, there }) = spares else { return };
         let Some(left) = after.checked_sub(since.elapsed()) else { return };
-        // Those that do not come in time are of no use, but do no harm.
+        // A connection that comes too late is of no use, but does no harm.
         if let Ok(Ok(permit)) = timeout(left, there.acquire()).await {
             permit.forget();
         }
@@ -160,17 +161,17 @@ impl Server {
         self.doubted.store(false, Ordering::Relaxed);
     }
 
-    /// A request for several ranges failed in a way that may be how the server refuses so many.
+    /// A request for several ranges failed in a way that may be a refusal of so many.
     pub(super) fn doubt(&self) {
         self.doubted.store(true, Ordering::Relaxed);
     }
 
-    /// True if the last request for several ranges that was answered or failed left a doubt.
+    /// True if the latest request for several ranges left that doubt.
     pub(super) fn is_doubted(&self) -> bool {
         self.doubted.load(Ordering::Relaxed)
     }
 
-    /// The server answered this number of ranges where more were asked for.
+    /// The server answered this number of ranges when more were requested.
     pub(super) fn learn_most(&self, ranges: usize) {
         self.ranges.fetch_min(ranges.max(1), Ordering::Relaxed);
     }
@@ -180,7 +181,7 @@ impl Server {
         self.learn_most(ranges / 4);
     }
 
-    /// The server refused this number of ranges in the way of those that answer one only.
+    /// The server refused this number of ranges in the way of servers that answer only one.
     pub(super) fn learn_not_several(&self, ranges: usize) {
         match self.several.load(Ordering::Relaxed) {
             true => self.learn_too_many(ranges),

@@ -1,9 +1,9 @@
-//! Connections made ahead of need: from afar, a new one costs a reader as much as an answer, or more.
+//! Connections made ahead of need: at a long distance, a new one costs a reader as much as an answer, or more.
 
-use super::CONCURRENCY;
 use super::exchange::{Exchange, Message};
 use super::header::range_value;
-use super::server::{Making, Server};
+use super::limits::CONCURRENCY;
+use super::server::{Server, SpareMaker};
 use bytes::Bytes;
 use futures::future::{Either, select};
 use reqwest::header::{HeaderMap, HeaderValue, RANGE};
@@ -15,25 +15,27 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A server that has not answered for this long is far, or slow.
+/// A server that has not answered for this long is distant, or slow.
 const FAR: Duration = Duration::from_millis(60);
 
-/// Who takes so long for the first answer, to connect included, is so far that others are waited for that are being made.
+/// If the first answer, including the connection, takes this long, it pays to wait for connections that are being
+/// made.
 const FIRST_FAR: Duration = Duration::from_millis(3 * 60);
 
-/// The same for an object store: most are far, and all are slow to begin.
+/// The same for an object store: most are distant, and all are slow to begin.
 const FAR_STORE: Duration = Duration::from_millis(20);
 
-/// An object store that has not answered for this long is so far that a read is much faster by connections that it finds.
+/// An object store that has not answered for this long is so distant that reads are much faster if they find
+/// connections.
 const FAR_AWAY_STORE: Duration = Duration::from_millis(30);
 
-/// Further connections that are made to it: with the first ones, those of a read of some branches.
+/// Further connections to such a store: with the first ones, as many as a read of some branches uses.
 const FURTHER: usize = 64;
 
-/// The environment variable that says how many connections are made ahead: 0 for none.
+/// The environment variable for the number of connections made ahead: 0 for none.
 const MOST_VARIABLE: &str = "SAPWOOD_CONNECTIONS_AHEAD";
 
-/// How many are made ahead, at most.
+/// Most connections made ahead.
 static MOST: LazyLock<usize> = LazyLock::new(|| {
     let Some(wish) = std::env::var_os(MOST_VARIABLE) else { return CONCURRENCY + FURTHER };
     wish.to_str()
@@ -41,8 +43,8 @@ static MOST: LazyLock<usize> = LazyLock::new(|| {
         .map_or(CONCURRENCY + FURTHER, |wish: usize| wish.min(CONCURRENCY + FURTHER))
 });
 
-/// A server, and something that it can be asked for.
-pub(super) struct Way<'a> {
+/// A server, and an object on it to request.
+pub(super) struct Route<'a> {
     pub(super) exchange: &'a Exchange,
     pub(super) url: Url,
     pub(super) server: Arc<Server>,
@@ -52,12 +54,12 @@ pub(super) struct Way<'a> {
     pub(super) concurrency: usize,
 }
 
-/// Waits for the first answer of a server. While it is on its way from afar, connections are made that the reads after
-/// it will find; once a minute for each server, however many files are opened. They are few: a thousand jobs may do this
-/// at the same time. To a store that is far away they are more: it is many machines, and a read would make them anyway.
+/// Waits for the first answer of a server. If it is distant, this makes connections for the reads that follow; once a
+/// minute for each server, however many files are opened. They are few, since a thousand jobs may do this at the same
+/// time. For a distant store they are more: it is many machines, and a read would make them anyway.
 ///
-/// A connection is made by asking for a single byte: HTTP has no smaller request that all servers answer.
-pub(super) async fn beside<T>(way: Way<'_>, first: impl Future<Output = T>) -> T {
+/// A connection is made by requesting a single byte: HTTP has no smaller request that all servers answer.
+pub(super) async fn beside<T>(way: Route<'_>, first: impl Future<Output = T>) -> T {
     let far = if way.is_store { FAR_STORE } else { FAR };
     let mut first = pin!(first);
     if let Ok(answer) = timeout(far, &mut first).await {
@@ -67,14 +69,14 @@ pub(super) async fn beside<T>(way: Way<'_>, first: impl Future<Output = T>) -> T
     else {
         return first.await;
     };
-    // Together: to sign a request may have to wait for what the first one is about to find out.
+    // Together, since signing a request may have to wait for what the first request finds out.
     match select(first, pin!(knock(&way, making))).await {
         Either::Left((answer, _)) => answer,
         Either::Right(((), first)) => first.await,
     }
 }
 
-async fn knock(way: &Way<'_>, making: Arc<Making>) {
+async fn knock(way: &Route<'_>, making: Arc<SpareMaker>) {
     make(way, CONCURRENCY.min(*MOST), &making).await;
     if way.is_store && *MOST > CONCURRENCY {
         sleep(FAR_AWAY_STORE - FAR_STORE).await;
@@ -82,7 +84,7 @@ async fn knock(way: &Way<'_>, making: Arc<Making>) {
     }
 }
 
-async fn make(way: &Way<'_>, connections: usize, making: &Arc<Making>) {
+async fn make(way: &Route<'_>, connections: usize, making: &Arc<SpareMaker>) {
     let mut headers = HeaderMap::new();
     if let Ok(first) = HeaderValue::try_from(range_value(&[ByteRange { start: 0, len: 1 }], None)) {
         headers.insert(RANGE, first);
@@ -94,8 +96,8 @@ async fn make(way: &Way<'_>, connections: usize, making: &Arc<Making>) {
     }
 }
 
-/// Waits for one of the connections that are being made, where they come up sooner than others that would be made now: they
-/// were begun soon after the first request was, and are there as soon after its answer, which took so long.
+/// Waits for one of the connections that are being made, if it will be there sooner than one that would be made now:
+/// they were begun soon after the first request, whose answer took `first_answer`.
 pub(super) async fn made(server: &Server, first_answer: Duration) {
     if first_answer > FIRST_FAR {
         server.spare_made(first_answer * 4 / 3).await;

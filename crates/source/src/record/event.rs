@@ -1,19 +1,19 @@
-//! The events of a recording, and how each is written: `docs/specs/trace.md` describes them.
+//! The events of a recording, and how each is written. `docs/specs/trace.md` describes them.
 
-use super::wire::{Basket, Wire};
+use super::wire::{RecordedBasket, Wire};
 use sapwood_core::ByteRange;
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $number:literal $name:ident { $($(#[doc = $about:literal])+ $field:ident: $type:ty,)* })+) => {
         /// Something that happened in a job.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub enum Event { $($(#[doc = $doc])+ $name { $($(#[doc = $about])+ $field: $type,)* },)+ }
+        pub enum RecordedEvent { $($(#[doc = $doc])+ $name { $($(#[doc = $about])+ $field: $type,)* },)+ }
 
-        impl Event {
+        impl RecordedEvent {
             /// Appends the number of the event, how much later it was than the one before, and its values.
             pub(super) fn put(&self, later: i64, out: &mut Vec<u8>) {
                 match self {
-                    $(Event::$name { $($field,)* } => {
+                    $(RecordedEvent::$name { $($field,)* } => {
                         Wire::put(&($number as u64), out);
                         later.put(out);
                         $(Wire::put($field, out);)*
@@ -21,11 +21,11 @@ macro_rules! events {
                 }
             }
 
-            /// The event of that number with these values; what follows them is of a later version, and left out.
-            /// None if the number is unknown, or the values make no sense.
-            pub(super) fn take(number: u64, input: &mut &[u8]) -> Option<Event> {
+            /// The event with this number and these values; further values, of later versions, are ignored. `None` if
+            /// the number is unknown or the values are invalid.
+            pub(super) fn take(number: u64, input: &mut &[u8]) -> Option<RecordedEvent> {
                 match number {
-                    $($number => Some(Event::$name { $($field: <$type as Wire>::take(input)?,)* }),)+
+                    $($number => Some(RecordedEvent::$name { $($field: <$type as Wire>::take(input)?,)* }),)+
                     _ => None,
                 }
             }
@@ -43,7 +43,7 @@ events! {
         /// Version of sapwood.
         version: String,
     }
-    /// A text that later events call by its number.
+    /// A text that later events refer to by its number.
     2 Name {
         /// The number.
         name: u64,
@@ -66,31 +66,31 @@ events! {
         server: String,
         /// Messages that opening took.
         requests: u64,
-        /// Waits of one round trip that opening took.
+        /// Round trips in sequence that opening took.
         turnarounds: u64,
         /// The largest gap, the largest request, the most ranges of a request, the concurrency, and 1 for a source
-        /// that never waits: see [`Physics`](crate::Physics).
-        physics: Vec<u64>,
-        /// What came with opening.
+        /// that never waits: see [`CostModel`](crate::CostModel).
+        cost_model: Vec<u64>,
+        /// The bytes that opening read.
         known: Vec<ByteRange>,
     }
-    /// What is in memory of a file, once its structure is known: reads of it need no request.
+    /// What is in memory of a file once its structure is known: reads of it need no request.
     4 Known {
         /// The file.
         file: u64,
-        /// What is known.
+        /// The known ranges.
         known: Vec<ByteRange>,
     }
-    /// A source was asked.
+    /// A source got a request.
     5 Asked {
         /// The file.
         file: u64,
         /// Number of the request, of its file.
         request: u64,
-        /// What was asked for.
+        /// The requested ranges.
         ranges: Vec<ByteRange>,
     }
-    /// It answered, or failed.
+    /// The source answered, or failed.
     6 Answered {
         /// The file.
         file: u64,
@@ -109,7 +109,7 @@ events! {
         thread: u64,
         /// Microseconds that it took.
         took: u64,
-        /// What was missing.
+        /// The ranges that were missing.
         ranges: Vec<ByteRange>,
         /// The kind of the error; empty for none.
         error: String,
@@ -129,7 +129,7 @@ events! {
         /// Names of the columns.
         columns: Vec<u64>,
     }
-    /// An entry range of a read was planned. They are delivered in the order in which they were planned.
+    /// An entry range of a read was planned. Ranges are delivered in the order in which they were planned.
     9 Range {
         /// The read.
         read: u64,
@@ -137,31 +137,31 @@ events! {
         start: u64,
         /// The entry after the last.
         stop: u64,
-        /// First entries of the clusters that it touches, and the entry after the last of these; empty where the
-        /// range is not to be cut.
+        /// First entries of the clusters that it touches, and the entry after the last of these; empty if the range
+        /// must not be split.
         clusters: Vec<u64>,
         /// The baskets that it needs.
-        baskets: Vec<Basket>,
+        baskets: Vec<RecordedBasket>,
     }
-    /// The next range is asked for.
+    /// The caller asks for the next range.
     10 Next {
         /// The read.
         read: u64,
         /// The thread.
         thread: u64,
     }
-    /// It is there, as columns.
+    /// The range was delivered as columns.
     11 Delivered {
         /// The read.
         read: u64,
         /// The thread.
         thread: u64,
-        /// Microseconds that were waited for bytes.
+        /// Microseconds spent waiting for bytes.
         waited: u64,
         /// The kind of the error; empty for none.
         error: String,
     }
-    /// A read is over: what it had on its way is abandoned.
+    /// A read is over: its outstanding requests are abandoned.
     12 Ended {
         /// The read.
         read: u64,
@@ -179,9 +179,9 @@ events! {
         /// Numbers of the columns, in the read.
         columns: Vec<u64>,
         /// What is fetched.
-        baskets: Vec<Basket>,
+        baskets: Vec<RecordedBasket>,
     }
-    /// Columns of a window of a lazy reader are touched.
+    /// The caller touches columns of a window of a lazy reader.
     14 Touch {
         /// The read.
         read: u64,
@@ -192,18 +192,18 @@ events! {
         /// Numbers of the columns, in the read.
         columns: Vec<u64>,
     }
-    /// They are there.
+    /// The touched columns are there.
     15 Touched {
         /// The read.
         read: u64,
         /// The thread.
         thread: u64,
-        /// Microseconds that were waited for bytes.
+        /// Microseconds spent waiting for bytes.
         waited: u64,
         /// The kind of the error; empty for none.
         error: String,
     }
-    /// Events were left out, because they could not be written as fast as they came.
+    /// Events were dropped, because they could not be written as fast as they came.
     16 Lost {
         /// How many.
         events: u64,

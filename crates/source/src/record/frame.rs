@@ -1,6 +1,6 @@
 //! Frames: the pieces that a recording is written in, each readable without the others.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::wire::Wire;
 use std::io;
 use xxhash_rust::xxh64::xxh64;
@@ -14,17 +14,18 @@ pub(super) const MOST_BYTES: usize = 64 << 20;
 /// Zstandard's fastest level that compresses well.
 const LEVEL: i32 = 1;
 
-/// The process that writes: two processes never have both the same.
+/// The process that recorded. No two processes share both values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId {
-    /// Microseconds from the begin of 1970 to that of the recording in this process; times count from there.
+    /// Microseconds from the beginning of 1970 to the beginning of the recording in this process; times count from
+    /// there.
     pub begin: u64,
-    /// The number that the system gave it.
+    /// The process id.
     pub number: u32,
 }
 
 /// Appends an event to others: its length, its number, its time as the difference from the event before, its values.
-pub(super) fn put_event(event: &Event, time: u64, before: &mut u64, out: &mut Vec<u8>) {
+pub(super) fn put_event(event: &RecordedEvent, time: u64, before: &mut u64, out: &mut Vec<u8>) {
     let mut whole = Vec::with_capacity(64);
     event.put(time.wrapping_sub(*before).cast_signed(), &mut whole);
     *before = time;
@@ -32,8 +33,8 @@ pub(super) fn put_event(event: &Event, time: u64, before: &mut u64, out: &mut Ve
     out.extend_from_slice(&whole);
 }
 
-/// All events in some bytes, with their times; those of unknown kind are passed over.
-pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, Event)>> {
+/// All events in some bytes, with their times; events of unknown kind are skipped.
+pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, RecordedEvent)>> {
     let (mut events, mut time) = (Vec::new(), 0_u64);
     while !input.is_empty() {
         let len = usize::try_from(u64::take(&mut input)?).ok()?;
@@ -41,7 +42,7 @@ pub(super) fn take_events(mut input: &[u8]) -> Option<Vec<(u64, Event)>> {
         input = rest;
         let number = u64::take(&mut one)?;
         time = time.wrapping_add(i64::take(&mut one)?.cast_unsigned());
-        events.extend(Event::take(number, &mut one).map(|event| (time, event)));
+        events.extend(RecordedEvent::take(number, &mut one).map(|event| (time, event)));
     }
     Some(events)
 }
@@ -68,8 +69,8 @@ pub(super) fn frame(process: ProcessId, events: &[u8]) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The frame at the front of some bytes: whose it is, its events put one after the other, and its length. None if
-/// there is no sound one.
+/// The frame at the front of some bytes: its process, its events one after the other, and its length. `None` if there
+/// is no valid one.
 pub(super) fn unframe(input: &[u8]) -> Option<(ProcessId, Vec<u8>, usize)> {
     let (header, rest) = input.split_at_checked(HEADER)?;
     let word = |at: usize| Some(u32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));

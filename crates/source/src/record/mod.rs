@@ -1,7 +1,7 @@
-//! Recording what a job does: every logical operation (which columns of which entries, which baskets these take) and
-//! every physical one (what a source was asked for, and when it answered), in a file that several processes share.
+//! Records what a job does: every logical operation (which columns of which entries, and their baskets) and every
+//! physical one (each request to a source, and when it was answered), in a file that several processes share.
 //!
-//! Off by default; then each hook is a look at one number. `docs/specs/trace.md` describes the file.
+//! Recording is off by default; each hook then only reads one number. `docs/specs/trace.md` describes the file.
 //!
 //! ```text
 //! hooks ─▶ events ─▶ recorder: one per process ─▶ frames, every quarter of a second ─▶ file ─▶ Recording
@@ -13,11 +13,11 @@ mod recorder;
 mod recording;
 mod wire;
 
-pub use event::Event;
+pub use event::RecordedEvent;
 pub use frame::ProcessId;
 pub use recorder::{TRACE_VARIABLE, flush, is_on, record, start, stop};
 pub use recording::Recording;
-pub use wire::Basket;
+pub use wire::RecordedBasket;
 
 use crate::Source;
 use recorder::{micros, number, record_named, thread};
@@ -25,14 +25,14 @@ use sapwood_core::{ByteRange, Counters, Error, Result, Segments};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Records that a file was opened, which `began` then, and answers the number that the file has from now on. None if
-/// nothing is recorded.
+/// Records that a file was opened, which began at `began`, and returns the number of the file from now on. `None` if
+/// recording is off.
 pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &Counters) -> Option<u64> {
     is_on().then(|| {
-        let (file, identity, physics) = (number(), source.identity(), source.physics());
+        let (file, identity, cost_model) = (number(), source.identity(), source.cost_model());
         let words = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let cost = counters.snapshot();
-        record(|| Event::Opened {
+        record(|| RecordedEvent::Opened {
             file,
             thread: thread(),
             took: micros(began.elapsed()),
@@ -41,12 +41,12 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
             server: source.server().unwrap_or_default(),
             requests: cost.requests,
             turnarounds: cost.turnarounds,
-            physics: vec![
-                physics.gap,
-                physics.largest_request,
-                words(physics.ranges_per_request),
-                words(physics.concurrency),
-                physics.immediate.into(),
+            cost_model: vec![
+                cost_model.gap,
+                cost_model.largest_request,
+                words(cost_model.ranges_per_request),
+                words(cost_model.concurrency),
+                cost_model.immediate.into(),
             ],
             known: known.ranges().collect(),
         });
@@ -54,32 +54,32 @@ pub fn opened(source: &dyn Source, began: Instant, known: &Segments, counters: &
     })
 }
 
-/// Records what is in memory of a file that is recorded.
+/// Records which ranges of a recorded file are in memory.
 pub fn known(file: Option<u64>, known: &Segments) {
     if let Some(file) = file {
-        record(|| Event::Known { file, known: known.ranges().collect() });
+        record(|| RecordedEvent::Known { file, known: known.ranges().collect() });
     }
 }
 
-/// Records that the source of a file is asked.
+/// Records a request to the source of a file.
 pub(crate) fn asked(file: Option<u64>, request: u64, ranges: &[ByteRange]) {
     if let Some(file) = file {
-        record(|| Event::Asked { file, request, ranges: ranges.to_vec() });
+        record(|| RecordedEvent::Asked { file, request, ranges: ranges.to_vec() });
     }
 }
 
-/// Records that it answered, or failed.
+/// Records the answer to a request, or its failure.
 pub(crate) fn answered(file: Option<u64>, request: u64, server: Option<&str>, error: Option<&Error>) {
     if let Some(file) = file {
         let server = server.unwrap_or_default().to_owned();
-        record(|| Event::Answered { file, request, server, error: code(error) });
+        record(|| RecordedEvent::Answered { file, request, server, error: code(error) });
     }
 }
 
-/// Runs what reads a part of the structure of a file, and records it.
+/// Runs a read of a part of the structure of a file, and records it.
 ///
 /// # Errors
-/// Those of what runs.
+/// Those of the read.
 pub async fn structure<T>(
     file: Option<u64>,
     ranges: &[ByteRange],
@@ -89,63 +89,63 @@ pub async fn structure<T>(
     let began = Instant::now();
     let result = work.await;
     let (took, error) = (micros(began.elapsed()), code(result.as_ref().err()));
-    record(|| Event::Structure { file, thread: thread(), took, ranges: ranges.to_vec(), error });
+    record(|| RecordedEvent::Structure { file, thread: thread(), took, ranges: ranges.to_vec(), error });
     result
 }
 
-/// A read of a tree that is recorded. When it is dropped, the read is over.
+/// A recorded read of a tree. Dropping this ends the read.
 #[derive(Debug)]
-pub struct Read(u64);
+pub struct RecordedRead(u64);
 
-impl Read {
-    /// Records that a read begins. None if nothing is recorded.
+impl RecordedRead {
+    /// Records that a read begins. `None` if recording is off.
     pub fn begin(
         kind: &str,
         file: Option<u64>,
         tree: &str,
         columns: impl IntoIterator<Item = String>,
-    ) -> Option<Read> {
+    ) -> Option<RecordedRead> {
         let file = file.filter(|_| is_on())?;
         let read = number();
         record_named(|name| {
             let columns = columns.into_iter().map(|column| name(&column)).collect();
             let (kind, tree) = (kind.to_owned(), tree.to_owned());
-            Event::Read { read, thread: thread(), kind, file, tree, columns }
+            RecordedEvent::Read { read, thread: thread(), kind, file, tree, columns }
         });
-        Some(Read(read))
+        Some(RecordedRead(read))
     }
 
-    /// Records an entry range that will be delivered, of a tree with these clusters: where it may be cut.
-    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<Basket>) {
+    /// Records a planned entry range of a tree with these cluster boundaries, where it may be split.
+    pub fn range(&self, entries: &Range<u64>, cluster_starts: &[u64], baskets: Vec<RecordedBasket>) {
         let from = cluster_starts.partition_point(|start| *start <= entries.start).saturating_sub(1);
         let to = cluster_starts.partition_point(|start| *start < entries.end).saturating_add(1);
         let clusters = cluster_starts.get(from..to.min(cluster_starts.len())).unwrap_or_default().to_vec();
         let (start, stop) = (entries.start, entries.end);
-        record(|| Event::Range { read: self.0, start, stop, clusters, baskets });
+        record(|| RecordedEvent::Range { read: self.0, start, stop, clusters, baskets });
     }
 
-    /// Runs what delivers the next range, or the whole, and records how long that takes.
+    /// Runs the delivery of the next range, or of the whole read, and records how long it takes.
     ///
     /// # Errors
-    /// Those of what runs.
+    /// Those of the delivery.
     pub fn deliver<T>(
         this: Option<&Self>,
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(Read(read)) = this else { return work() };
+        let Some(RecordedRead(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
-        record(|| Event::Next { read, thread });
+        record(|| RecordedEvent::Next { read, thread });
         let result = work();
         let (waited, error) = (waited_since(waited, counters), code(result.as_ref().err()));
-        record(|| Event::Delivered { read, thread, waited, error });
+        record(|| RecordedEvent::Delivered { read, thread, waited, error });
         result
     }
 
-    /// Runs what answers a touch of columns in a window, and records how long that takes.
+    /// Runs the answer to a touch of columns in a window, and records how long it takes.
     ///
     /// # Errors
-    /// Those of what runs.
+    /// Those of the answer.
     pub fn touch<T>(
         this: Option<&Self>,
         columns: &[usize],
@@ -153,26 +153,26 @@ impl Read {
         counters: &Counters,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let Some(Read(read)) = this else { return work() };
+        let Some(RecordedRead(read)) = this else { return work() };
         let (read, thread, waited) = (*read, thread(), counters.wait_ns.get());
         let (window, columns) = (window as u64, numbers(columns));
-        record(|| Event::Touch { read, thread, window, columns });
+        record(|| RecordedEvent::Touch { read, thread, window, columns });
         let result = work();
         let (waited, error) = (waited_since(waited, counters), code(result.as_ref().err()));
-        record(|| Event::Touched { read, thread, waited, error });
+        record(|| RecordedEvent::Touched { read, thread, waited, error });
         result
     }
 
     /// Records that a lazy reader fetches.
-    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, baskets: Vec<Basket>) {
+    pub fn fetch(&self, kind: &str, columns: &[usize], window: usize, baskets: Vec<RecordedBasket>) {
         let (kind, window, columns) = (kind.to_owned(), window as u64, numbers(columns));
-        record(|| Event::Fetch { read: self.0, thread: thread(), kind, window, columns, baskets });
+        record(|| RecordedEvent::Fetch { read: self.0, thread: thread(), kind, window, columns, baskets });
     }
 }
 
-impl Drop for Read {
+impl Drop for RecordedRead {
     fn drop(&mut self) {
-        record(|| Event::Ended { read: self.0 });
+        record(|| RecordedEvent::Ended { read: self.0 });
     }
 }
 
@@ -180,7 +180,7 @@ fn numbers(columns: &[usize]) -> Vec<u64> {
     columns.iter().map(|column| *column as u64).collect()
 }
 
-/// Microseconds that the counters say were waited since they said `before`.
+/// Microseconds that the counters add to their waits since they had the value `before`.
 fn waited_since(before: u64, counters: &Counters) -> u64 {
     counters.wait_ns.get().saturating_sub(before) / 1000
 }

@@ -1,6 +1,6 @@
-//! The recorder of this process: gathers events, and writes them every quarter of a second.
+//! The recorder of this process: it gathers events, and writes them every quarter of a second.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::frame::{self, ProcessId};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Names the file that a process and those it starts record to.
+/// The variable that names the file to record to, for a process and its children.
 pub const TRACE_VARIABLE: &str = "SAPWOOD_TRACE";
 
-/// How often what was gathered is written.
+/// How often gathered events are written.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Bytes of events that are written at once, without waiting for that.
+/// Bytes of events that are written at once, without waiting for that interval.
 const MANY: usize = 1 << 20;
-/// Bytes of events that are gathered while they cannot be written; more are counted only.
+/// Bytes of events that are gathered while writing fails; further events are only counted.
 const MOST: usize = 8 << 20;
 
 const UNKNOWN: u8 = 0;
@@ -37,7 +37,7 @@ struct Recorder {
     program: String,
     process: ProcessId,
     begin: Instant,
-    /// Events that were put one after the other, and the time of the last.
+    /// Events one after the other, and the time of the last.
     events: Vec<u8>,
     before: u64,
     lost: u64,
@@ -58,7 +58,7 @@ pub fn is_on() -> bool {
 
 fn follow_environment() -> bool {
     let wanted = std::env::var_os(TRACE_VARIABLE).filter(|path| !path.is_empty());
-    // Another thread may be as far: the first one starts.
+    // Another thread may have come this far: the first one starts.
     let first = SWITCH.compare_exchange(UNKNOWN, OFF, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if let Some(path) = wanted.filter(|_| first) {
         let program = std::env::args_os().next().unwrap_or_default();
@@ -70,14 +70,14 @@ fn follow_environment() -> bool {
     SWITCH.load(Ordering::Relaxed) == ON
 }
 
-/// Records to a file from now on, behind what is in it. `program` is the name that the process is recorded by.
+/// Records to a file from now on, appending to it. `program` is the name of this process in the recording.
 ///
 /// # Errors
-/// Those of opening the file; `AlreadyExists` if this process records already.
+/// Those of opening the file; `AlreadyExists` if this process already records.
 pub fn start(path: &Path, program: &str) -> io::Result<()> {
     let mut slot = lock();
     if slot.is_some() {
-        let message = "this process records already";
+        let message = "this process already records";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     *slot = Some(Recorder::new(path.to_owned(), program.to_owned())?);
@@ -85,7 +85,7 @@ pub fn start(path: &Path, program: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what was gathered, and records no more.
+/// Writes the gathered events, and stops recording.
 ///
 /// # Errors
 /// Those of writing.
@@ -99,7 +99,7 @@ pub fn stop() -> io::Result<()> {
     written
 }
 
-/// Writes what was gathered.
+/// Writes the gathered events.
 ///
 /// # Errors
 /// Those of writing.
@@ -109,18 +109,18 @@ pub fn flush() -> io::Result<()> {
 }
 
 /// Records an event that happened now.
-pub fn record(event: impl FnOnce() -> Event) {
+pub fn record(event: impl FnOnce() -> RecordedEvent) {
     if is_on() {
         record_named(|_| event());
     }
 }
 
 /// Records an event that needs numbers of names.
-pub(super) fn record_named(event: impl FnOnce(&mut dyn FnMut(&str) -> u64) -> Event) {
+pub(super) fn record_named(event: impl FnOnce(&mut dyn FnMut(&str) -> u64) -> RecordedEvent) {
     let mut slot = lock();
     let Some(recorder) = slot.as_mut() else { return };
     if recorder.process.number != std::process::id() {
-        // A child of the process that began to record: what was gathered is the parent's.
+        // In a child of the recording process, the gathered events are the parent's.
         match Recorder::new(recorder.path.clone(), recorder.program.clone()) {
             Ok(own) => std::mem::forget(std::mem::replace(recorder, own)),
             Err(_) => return SWITCH.store(OFF, Ordering::Relaxed),
@@ -131,7 +131,7 @@ pub(super) fn record_named(event: impl FnOnce(&mut dyn FnMut(&str) -> u64) -> Ev
     recorder.put(&event, time);
 }
 
-/// A number that this process has not given before.
+/// A number that is new in this process.
 pub(super) fn number() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
@@ -175,11 +175,11 @@ impl Recorder {
         let mut recorder =
             Recorder { path, program, process, begin, events, before: 0, lost: 0, names, file, writer };
         let (program, version) = (recorder.program.clone(), env!("CARGO_PKG_VERSION").to_owned());
-        recorder.put(&Event::Process { parent: parent(), program, version }, 0);
+        recorder.put(&RecordedEvent::Process { parent: parent(), program, version }, 0);
         Ok(recorder)
     }
 
-    fn put(&mut self, event: &Event, time: u64) {
+    fn put(&mut self, event: &RecordedEvent, time: u64) {
         if self.events.len() > MOST {
             self.lost += 1;
             return;
@@ -202,22 +202,27 @@ impl Recorder {
         }
         let name = self.names.len() as u64;
         self.names.insert(text.to_owned(), name);
-        self.put(&Event::Name { name, text: text.to_owned() }, time);
+        self.put(&RecordedEvent::Name { name, text: text.to_owned() }, time);
         name
     }
 
-    /// What was gathered; times in it count from 0.
+    /// The gathered events; their times count from 0.
     fn gathered(&mut self) -> (ProcessId, Vec<u8>) {
         if self.lost > 0 {
             let events = std::mem::take(&mut self.lost);
-            frame::put_event(&Event::Lost { events }, self.before, &mut self.before, &mut self.events);
+            frame::put_event(
+                &RecordedEvent::Lost { events },
+                self.before,
+                &mut self.before,
+                &mut self.events,
+            );
         }
         self.before = 0;
         (self.process, std::mem::take(&mut self.events))
     }
 }
 
-/// Appends what was gathered to the file. False if that is not what is recorded to any more.
+/// Appends the gathered events to the file. False if recording has moved to another file or ended.
 fn write(file: &Arc<Mutex<File>>) -> io::Result<bool> {
     // In this order, so that frames are written in the order of their events.
     let mut out = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -229,7 +234,7 @@ fn write(file: &Arc<Mutex<File>>) -> io::Result<bool> {
         }
     };
     if !events.is_empty() {
-        // In one piece: several processes append to the file.
+        // In one write: several processes append to the file.
         out.write_all(&frame::frame(process, &events)?)?;
     }
     Ok(true)

@@ -1,18 +1,17 @@
-//! Reading a recording back, as far as it is sound.
+//! Reads a recording back, as far as it is valid.
 
-use super::event::Event;
+use super::event::RecordedEvent;
 use super::frame::{MAGIC, ProcessId, take_events, unframe};
 use sapwood_core::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was recorded of a job.
+/// The recording of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The events of each process, in the order in which they were recorded, with their times in microseconds since
-    /// the process began to record.
-    pub processes: BTreeMap<ProcessId, Vec<(u64, Event)>>,
-    /// Bytes of the file that hold no sound frame: the job was killed while they were written, or they are damaged.
+    /// The events of each process, in order, with their times in microseconds since the process began to record.
+    pub processes: BTreeMap<ProcessId, Vec<(u64, RecordedEvent)>>,
+    /// Bytes of the file without a valid frame: the job was killed while it wrote them, or they are damaged.
     pub unreadable_bytes: u64,
 }
 
@@ -32,7 +31,7 @@ impl Recording {
         })?;
         let recording = Recording::parse(&bytes);
         if recording.processes.is_empty() {
-            let error = Error::unsupported("this is no recording of a job, or nothing was recorded");
+            let error = Error::unsupported("this is not a recording of a job, or it is empty");
             return Err(error
                 .url(path.to_string_lossy())
                 .hint("'sapwood trace -o FILE -- COMMAND' makes one"));
@@ -40,7 +39,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What is sound of some bytes.
+    /// The valid frames of some bytes.
     pub fn parse(bytes: &[u8]) -> Recording {
         let mut recording = Recording::default();
         let mut rest = bytes;
@@ -71,9 +70,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn events(file: u64) -> Vec<(u64, Event)> {
+    fn events(file: u64) -> Vec<(u64, RecordedEvent)> {
         let known = vec![sapwood_core::ByteRange { start: 9, len: 30 }];
-        vec![(5, Event::Known { file, known }), (3, Event::Ended { read: 1 << 40 })]
+        vec![(5, RecordedEvent::Known { file, known }), (3, RecordedEvent::Ended { read: 1 << 40 })]
     }
 
     fn framed(number: u32, file: u64) -> Vec<u8> {

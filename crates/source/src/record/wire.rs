@@ -1,4 +1,4 @@
-//! How the values of events are written: numbers of variable length, texts, ranges as steps from one to the next.
+//! How the values of events are written: variable-length numbers, texts, and ranges as steps from one to the next.
 
 use sapwood_core::ByteRange;
 
@@ -6,12 +6,12 @@ use sapwood_core::ByteRange;
 pub(super) trait Wire: Sized {
     fn put(&self, out: &mut Vec<u8>);
 
-    /// Takes it from the front of `input`. None if that holds no such value.
+    /// Takes a value from the front of `input`; `None` if there is no valid one.
     fn take(input: &mut &[u8]) -> Option<Self>;
 }
 
 impl Wire for u64 {
-    /// Seven bits in each byte, the lowest first; the eighth says that there are more.
+    /// Seven bits in each byte, the lowest first; the eighth bit marks that more follow.
     fn put(&self, out: &mut Vec<u8>) {
         let mut left = *self;
         while left >= 0x80 {
@@ -65,7 +65,7 @@ impl Wire for String {
     }
 }
 
-/// How many, then each as its difference from the one before.
+/// The count, then each value as its difference from the one before.
 impl Wire for Vec<u64> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
@@ -85,7 +85,7 @@ impl Wire for Vec<u64> {
     }
 }
 
-/// How many, then of each the distance from the end of the one before, and its length.
+/// The count, then for each range its distance from the end of the one before, and its length.
 impl Wire for Vec<ByteRange> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
@@ -103,16 +103,16 @@ impl Wire for Vec<ByteRange> {
 
 /// Where a basket lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Basket {
+pub struct RecordedBasket {
     /// Number of the file.
     pub file: u64,
-    /// The first entry in it; 0 where that does not matter.
+    /// The first entry in it; 0 if irrelevant.
     pub first_entry: u64,
-    /// Where in the file.
+    /// Its byte range in the file.
     pub range: ByteRange,
 }
 
-impl Wire for Vec<Basket> {
+impl Wire for Vec<RecordedBasket> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         let (mut file, mut entry, mut end) = (0_u64, 0_u64, 0);
@@ -129,7 +129,7 @@ impl Wire for Vec<Basket> {
         many(input, |input| {
             file = file.wrapping_add(i64::take(input)?.cast_unsigned());
             first_entry = first_entry.wrapping_add(i64::take(input)?.cast_unsigned());
-            Some(Basket { file, first_entry, range: take_range(input, &mut end)? })
+            Some(RecordedBasket { file, first_entry, range: take_range(input, &mut end)? })
         })
     }
 }
@@ -147,7 +147,7 @@ fn take_range(input: &mut &[u8], end: &mut u64) -> Option<ByteRange> {
     Some(range)
 }
 
-/// A number, then so many values: each takes a byte at least, so that the number is bounded by what is there.
+/// A count, then as many values. Each takes at least a byte, so the input bounds the count.
 fn many<T>(input: &mut &[u8], mut one: impl FnMut(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
     let count = usize::try_from(u64::take(input)?).ok().filter(|count| *count <= input.len())?;
     (0..count).map(|_| one(input)).collect()
@@ -181,7 +181,7 @@ mod tests {
         comes_back(&vec![5, 3, u64::MAX, 0]);
         let range = |start, len| ByteRange { start, len };
         comes_back(&vec![range(100, 5), range(105, 0), range(7, 1 << 40)]);
-        let basket = |file, first_entry, range| Basket { file, first_entry, range };
+        let basket = |file, first_entry, range| RecordedBasket { file, first_entry, range };
         comes_back(&vec![basket(3, 50, range(9, 9)), basket(1, 0, range(0, 4))]);
     }
 

@@ -1,4 +1,4 @@
-//! One operation of XrdCl as a future, and what the two sides of the C border hand each other.
+//! One operation of XrdCl as a future, and the data that crosses the C border.
 #![expect(unsafe_code, reason = "memory passes through C and back")]
 
 use super::status::Status;
@@ -29,22 +29,22 @@ pub(super) struct RawResult {
 /// `swx_done`.
 pub(super) type Done = unsafe extern "C" fn(*mut c_void, *const RawResult);
 
-/// What an operation answers.
+/// The answer to an operation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
-    /// Bytes: read, or of the file.
+    /// The number of bytes that were read, or the size of the file.
     pub(super) value: u64,
     /// When the file was modified, in seconds since 1970.
     pub(super) modified: u64,
     pub(super) text: String,
 }
 
-/// The end of an operation.
+/// The result of an operation.
 pub(super) type Reply = Result<Answer, Status>;
 
-/// What an operation needs until XrdCl has answered: where the answer goes, and all that XrdCl works on.
+/// What an operation needs until XrdCl answers: where the answer goes, and the memory that XrdCl works on.
 ///
-/// If nobody waits for the answer any more, a late one still finds this, and frees it.
+/// If nothing waits for the answer any more, a late answer still finds and frees this.
 struct Pending {
     reply: oneshot::Sender<Reply>,
     held: Box<dyn Any + Send>,
@@ -63,23 +63,23 @@ pub(super) fn begin(
 
 /// Waits for the end of an operation.
 pub(super) async fn end(receiver: oneshot::Receiver<Reply>) -> Reply {
-    // The sender goes only after it has sent.
+    // The sender is dropped only after it has sent.
     receiver.await.unwrap_or_else(|_| Err(Status::unanswered()))
 }
 
-/// XrdCl's own limit for an operation: a second net, behind the deadline.
+/// XrdCl's own time limit for an operation: a second safety net behind the deadline.
 pub(super) fn seconds(deadline: Deadline) -> u16 {
     u16::try_from(deadline.remaining().as_secs().saturating_add(2)).unwrap_or(u16::MAX)
 }
 
-/// The completion of all operations. Called by XrdCl's threads: it does not wait and does not panic.
+/// Completes all operations. Called by threads of XrdCl: it does not wait and does not panic.
 unsafe extern "C" fn done(context: *mut c_void, result: *const RawResult) {
     // SAFETY: `context` is what `begin` gave, and the shim completes an operation once.
     let pending = unsafe { Box::from_raw(context.cast::<Pending>()) };
     // SAFETY: the shim passes a result whose text is a C string, both valid during this call.
     let reply = unsafe { read(&*result) };
     let Pending { reply: sender, held } = *pending;
-    // Before the answer is known: whoever waits may then take what was shared.
+    // Before the answer is sent: the receiver may then take what was shared.
     drop(held);
     let _ = sender.send(reply);
 }

@@ -1,13 +1,14 @@
-//! The end of files: closed in the background, and at the end of the process.
+//! Closes files, in the background and at the end of the process.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{Reply, begin, end};
-use super::file::{File, Raw};
+use super::raw::Raw;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::collections::HashMap;
 use std::process;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -16,23 +17,23 @@ use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 /// Seconds that a server may take to close a file.
 const CLOSE: u16 = 5;
 
-/// How long the end of the process waits for servers to close files.
+/// How long the end of the process waits for files to be closed.
 const EXIT: Duration = Duration::from_secs(1);
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// What one process has open. After a fork, the files are the parent's.
+/// The open files of one process. After a fork, they belong to the parent.
 struct State {
     process: u32,
-    /// Files that are in use, by their address.
-    in_use: HashMap<usize, Weak<File>>,
-    /// Takes files that are not in use any more.
-    closer: Option<UnboundedSender<Retired>>,
+    /// Files that are in use, by their address, and whether they are open.
+    in_use: HashMap<usize, (Raw, Arc<AtomicBool>)>,
+    /// Receives files that are no longer in use.
+    closer: Option<UnboundedSender<RetiredFile>>,
     ending: bool,
 }
 
-/// A file that nobody uses any more, with nothing outstanding.
-struct Retired {
+/// A file that is no longer in use, with no outstanding operations.
+struct RetiredFile {
     raw: Raw,
     opened: bool,
 }
@@ -50,16 +51,16 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     }))
 }
 
-/// Notes a file, so that it is closed when the process ends.
-pub(super) fn register(raw: Raw, file: Weak<File>) {
-    with_state(|state| state.in_use.insert(raw.address(), file));
+/// Notes a file, so that it is closed when the process ends; `opened` says whether it is open.
+pub(super) fn register(raw: Raw, opened: Arc<AtomicBool>) {
+    with_state(|state| state.in_use.insert(raw.address(), (raw, opened)));
 }
 
-/// Closes and frees a file that nobody uses any more. Does not wait, and calls nothing of XrdCl: the last user may be
-/// a thread of XrdCl with its locks held.
+/// Closes and frees a file that is no longer in use. It does not wait and calls nothing of XrdCl: the last user may
+/// be a thread of XrdCl that holds locks.
 pub(super) fn retire(raw: Raw, opened: bool) {
     with_state(|state| {
-        // A file of the parent of a fork is not there; it is not ours to close.
+        // A file of the parent of a fork is missing here; it is not ours to close.
         if state.in_use.remove(&raw.address()).is_none() || state.ending {
             return;
         }
@@ -68,18 +69,18 @@ pub(super) fn retire(raw: Raw, opened: bool) {
         }
         if let Some(closer) = &state.closer {
             // The thread lives as long as its sender, which is never dropped.
-            let _ = closer.send(Retired { raw, opened });
+            let _ = closer.send(RetiredFile { raw, opened });
         }
     });
 }
 
 /// Starts the thread that closes files. Without one, they stay open until the process ends.
-fn start() -> Option<UnboundedSender<Retired>> {
-    let (sender, mut receiver) = unbounded_channel::<Retired>();
+fn start() -> Option<UnboundedSender<RetiredFile>> {
+    let (sender, mut receiver) = unbounded_channel::<RetiredFile>();
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
     let close = move || {
         runtime.block_on(async {
-            // All at once: one server that does not answer holds nobody else up.
+            // All at once, so that a server that does not answer delays no other.
             let mut closing = FuturesUnordered::new();
             loop {
                 tokio::select! {
@@ -96,7 +97,7 @@ fn start() -> Option<UnboundedSender<Retired>> {
     Some(sender)
 }
 
-async fn finish(Retired { raw, opened }: Retired) {
+async fn finish(RetiredFile { raw, opened }: RetiredFile) {
     if opened {
         // XrdCl answers by itself after CLOSE seconds at the latest.
         let _ = end(close(raw)).await;
@@ -112,25 +113,24 @@ fn close(raw: Raw) -> Receiver<Reply> {
     begin((), |done, context| unsafe { (raw.library().close)(raw.pointer(), CLOSE, done, context) })
 }
 
-/// Lets the end of the process close files before XrdCl ends: handlers run in the order opposite to that in which they
-/// were made, and XrdCl made its own when it was loaded.
+/// Closes files at the end of the process before XrdCl ends: exit handlers run in reverse order, and XrdCl registered
+/// its own when it was loaded.
 pub(super) fn at_exit() {
     // SAFETY: the handler does not unwind, and may run at any time.
     unsafe { libc::atexit(close_all) };
 }
 
 extern "C" fn close_all() {
-    let mut files: Vec<_> = with_state(|state| {
+    // From here on nothing is freed: threads that outlive the exit handlers may still use it.
+    let files: Vec<_> = with_state(|state| {
         state.ending = true;
-        state.in_use.drain().filter_map(|(_, file)| file.upgrade()).collect()
+        state.in_use.drain().map(|(_, file)| file).collect()
     });
-    let mut answers: Vec<_> =
-        files.iter().filter(|file| file.is_opened()).map(|file| close(file.raw())).collect();
+    let opened = files.iter().filter(|(_, opened)| opened.load(Ordering::Acquire));
+    let mut answers: Vec<_> = opened.map(|(raw, _)| close(*raw)).collect();
     let begin = Instant::now();
     while !answers.is_empty() && begin.elapsed() < EXIT {
         answers.retain_mut(|answer| matches!(answer.try_recv(), Err(TryRecvError::Empty)));
         thread::sleep(Duration::from_millis(1));
     }
-    // They may still be in use by threads that the end of the process does not wait for.
-    files.drain(..).for_each(std::mem::forget);
 }

@@ -1,21 +1,21 @@
-//! Before XrdCl is called about a server: what asks a name server, and may wait for it, is done where the deadline holds.
+//! Prepares calls of XrdCl: look-ups of names, which may hang, happen first, under the deadline.
 //!
-//! XrdCl looks up the name of this machine while it is loaded, and those of servers with its locks held: if that hung, the end
-//! of the process would wait for it.
+//! XrdCl looks up the name of this machine while it is loaded, and those of servers while it holds locks: if that
+//! hung, the end of the process would hang, too.
 
-use super::library::{Library, library};
-use crate::server::server_of;
-use sapwood_core::{Deadline, Error, ErrorKind, Result};
+use super::library::Library;
+use super::loading::library;
+use sapwood_core::{Deadline, Error, ErrorKind, Result, server_of};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use tokio::net::lookup_host;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
-/// Servers whose names were found.
+/// Servers whose names were resolved.
 static FOUND: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-/// XRootD's client, loaded, once the name of the server in a URL is looked up.
+/// XRootD's client, loaded, after resolving the name of the server in a URL.
 ///
 /// # Errors
 /// Those of [`library`]; `Timeout` if the deadline passes first.
@@ -31,7 +31,7 @@ pub(super) async fn library_for(url: &str, deadline: Deadline) -> Result<&'stati
     timeout_at(deadline.instant().into(), prepare).await.unwrap_or_else(late)
 }
 
-/// Looks up the name of the server in a URL, the first time. If there is none, XrdCl says so.
+/// Resolves the name of the server in a URL, the first time. If that fails, XrdCl will report it.
 async fn look_up(url: &str) {
     let Some(server) = server_of(url) else { return };
     let is_found = FOUND

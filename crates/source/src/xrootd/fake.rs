@@ -26,7 +26,7 @@ unsafe impl Send for Outstanding {}
 type FakeFile = Mutex<Vec<Outstanding>>;
 
 impl Outstanding {
-    /// The offsets that it asks for.
+    /// The offsets that it requests.
     pub(super) fn offsets(&self) -> Vec<u64> {
         self.chunks.iter().map(|(offset, ..)| *offset).collect()
     }
@@ -44,7 +44,7 @@ impl Outstanding {
         self.complete(0, 0, value);
     }
 
-    /// Answers that it failed.
+    /// Answers with a failure.
     pub(super) fn fail(self, code: u16) {
         self.complete(1, code, 0);
     }
@@ -55,7 +55,7 @@ impl Outstanding {
     }
 }
 
-/// The vector reads of a file that have no answer yet; they are the caller's now.
+/// Takes the vector reads of a file that have no answer yet.
 pub(super) fn outstanding(file: &File) -> Vec<Outstanding> {
     // SAFETY: `new` made it, and the file is there.
     let fake = unsafe { &*file.raw().pointer().cast::<FakeFile>() };

@@ -4,49 +4,24 @@
 use super::call::{RawChunk, Reply, begin, end, seconds};
 use super::closing;
 use super::library::Library;
+use super::raw::Raw;
 use super::status::Status;
 use bytes::Bytes;
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot::Receiver;
 
-/// Longest property that is asked for.
+/// Longest property that is read.
 const PROPERTY: usize = 4096;
 
-/// The pointer to an `XrdCl::File`.
-#[derive(Clone, Copy)]
-pub(super) struct Raw {
-    library: &'static Library,
-    pointer: *mut c_void,
-}
-
-// SAFETY: `XrdCl::File` locks by itself; any thread may call it.
-unsafe impl Send for Raw {}
-// SAFETY: as above.
-unsafe impl Sync for Raw {}
-
-impl Raw {
-    pub(super) fn library(self) -> &'static Library {
-        self.library
-    }
-
-    pub(super) fn pointer(self) -> *mut c_void {
-        self.pointer
-    }
-
-    pub(super) fn address(self) -> usize {
-        self.pointer.addr()
-    }
-}
-
-/// An `XrdCl::File`. Every operation keeps it until the answer is there; then it is closed in the background.
+/// An `XrdCl::File`. Every operation keeps it alive until its answer; then it is closed in the background.
 pub(super) struct File {
     raw: Raw,
-    opened: AtomicBool,
+    opened: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for File {
@@ -67,29 +42,31 @@ impl File {
         // SAFETY: it has no conditions.
         let pointer = unsafe { (library.new)() };
         if pointer.is_null() {
-            return Err(Error::new(ErrorKind::Io, "XRootD's client has no memory left"));
+            return Err(Error::new(ErrorKind::Io, "XRootD's client is out of memory"));
         }
-        let file = Arc::new(File { raw: Raw { library, pointer }, opened: AtomicBool::new(false) });
-        closing::register(file.raw, Arc::downgrade(&file));
-        Ok(file)
+        // SAFETY: it was just made, and `closing` frees it once this file is dropped.
+        let (raw, opened) = (unsafe { Raw::new(library, pointer) }, Arc::new(AtomicBool::new(false)));
+        closing::register(raw, Arc::clone(&opened));
+        Ok(Arc::new(File { raw, opened }))
     }
 
+    #[cfg(test)]
     pub(super) fn raw(&self) -> Raw {
         self.raw
     }
 
-    pub(super) fn is_opened(&self) -> bool {
+    fn is_opened(&self) -> bool {
         self.opened.load(Ordering::Acquire)
     }
 
     /// Opens the file for reading.
     pub(super) async fn open(self: &Arc<Self>, url: CString, deadline: Deadline) -> Reply {
         let file = Arc::clone(self);
-        // The address of the host may be looked up, which takes its time.
+        // This may look up the address of the host, which takes time.
         let begun = tokio::task::spawn_blocking(move || {
             let held = Opening(Arc::clone(&file));
             begin(held, |done, context| {
-                let Raw { library, pointer } = file.raw;
+                let (library, pointer) = (file.raw.library(), file.raw.pointer());
                 // SAFETY: the file is held until it is open; the URL is a C string.
                 unsafe { (library.open)(pointer, url.as_ptr(), seconds(deadline), done, context) };
             })
@@ -100,14 +77,15 @@ impl File {
         }
     }
 
-    /// Size and modification time, without asking the server: as they were when the file was opened.
+    /// Size and modification time as they were when the file was opened, without asking the server.
     pub(super) fn stat(self: &Arc<Self>, deadline: Deadline) -> impl Future<Output = Reply> + Send + use<> {
         end(self.begin_stat(false, deadline))
     }
 
-    /// Vector reads of pieces into `buffer`, and size and modification time behind them. `None` if there are no threads.
+    /// Vector reads of pieces into `buffer`, followed by a request for size and modification time. `None` if no
+    /// thread can be started.
     ///
-    /// A connection that broke may be made again first, which looks up the address of the host: that takes its time.
+    /// A broken connection may be made again first, which looks up the address of the host and takes time.
     pub(super) async fn read_and_stat(
         self: &Arc<Self>,
         requests: Vec<Vec<Piece>>,
@@ -123,7 +101,7 @@ impl File {
     }
 
     fn begin_stat(self: &Arc<Self>, fresh: bool, deadline: Deadline) -> Receiver<Reply> {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         begin(Arc::clone(self), |done, context| {
             // SAFETY: the file is held until the answer is there.
             unsafe { (library.stat)(pointer, fresh.into(), seconds(deadline), done, context) };
@@ -136,7 +114,7 @@ impl File {
         buffer: &Arc<Buffer>,
         deadline: Deadline,
     ) -> Receiver<Reply> {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         let chunks = buffer.chunks(pieces);
         let held = (Arc::clone(self), Arc::clone(buffer));
         begin(held, |done, context| {
@@ -148,7 +126,7 @@ impl File {
 
     /// A property, such as `DataServer`; empty if it is not known.
     pub(super) fn property(&self, name: &CStr) -> String {
-        let Raw { library, pointer } = self.raw;
+        let (library, pointer) = (self.raw.library(), self.raw.pointer());
         let mut value = vec![0_u8; PROPERTY];
         // SAFETY: the name is a C string, and no more is written than there is room for.
         let len =
@@ -158,8 +136,8 @@ impl File {
     }
 }
 
-/// Held while a file is being opened; afterwards it is known to be open. (If it could not be opened, closing it
-/// is answered at once.)
+/// Kept while a file is being opened; dropping it marks the file as open. (If opening failed, closing is answered at
+/// once.)
 struct Opening(Arc<File>);
 
 impl Drop for Opening {
@@ -168,14 +146,14 @@ impl Drop for Opening {
     }
 }
 
-/// A range of a file, and where in a buffer its bytes go.
+/// A range of a file, and the position of its bytes in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) range: ByteRange,
     pub(super) at: usize,
 }
 
-/// Memory that vector reads write into, not set to zero before.
+/// Uninitialised memory that vector reads write into.
 pub(super) struct Buffer {
     memory: Vec<u8>,
     start: *mut u8,
@@ -192,14 +170,14 @@ impl Buffer {
         let mut memory = Vec::new();
         let room = usize::try_from(len).ok().and_then(|len| memory.try_reserve_exact(len).ok());
         room.ok_or_else(|| {
-            Error::new(ErrorKind::Limit, format!("there is no memory for {len} bytes"))
+            Error::new(ErrorKind::Limit, format!("not enough memory for {len} bytes"))
                 .hint("read fewer branches or entries at once")
         })?;
         let start = memory.as_mut_ptr();
         Ok(Arc::new(Buffer { memory, start }))
     }
 
-    /// Chunks for pieces.
+    /// The chunks of pieces.
     fn chunks(&self, pieces: &[Piece]) -> Vec<RawChunk> {
         let chunk = |Piece { range, at }: &Piece| {
             let len = range.len as usize;

@@ -1,25 +1,25 @@
-//! Opening a file: head and tail come with the first vector read, the limits of the server beside it.
+//! Opens a file: the first vector read brings head and tail, while the server is asked for its limits.
 
-use super::XrootdSource;
 use super::contact::library_for;
-use super::places::without_tried;
 use super::reading::Reading;
 use super::remote::Remote;
+use super::replicas::without_tried;
 use super::server::Limits;
+use super::source::XrootdSource;
 use super::status::advise;
-use crate::accounting::Accounting;
-use crate::open::{head_and_tail, tail_at};
-use crate::retry::{Retries, tell};
-use crate::{Identity, OpenOptions, Opened, redact};
+use crate::accounting::RequestAccounting;
+use crate::ends::{head_and_tail, tail_at};
+use crate::retry::{Retries, log_event};
+use crate::{Identity, OpenOptions, OpenedSource};
 use futures::future::join;
-use sapwood_core::{Error, ErrorKind, Event, Result, Segments};
+use sapwood_core::{Error, ErrorKind, Result, Segments, SourceEvent, redact};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Opens a URL.
-pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
+pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<OpenedSource> {
     let name = redact(without_tried(url));
-    let accounting = Accounting::new(Arc::clone(&options.counters));
+    let accounting = RequestAccounting::new(Arc::clone(&options.counters));
     let opened = async {
         let library = library_for(url, options.deadline).await?;
         let remote = Remote::new(library, url, name.clone(), accounting)?;
@@ -30,9 +30,9 @@ pub(crate) async fn open(url: &str, options: &OpenOptions) -> Result<Opened> {
     opened.unwrap_or_else(late).map_err(|error| advise(error, url))
 }
 
-async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened> {
+async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<OpenedSource> {
     let deadline = options.deadline;
-    let mut retries = Retries::new(&options.counters, &remote.name, deadline);
+    let mut retries = Retries::new(options.retry, &options.counters, &remote.name, deadline);
     let (connected, ranges, answers, limits) = loop {
         let attempt = match remote.connect(deadline).await? {
             Ok(connected) => {
@@ -52,7 +52,13 @@ async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened
             Err(status) if remote.avoid(&status) => {
                 let error = status.error();
                 options.counters.retry(&error);
-                tell(&options.counters, &remote.name, Some(&status.server), Event::Left, error.message());
+                log_event(
+                    &options.counters,
+                    &remote.name,
+                    Some(&status.server),
+                    SourceEvent::Left,
+                    error.message(),
+                );
             }
             Err(status) => retries.pause(status.passing()?, None).await?,
         }
@@ -65,6 +71,8 @@ async fn open_remote(mut remote: Remote, options: &OpenOptions) -> Result<Opened
     let identity = Identity { url: remote.name.clone(), size: connected.size, version };
     let current = Mutex::new(Arc::new(connected));
     let (remote, streams) = (Arc::new(remote), Arc::default());
-    let source = XrootdSource { identity, remote, current, streams, ranges_per_request: limits.chunks };
-    Ok(Opened { source: Arc::new(source), known })
+    let retry = options.retry;
+    let source =
+        XrootdSource { identity, retry, remote, current, streams, ranges_per_request: limits.chunks };
+    Ok(OpenedSource { source: Arc::new(source), known })
 }

@@ -1,80 +1,26 @@
-//! From ranges to vector reads and back: splits, packs, and asks again for what did not come.
+//! From ranges to vector reads and back: splits and packs, and keeps what came.
 #![expect(unsafe_code, reason = "memory that XrdCl filled")]
 
-use super::XrootdSource;
 use super::call::{Reply, end};
 use super::file::{Buffer, Piece};
-use super::remote::{Connected, Remote};
+use super::remote::{Connection, Remote};
 use super::server::Limits;
 use super::status::Status;
-use crate::retry::Retries;
 use crate::spans::spans;
 use bytes::Bytes;
 use futures::future::{join, join_all};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result, Segments};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// Bytes in one vector read: below what its 31-bit length can say, and not so many that a slow link starves the rest.
+/// Bytes in one vector read: its length has 31 bits, and more would starve other requests on a slow link.
 const MOST_BYTES: u64 = 64 << 20;
-
-impl XrootdSource {
-    /// The bytes of all ranges. If the connection breaks, the file is opened again, and asked for what is missing.
-    pub(super) async fn read(&self, ranges: &[ByteRange], deadline: Deadline) -> Result<Vec<Bytes>> {
-        let mut reading = Reading::new(ranges)?;
-        let mut retries = Retries::new(self.remote.accounting.counters(), &self.identity.url, deadline);
-        let _asked = self.streams.asked(ranges.iter().map(|range| range.len).sum());
-        let mut further = self.streams.pick();
-        loop {
-            let attempt = match self.connected(further.take(), deadline).await? {
-                Ok(connected) => {
-                    let limits = Limits::known(&connected.server).unwrap_or_default();
-                    let read = reading.ask(&self.remote, &connected, limits, deadline).await?;
-                    connected.lost.fetch_or(read.is_err(), Ordering::Relaxed);
-                    read
-                }
-                Err(status) => Err(status),
-            };
-            match attempt {
-                Ok(()) => return reading.answers(ranges),
-                Err(status) => retries.pause(status.passing()?, None).await?,
-            }
-        }
-    }
-
-    /// The open file, over one of the further connections if that is given; opened again if it was lost, and no other read
-    /// did so.
-    async fn connected(
-        &self,
-        further: Option<Arc<Connected>>,
-        deadline: Deadline,
-    ) -> Result<Result<Arc<Connected>, Status>> {
-        if let Some(further) = further {
-            return Ok(Ok(further));
-        }
-        let mut current = self.current.lock().await;
-        if !current.lost.load(Ordering::Relaxed) {
-            self.streams.grow(&self.remote, &current);
-            return Ok(Ok(Arc::clone(&current)));
-        }
-        let found = match self.remote.connect(deadline).await? {
-            Ok(found) => found,
-            Err(status) => return Ok(Err(status)),
-        };
-        current.check(&found.server, found.size, found.modified)?;
-        self.remote.limits(&found, deadline).await;
-        self.streams.clear();
-        *current = Arc::new(found);
-        Ok(Ok(Arc::clone(&current)))
-    }
-}
 
 /// Ranges that are read from a file into one allocation, over as many connections as it takes.
 pub(super) struct Reading {
     spans: Vec<ByteRange>,
     bytes: usize,
     buffer: Arc<Buffer>,
-    /// What has not come yet.
+    /// The pieces that have not arrived.
     missing: Vec<Piece>,
 }
 
@@ -91,11 +37,12 @@ impl Reading {
         Ok(Reading { spans, bytes, buffer, missing })
     }
 
-    /// Asks an open file for what is missing. The outer failure is final; the inner may pass, and what did come stays.
+    /// Requests the missing pieces of an open file. The outer error is final; the inner one may pass, and pieces that
+    /// arrived stay.
     pub(super) async fn ask(
         &mut self,
         remote: &Remote,
-        connected: &Connected,
+        connected: &Connection,
         limits: Limits,
         deadline: Deadline,
     ) -> Result<Result<(), Status>> {
@@ -104,7 +51,7 @@ impl Reading {
         }
         let requests = requests_of(&std::mem::take(&mut self.missing), limits);
         let waits: Vec<_> = requests.iter().map(|pieces| remote.accounting.request(pieces.len())).collect();
-        // Sent behind the reads, and so answered behind them: none of them can have met a later version.
+        // Sent after the reads, and so answered after them: none of them can have seen a later version.
         let Some((reads, stat)) =
             connected.file.read_and_stat(requests.clone(), Arc::clone(&self.buffer), deadline).await
         else {
@@ -122,7 +69,7 @@ impl Reading {
         for (reply, pieces) in replies.into_iter().zip(requests) {
             let Err(status) = reply else { continue };
             self.missing.extend(pieces);
-            // One that is final tells more than one that may pass.
+            // A final failure tells more than one that may pass.
             failure = failure.filter(|known: &Status| !known.is_transient()).or(Some(status));
         }
         match (failure, stat) {
@@ -131,13 +78,13 @@ impl Reading {
                 connected.check(&connected.server, stat.value, stat.modified)?;
                 Ok(Ok(()))
             }
-            // Not every server answers this for an open file.
+            // Some servers do not support this for an open file.
             (None, Err(status)) if status.is_unsupported() => Ok(Ok(())),
             (None, Err(status)) => failed(status.of(&connected.server)),
         }
     }
 
-    /// What each of the ranges holds, once [`ask`](Reading::ask) succeeded.
+    /// The bytes of each range, once [`ask`](Reading::ask) succeeded.
     pub(super) fn answers(self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
         let buffer = Arc::into_inner(self.buffer).filter(|_| self.missing.is_empty());
         let buffer = buffer.ok_or_else(|| Error::new(ErrorKind::Server, "XRootD's client did not answer"))?;
@@ -152,7 +99,7 @@ impl Reading {
     }
 }
 
-/// The reply to a vector read of pieces; a failure if it brought another number of bytes.
+/// The reply to a vector read of pieces; a failure if it has another number of bytes.
 fn complete(reply: Reply, pieces: &[Piece]) -> Reply {
     let wanted: u64 = pieces.iter().map(|piece| piece.range.len).sum();
     match reply {
@@ -165,7 +112,7 @@ fn failed<T>(status: Status) -> Result<Result<T, Status>> {
     if status.is_transient() { Ok(Err(status)) } else { Err(status.error()) }
 }
 
-/// What each vector read asks for, in the order of the pieces.
+/// The pieces of each vector read, in order.
 fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
     let mut requests: Vec<Vec<Piece>> = Vec::new();
     let mut bytes = 0;
@@ -194,7 +141,7 @@ fn requests_of(pieces: &[Piece], limits: Limits) -> Vec<Vec<Piece>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::Accounting;
+    use crate::accounting::RequestAccounting;
     use crate::xrootd::fake::{self, Outstanding, SIZE, SOCKET_ERROR};
     use crate::xrootd::file::File;
     use std::time::Duration;
@@ -205,11 +152,11 @@ mod tests {
     const LIMITS: Limits = Limits { chunks: 1, chunk_bytes: 100 };
 
     /// A file on the fake server.
-    fn place() -> (Remote, Connected) {
+    fn place() -> (Remote, Connection) {
         let library = fake::library();
-        let remote = Remote::of(library, "f", Accounting::new(Arc::default()));
+        let remote = Remote::of(library, "f", RequestAccounting::new(Arc::default()));
         let file = File::new(library).unwrap();
-        let connected = Connected {
+        let connected = Connection {
             file,
             server: "h:1094".to_owned(),
             size: SIZE,
@@ -221,7 +168,7 @@ mod tests {
     }
 
     /// The requests that a file got, once there are so many.
-    async fn requests(connected: &Connected, count: usize) -> Vec<Outstanding> {
+    async fn requests(connected: &Connection, count: usize) -> Vec<Outstanding> {
         let mut requests = Vec::new();
         while requests.len() < count {
             requests.extend(fake::outstanding(&connected.file));

@@ -2,11 +2,11 @@
 
 use super::file::File;
 use super::library::Library;
-use super::places::{Why, avoiding, checksum, is_redirected};
+use super::replicas::{AvoidReason, avoiding, checksum, is_redirected};
 use super::server::Limits;
 use super::status::Status;
 use crate::Checksum;
-use crate::accounting::Accounting;
+use crate::accounting::RequestAccounting;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
 use std::ffi::CString;
 use std::fmt;
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Where a file is.
+/// A file at its URL.
 pub(super) struct Remote {
     pub(super) library: &'static Library,
     /// Without secrets.
     pub(super) name: String,
-    pub(super) accounting: Accounting,
+    pub(super) accounting: RequestAccounting,
     url: String,
-    /// The same, or what asks the redirector there for another server than those that failed.
+    /// The same, or a URL that asks the redirector for a server other than those that failed.
     asked: CString,
-    /// Servers that it redirected to, and that failed.
+    /// Servers that it redirected to and that failed.
     failed: Vec<String>,
 }
 
@@ -36,28 +36,28 @@ impl fmt::Debug for Remote {
 
 /// A file that is open on a server.
 #[derive(Debug)]
-pub(super) struct Connected {
+pub(super) struct Connection {
     pub(super) file: Arc<File>,
     /// The server that has it, as `host:port`.
     pub(super) server: String,
     pub(super) size: u64,
     /// Seconds since 1970.
     pub(super) modified: u64,
-    /// How far the server is, at least.
+    /// A lower bound on the round trip.
     pub(super) round_trip: Duration,
-    /// A read failed in a way that makes it worth opening anew.
+    /// A read failed in a way that requires reopening the file.
     pub(super) lost: AtomicBool,
 }
 
-/// Servers that a redirector is asked for, one after the other, before opening fails.
+/// Most servers that a redirector is asked for, one after the other, before opening fails.
 const TRIES: usize = 5;
 
-/// Turnarounds of opening a file on a server that is not connected yet: connection, protocol, login, open.
+/// Round trips of opening a file on a server without a connection: connection, protocol, login, open.
 const FIRST_CONTACT: u32 = 4;
 
-impl Connected {
-    /// Fails if a later state of the file cannot be that which was opened. Copies on several servers have times of
-    /// their own.
+impl Connection {
+    /// Fails if a later state of the file cannot be the one that was opened. Replicas on other servers have their own
+    /// modification times.
     pub(super) fn check(&self, server: &str, size: u64, modified: u64) -> Result<()> {
         if size == self.size && (modified == self.modified || server != self.server) {
             return Ok(());
@@ -68,63 +68,65 @@ impl Connected {
 
 impl Remote {
     /// # Errors
-    /// `Usage` if the URL makes no sense.
+    /// `Usage` if the URL is illegal.
     pub(super) fn new(
         library: &'static Library,
         url: &str,
         name: String,
-        accounting: Accounting,
+        accounting: RequestAccounting,
     ) -> Result<Remote> {
         let asked = CString::new(url).map_err(|_| Error::usage("the URL holds a zero byte"))?;
         Ok(Remote { library, name, accounting, url: url.to_owned(), asked, failed: Vec::new() })
     }
 
-    /// After a failure of a server that the one of the URL redirected to: from now on, that one is asked for another.
-    /// False if nothing was to be done of the kind, or enough was.
+    /// After a failure of a server that the URL's server redirected to, asks for another one from now on. False if
+    /// there is no redirector, or enough servers were tried.
     pub(super) fn avoid(&mut self, status: &Status) -> bool {
         let server = &status.server;
         if server.is_empty() || !status.may_pass_elsewhere() || !is_redirected(&self.url, server) {
             return false;
         }
-        // Redirectors know hosts; a server that comes again is the only one that there is.
+        // Redirectors know hosts, not ports; if a server comes again, it is the only one.
         if self.failed.contains(server) || self.failed.len() + 1 >= TRIES {
             return false;
         }
         self.failed.push(server.clone());
-        let Ok(asked) = CString::new(avoiding(&self.url, &self.failed, Why::Failed)) else { return false };
+        let Ok(asked) = CString::new(avoiding(&self.url, &self.failed, AvoidReason::Failed)) else {
+            return false;
+        };
         self.asked = asked;
         true
     }
 
     /// A file of any library.
     #[cfg(test)]
-    pub(super) fn of(library: &'static Library, name: &str, accounting: Accounting) -> Remote {
+    pub(super) fn of(library: &'static Library, name: &str, accounting: RequestAccounting) -> Remote {
         let (url, asked, failed) = (String::new(), CString::default(), Vec::new());
         Remote { library, name: name.to_owned(), accounting, url, asked, failed }
     }
 
     /// Opens the file.
-    pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connected, Status>> {
+    pub(super) async fn connect(&self, deadline: Deadline) -> Result<Result<Connection, Status>> {
         self.connect_to(self.asked.clone(), deadline).await
     }
 
-    /// Opens the same file once more, where it is open, over a connection of its own; `None` if that does not work.
+    /// Opens the same file once more on the same server, over a separate connection; `None` if that fails.
     pub(super) async fn connect_beside(
         &self,
-        first: &Connected,
+        first: &Connection,
         number: usize,
         deadline: Deadline,
-    ) -> Option<Connected> {
+    ) -> Option<Connection> {
         let url = first.file.property(c"LastURL");
         let mark = if url.contains('?') { '&' } else { '?' };
-        // XrdCl keeps what it is asked for with different intents apart, and tells the server nothing of them.
+        // XrdCl keeps connections with different intents apart, and does not send them to the server.
         let url = CString::new(format!("{url}{mark}xrdcl.intent={number}")).ok()?;
         let found = self.connect_to(url, deadline).await.ok()?.ok()?;
         first.check(&found.server, found.size, found.modified).ok()?;
         Some(found)
     }
 
-    async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connected, Status>> {
+    async fn connect_to(&self, url: CString, deadline: Deadline) -> Result<Result<Connection, Status>> {
         let file = File::new(self.library)?;
         let wait = self.accounting.request(0);
         let begin = Instant::now();
@@ -132,7 +134,7 @@ impl Remote {
         let time = begin.elapsed();
         self.accounting.answered(wait);
         let stat = match opened {
-            // Came with the answer to open, from most servers.
+            // Most servers send it with the answer to open.
             Ok(_) => file.stat(deadline).await,
             refused => refused,
         };
@@ -144,12 +146,12 @@ impl Remote {
         Ok(stat.map(|stat| {
             let round_trip = if Limits::known(&server).is_some() { time } else { time / FIRST_CONTACT };
             let (size, modified, lost) = (stat.value, stat.modified, AtomicBool::new(false));
-            Connected { file, server, size, modified, round_trip, lost }
+            Connection { file, server, size, modified, round_trip, lost }
         }))
     }
 
     /// The checksum that the server states of the file.
-    pub(super) async fn checksum(&self, connected: &Connected, deadline: Deadline) -> Option<Checksum> {
+    pub(super) async fn checksum(&self, connected: &Connection, deadline: Deadline) -> Option<Checksum> {
         let url = connected.file.property(c"LastURL");
         let wait = self.accounting.request(0);
         let checksum = checksum(self.library, url, deadline).await;
@@ -158,7 +160,7 @@ impl Remote {
     }
 
     /// The limits of the server that has the file.
-    pub(super) async fn limits(&self, connected: &Connected, deadline: Deadline) -> Limits {
+    pub(super) async fn limits(&self, connected: &Connection, deadline: Deadline) -> Limits {
         match Limits::known(&connected.server) {
             Some(limits) => limits,
             None => {

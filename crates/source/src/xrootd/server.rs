@@ -1,4 +1,4 @@
-//! What is remembered about each server: the limits of its vector reads, and its site.
+//! What the process remembers about each server: the limits of its vector reads, and its site.
 #![expect(unsafe_code, reason = "functions of a shared library")]
 
 use super::call::{begin, end, seconds};
@@ -12,10 +12,10 @@ static LIMITS: Mutex<Option<HashMap<String, Limits>>> = Mutex::new(None);
 
 static SITES: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
 
-/// Names of the settings that a server is asked for.
+/// Names of the settings to ask a server for.
 const SETTINGS: &str = "readv_iov_max readv_ior_max sitename";
 
-/// The name that a server has for its site, if it was asked before and has one.
+/// The name of a server's site, if it was asked before and has one.
 pub(crate) fn site(server: &str) -> Option<String> {
     SITES.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(server).cloned()
 }
@@ -25,7 +25,7 @@ fn site_in(text: &str) -> Option<&str> {
     text.lines().nth(2).map(str::trim).filter(|site| !site.is_empty() && *site != "sitename")
 }
 
-/// What fits in one vector read.
+/// The limits of one vector read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Number of chunks.
@@ -35,7 +35,7 @@ pub(super) struct Limits {
 }
 
 impl Default for Limits {
-    /// Those of XRootD's own server where it is not set up otherwise.
+    /// Those of XRootD's own server in its default configuration.
     fn default() -> Self {
         Limits { chunks: 1024, chunk_bytes: 2_097_136 }
     }
@@ -47,9 +47,9 @@ impl Limits {
         LIMITS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(server).copied()
     }
 
-    /// Asks a server for its limits, and remembers them. One that does not say has the usual ones.
+    /// Asks a server for its limits, and remembers them. A server that does not answer gets the default ones.
     ///
-    /// `url` is that of a file on it, so that the connection of the file is used.
+    /// `url` is that of a file on it, so that the connection of that file is used.
     pub(super) async fn ask(
         library: &'static Library,
         server: &str,
@@ -75,7 +75,8 @@ impl Limits {
         limits
     }
 
-    /// From an answer with a line for each setting. A server repeats the names of those it does not have.
+    /// The limits in an answer with a line for each setting. A server repeats the names of settings that it does not
+    /// have.
     fn parse(text: &str) -> Limits {
         let usual = Limits::default();
         let mut lines = text.lines().map(|line| line.trim().parse::<u64>().ok().filter(|&n| n > 0));

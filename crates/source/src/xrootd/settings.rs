@@ -4,22 +4,22 @@
 use super::library::Library;
 use std::ffi::CStr;
 
-/// A setting, what it is by default, and what it is here.
+/// A setting, its default, and its value here.
 ///
-/// Where its value is not the default, somebody else in this process chose it, and it stays. So it does where the
-/// environment has a variable `XRD_<NAME>`.
+/// A value other than the default was chosen elsewhere in this process, and stays. So does one that the environment
+/// sets by a variable `XRD_<NAME>`.
 const NUMBERS: [(&CStr, i32, i32); 5] = [
-    // How often, in seconds, limits of time are looked after: with 15, a limit of 4 s is noticed after 15.
+    // How often, in seconds, timeouts are checked: with 15, a limit of 4 s is noticed after 15.
     (c"TimeoutResolution", 15, 1),
-    // A server that cannot be connected to fails after 15 s, not after 5 × 120. `reading` tries again.
+    // A server that refuses connections fails after 15 s, not after 5 × 120. The retry policy tries again.
     (c"ConnectionWindow", 120, 15),
     (c"ConnectionRetry", 5, 1),
-    // After a failure the next request connects again, instead of failing for half an hour.
+    // After a failure, the next request connects again instead of failing for half an hour.
     (c"StreamErrorWindow", 1800, 0),
     (c"ParallelEvtLoop", 1, 2),
 ];
 
-/// Makes the settings.
+/// Applies the settings.
 pub(super) fn apply(library: &Library) {
     for (name, default, wanted) in NUMBERS {
         let mut value = default;
@@ -31,7 +31,7 @@ pub(super) fn apply(library: &Library) {
             }
         }
     }
-    // What servers write in their records.
+    // The name of the client in the logs of servers.
     // SAFETY: both are C strings.
     unsafe { (library.set_string)(c"AppName".as_ptr(), c"sapwood".as_ptr()) };
 }

@@ -1,40 +1,9 @@
-//! XrdCl's failures as errors, without secrets.
+//! Failures of XrdCl as errors, without secrets.
 
-use crate::credentials::{Environment, Finding, x509};
-use crate::redact;
-use sapwood_core::{Error, ErrorKind, Result};
-
-/// `XrdCl::Status::code`, from `XrdClStatus.hh`.
-mod code {
-    pub(super) const INVALID_OPERATION: u16 = 3;
-    pub(super) const INTERNAL: u16 = 7;
-    pub(super) const INVALID_ARGUMENTS: u16 = 9;
-    pub(super) const DATA: u16 = 14;
-    pub(super) const INVALID_ADDRESS: u16 = 101;
-    pub(super) const CONNECTION: u16 = 108;
-    pub(super) const INVALID_SESSION: u16 = 109;
-    pub(super) const TLS: u16 = 110;
-    pub(super) const LOGIN_FAILED: u16 = 203;
-    pub(super) const AUTH_FAILED: u16 = 204;
-    pub(super) const EXPIRED: u16 = 206;
-    pub(super) const INTERRUPTED: u16 = 207;
-    pub(super) const NOT_FOUND: u16 = 304;
-    pub(super) const ERROR_RESPONSE: u16 = 400;
-}
-
-/// `XErrorCode`, from `XProtocol.hh`.
-mod server {
-    pub(super) const ARGUMENT_INVALID: u32 = 3000;
-    pub(super) const NOT_AUTHORIZED: u32 = 3010;
-    pub(super) const NOT_FOUND: u32 = 3011;
-    pub(super) const UNSUPPORTED: u32 = 3013;
-    pub(super) const NOT_FILE: u32 = 3015;
-    pub(super) const IS_DIRECTORY: u32 = 3016;
-    pub(super) const OVERLOADED: u32 = 3024;
-    pub(super) const TLS_REQUIRED: u32 = 3028;
-    pub(super) const NO_REPLICAS: u32 = 3029;
-    pub(super) const AUTH_FAILED: u32 = 3030;
-}
+use super::codes::{client as code, server};
+use crate::transient;
+use sapwood_core::{Error, ErrorKind, Result, redact};
+use sapwood_credentials::{CredentialFinding, Environment, x509};
 
 const CREDENTIALS: &str = "the server may want a grid proxy (X509_USER_PROXY) or a token (BEARER_TOKEN_FILE)";
 
@@ -55,47 +24,41 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// XrdCl let go of an operation without an answer.
+    /// XrdCl ended an operation without an answer.
     pub(super) fn unanswered() -> Status {
         let text = "XRootD's client did not answer".to_owned();
         Status { code: code::INTERNAL, number: 0, text, server: String::new() }
     }
 
-    /// Another number of bytes came than was asked for.
+    /// A read brought another number of bytes than requested.
     pub(super) fn short(came: u64, wanted: u64) -> Status {
-        let text = format!("{came} bytes came where {wanted} were asked for");
+        let text = format!("{came} bytes came instead of {wanted}");
         Status { code: code::DATA, number: 0, text, server: String::new() }
     }
 
-    /// States the server; it need not be that of the URL.
+    /// Adds the server; it may differ from that of the URL.
     pub(super) fn of(mut self, server: &str) -> Status {
         self.text = format!("{} (server {server})", self.text.trim_end());
         server.clone_into(&mut self.server);
         self
     }
 
-    /// True if another server that has the file may do better.
+    /// True if another server that has the file may succeed.
     pub(super) fn may_pass_elsewhere(&self) -> bool {
         !matches!(self.error().kind(), ErrorKind::NotFound | ErrorKind::Usage)
     }
 
-    /// True if it may succeed when the file is opened anew.
+    /// True if it may succeed once the file is reopened.
     pub(super) fn is_transient(&self) -> bool {
-        match self.code {
-            code::INVALID_ADDRESS | code::TLS => false,
-            // Of the socket; or the file lost its connection before.
-            102..=code::INVALID_SESSION | code::INTERRUPTED | code::INVALID_OPERATION => true,
-            code::ERROR_RESPONSE => self.number == server::OVERLOADED,
-            _ => false,
-        }
+        transient::xrootd_code(self.code, self.number)
     }
 
-    /// The error, if opening the file anew may help.
+    /// The error, if reopening the file may help.
     pub(super) fn passing(&self) -> Result<Error> {
         if self.is_transient() { Ok(self.error()) } else { Err(self.error()) }
     }
 
-    /// True if the server does not know what it was asked to do.
+    /// True if the server does not support the operation.
     pub(super) fn is_unsupported(&self) -> bool {
         self.code == code::ERROR_RESPONSE && self.number == server::UNSUPPORTED
     }
@@ -119,13 +82,12 @@ impl Status {
                 Error::usage(format!("the server refuses: {text}"))
             }
             (code::ERROR_RESPONSE, _) => new(ErrorKind::Server, &format!("the server answered: {text}")),
-            (code::INVALID_ARGUMENTS, _) => Error::usage("this is no URL of a file")
+            (code::INVALID_ARGUMENTS, _) => Error::usage("this is not the URL of a file")
                 .hint("a host, two slashes and a path, as in root://host//path"),
             (code::CONNECTION, _) => new(ErrorKind::Network, "the server cannot be reached")
                 .hint("is the port right (usually 1094), and does the server run?"),
-            (code::INVALID_ADDRESS, _) => {
-                new(ErrorKind::Network, "the host of the URL is not known").hint("is the name spelt right?")
-            }
+            (code::INVALID_ADDRESS, _) => new(ErrorKind::Network, "the host of the URL is unknown")
+                .hint("check the spelling of the name"),
             (code::EXPIRED, _) => new(ErrorKind::Timeout, "the server did not answer in time"),
             (code::TLS, _) => {
                 new(ErrorKind::Network, &format!("no secure connection: {text}")).hint(AUTHORITIES)
@@ -137,7 +99,7 @@ impl Status {
         }
     }
 
-    /// The text on one line, without its prefix and without secrets.
+    /// The text on one line, without prefix and secrets.
     fn words(&self) -> String {
         let text = self.text.trim();
         let text = text.strip_prefix("[ERROR] ").or_else(|| text.strip_prefix("[FATAL] ")).unwrap_or(text);
@@ -147,7 +109,7 @@ impl Status {
     }
 }
 
-/// States the URL of an error, and what may help.
+/// Adds the URL and a hint to an error.
 pub(super) fn advise(error: Error, url: &str) -> Error {
     let after_host = url.splitn(4, '/').nth(3).unwrap_or_default();
     let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Permission | ErrorKind::Usage);
@@ -155,7 +117,7 @@ pub(super) fn advise(error: Error, url: &str) -> Error {
         _ if refused && !after_host.starts_with('/') => error.hint(
             "the path begins with a slash of its own: two slashes after the host, as in root://host//path",
         ),
-        ErrorKind::Permission => error.hint(format!("{CREDENTIALS}; there is: {}", proxies())),
+        ErrorKind::Permission => error.hint(format!("{CREDENTIALS}; found: {}", proxies())),
         _ => error,
     };
     error.url(redact(url))
@@ -163,11 +125,12 @@ pub(super) fn advise(error: Error, url: &str) -> Error {
 
 /// The certificates that XRootD's client can show.
 fn proxies() -> String {
-    let findings: Vec<_> = x509::findings(&Environment::default()).iter().map(Finding::to_string).collect();
+    let findings: Vec<_> =
+        x509::findings(&Environment::default()).iter().map(CredentialFinding::to_string).collect();
     findings.join("; ")
 }
 
-/// A word without what a URL may hide: password, opaque part.
+/// A word without the secrets of URLs: password, opaque part.
 fn without_secrets(word: &str) -> String {
     let word = redact(word);
     let opaque = word.find('?').or_else(|| word.find("authz="));

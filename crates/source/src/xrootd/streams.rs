@@ -1,63 +1,63 @@
-//! Further connections to the server of a file: from afar, one carries no more than its window in each round trip, and
-//! slows down with each packet that gets lost.
+//! Further connections to the server of a file: over a long distance, one connection carries no more than its window
+//! in each round trip, and slows down with each lost packet.
 
-use super::remote::{Connected, Remote};
+use super::remote::{Connection, Remote};
 use sapwood_core::Deadline;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Connections that are made at most, with the first one.
+/// Most connections, including the first one.
 const MOST: usize = 4;
 
-/// So many bytes that are on their way are more than one connection may carry: the usual largest window has 6 MB.
+/// More bytes in flight than one connection may carry: the usual largest window has 6 MB.
 const MUCH: u64 = 16 << 20;
 
-/// Round trip from which on the window counts.
+/// Round trip from which on the window limits a connection.
 const FAR: Duration = Duration::from_millis(5);
 
-/// How long one more connection may take to come up.
+/// How long a further connection may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The further connections of one file. What fails there is asked for again over the first one.
+/// The further connections of one file. Reads that fail there are repeated over the first connection.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// Bytes that were asked for and did not come yet.
+    /// Bytes that were requested and have not arrived.
     asked: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    open: Vec<Arc<Connected>>,
-    /// How many were begun, whatever became of them.
+    open: Vec<Arc<Connection>>,
+    /// How many were begun, including failures.
     begun: usize,
     making: bool,
     /// How many reads were given a connection.
     reads: usize,
 }
 
-/// Bytes that were asked for, until they have come.
-pub(super) struct Asked<'a> {
+/// Requested bytes, until they have arrived.
+pub(super) struct AskedBytes<'a> {
     streams: &'a Streams,
     bytes: u64,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for AskedBytes<'_> {
     fn drop(&mut self) {
         self.streams.asked.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 impl Streams {
-    /// A read asks for so many bytes.
-    pub(super) fn asked(&self, bytes: u64) -> Asked<'_> {
+    /// A read requests so many bytes.
+    pub(super) fn asked(&self, bytes: u64) -> AskedBytes<'_> {
         self.asked.fetch_add(bytes, Ordering::Relaxed);
-        Asked { streams: self, bytes }
+        AskedBytes { streams: self, bytes }
     }
 
-    /// The connection for the next read; `None` for the first one. They take turns.
-    pub(super) fn pick(&self) -> Option<Arc<Connected>> {
+    /// The connection for the next read, in turns; `None` for the first one.
+    pub(super) fn pick(&self) -> Option<Arc<Connection>> {
         let mut state = self.lock();
         state.open.retain(|connected| !connected.lost.load(Ordering::Relaxed));
         state.reads = state.reads.wrapping_add(1);
@@ -65,8 +65,8 @@ impl Streams {
         turn.checked_sub(1).and_then(|turn| state.open.get(turn)).cloned()
     }
 
-    /// Begins one more connection like `first`, in the background, if so much is on its way that this pays.
-    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connected>) {
+    /// Begins another connection like `first`, in the background, if enough is in flight to make it worthwhile.
+    pub(super) fn grow(self: &Arc<Self>, remote: &Arc<Remote>, first: &Arc<Connection>) {
         if self.asked.load(Ordering::Relaxed) < MUCH || first.round_trip < FAR {
             return;
         }
@@ -80,7 +80,7 @@ impl Streams {
             state.begun
         };
         let (streams, remote, first) = (Arc::clone(self), Arc::clone(remote), Arc::clone(first));
-        // Nobody waits for it, and it ends by itself.
+        // It ends by itself, even if nothing waits for it.
         drop(tokio::spawn(async move {
             let found = remote.connect_beside(&first, number, Deadline::after(PATIENCE)).await;
             let mut state = streams.lock();
@@ -89,7 +89,7 @@ impl Streams {
         }));
     }
 
-    /// The file was opened anew, perhaps elsewhere.
+    /// Drops the connections, because the file was reopened, perhaps elsewhere.
     pub(super) fn clear(&self) {
         self.lock().open.clear();
     }

@@ -1,11 +1,10 @@
 //! Certificates: authorities of one's own, and proxies that a server asks for.
 
-use super::scripted::{Scripted, part};
-use super::{Directory, SIZE, check, error_of};
+use super::{SIZE, check, error_of};
 use rcgen::{CertificateParams, KeyPair};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::{HttpRequest, sample};
+use sapwood_testkit::{Directory, HttpRequest, Scripted, answer, part, sample};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -108,7 +107,7 @@ async fn proxies_are_shown_to_servers_that_ask() {
 #[tokio::test]
 async fn an_expired_proxy_is_called_that() {
     let (directory, authority) = (Directory::new(), Authority::new());
-    let refusing = server(&authority, |_| super::scripted::answer("403 Forbidden", "", "")).await;
+    let refusing = server(&authority, |_| answer("403 Forbidden", "", "")).await;
     let bundle = directory.file("ca.pem", authority.pem());
     let proxy = directory.file("proxy", Authority::until(2001).proxy());
     let options = directory.options(&[("X509_USER_PROXY", &proxy), ("REQUESTS_CA_BUNDLE", &bundle)]);

@@ -1,21 +1,20 @@
 //! The diagnosis: which steps are taken, where they end, and that nothing secret is said.
 
+use super::SIZE;
 use super::certificates::{Authority, server};
-use super::scripted::{Scripted, answer, part};
-use super::{Directory, SIZE};
 use sapwood_core::ErrorKind;
-use sapwood_source::{Diagnosis, Outcome, diagnose};
-use sapwood_testkit::sample;
+use sapwood_source::{Diagnosis, StepOutcome, diagnose};
+use sapwood_testkit::{Directory, Scripted, answer, part, sample};
 use std::time::{Duration, Instant};
 
 const LONGEST: Duration = Duration::from_secs(5);
 
 fn outcomes(diagnosis: &Diagnosis) -> Vec<(&'static str, &'static str)> {
-    let word = |outcome: &Outcome| match outcome {
-        Outcome::Passed(_) => "passed",
-        Outcome::Noted(_) => "noted",
-        Outcome::Failed(_) => "failed",
-        Outcome::Skipped(_) => "skipped",
+    let word = |outcome: &StepOutcome| match outcome {
+        StepOutcome::Passed(_) => "passed",
+        StepOutcome::Noted(_) => "noted",
+        StepOutcome::Failed(_) => "failed",
+        StepOutcome::Skipped(_) => "skipped",
     };
     diagnosis.steps.iter().map(|step| (step.name, word(&step.outcome))).collect()
 }
@@ -84,6 +83,6 @@ async fn local_files_need_no_server() {
     let path = directory.file("f.root", "root of all");
     let diagnosis = diagnose(&path, &directory.options(&[]), LONGEST).await;
     assert_eq!(outcomes(&diagnosis)[1..5].iter().filter(|(_, word)| *word == "skipped").count(), 4);
-    let Outcome::Passed(bytes) = &diagnosis.steps[6].outcome else { panic!("{diagnosis:?}") };
+    let StepOutcome::Passed(bytes) = &diagnosis.steps[6].outcome else { panic!("{diagnosis:?}") };
     assert_eq!(bytes, "root of all");
 }

@@ -1,10 +1,12 @@
 //! What goes wrong on the way to an object store: the right bytes, or a typed error before the deadline.
 
-use super::{Directory, SIZE, check, error_of};
+use super::{SIZE, check, error_of};
 use bytes::Bytes;
 use sapwood_core::{Deadline, ErrorKind};
 use sapwood_source::{OpenOptions, open};
-use sapwood_testkit::{Behaviour, CutOff, EmulatedLink, LinkFault, Objects, Proxy, Server, sample};
+use sapwood_testkit::{
+    Behaviour, CutOff, Directory, EmulatedLink, LinkFault, Objects, Proxy, Server, sample,
+};
 use std::time::{Duration, Instant};
 
 const URL: &str = "s3://bucket/f.root";
@@ -50,7 +52,7 @@ async fn cut_answers_are_asked_for_again() {
 #[tokio::test]
 async fn wrong_lengths_are_errors() {
     let mut store = Store::new().await;
-    store.options.stall = Duration::from_millis(500);
+    store.options.read_timeout = Duration::from_millis(500);
     let opened = open(URL, &store.options).await.unwrap();
     store.server.change(|behaviour| behaviour.length_error = -10);
     let error = error_of(check(&opened, &store.content, &store.options).await);

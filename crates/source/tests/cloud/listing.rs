@@ -1,9 +1,9 @@
 //! Directories of WebDAV servers and of object stores.
 
-use super::scripted::{Scripted, answer};
-use super::{Directory, error_of};
+use super::error_of;
 use sapwood_core::ErrorKind;
 use sapwood_source::list;
+use sapwood_testkit::{Directory, Scripted, answer};
 
 #[tokio::test]
 async fn webdav() {

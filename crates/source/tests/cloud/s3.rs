@@ -1,11 +1,10 @@
 //! S3: how requests look, who signs them, what refusals mean.
 
 use super::certificates::{Authority, server};
-use super::scripted::{Scripted, answer, part, refusal};
-use super::{Directory, SIZE, check, error_of};
+use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
 use sapwood_source::{OpenOptions, open};
-use sapwood_testkit::sample;
+use sapwood_testkit::{Directory, Scripted, answer, part, refusal, sample};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "top-secret")];

@@ -1,10 +1,9 @@
 //! Google's and Azure's stores: how requests look.
 
-use super::scripted::{Scripted, part};
-use super::{Directory, SIZE, check, error_of};
+use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::sample;
+use sapwood_testkit::{Directory, Scripted, part, sample};
 
 #[tokio::test]
 async fn google_in_public() {

@@ -1,11 +1,10 @@
 //! Bearer tokens: to whom they are shown, when they are looked for again.
 
 use super::certificates::{Authority, server};
-use super::scripted::{Scripted, answer, part};
-use super::{Directory, SIZE, check, error_of};
+use super::{SIZE, check, error_of};
 use sapwood_core::ErrorKind;
 use sapwood_source::open;
-use sapwood_testkit::sample;
+use sapwood_testkit::{Directory, Scripted, answer, part, sample};
 use std::sync::Arc;
 
 /// A server that wants to see one token.

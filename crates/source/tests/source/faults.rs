@@ -81,7 +81,7 @@ async fn the_first_answer_may_be_cut_off() {
 #[tokio::test]
 async fn wrong_lengths_lead_to_no_wrong_bytes() {
     let mut zoo = Zoo::new(Behaviour::default()).await;
-    zoo.options.stall = Duration::from_millis(500);
+    zoo.options.read_timeout = Duration::from_millis(500);
     let opened = zoo.open().await.unwrap();
     let ranges = [ByteRange { start: 0, len: 1000 }];
     // More is announced than comes: what was asked for is there all the same.
@@ -113,13 +113,13 @@ async fn silent_and_broken_connections_are_replaced() {
     ];
     for (fault, times) in faults {
         let mut zoo = Zoo::new(Behaviour::default()).await;
-        zoo.options.stall = Duration::from_millis(500);
+        zoo.options.read_timeout = Duration::from_millis(500);
         let link = EmulatedLink { fault: Some(fault), faulty_connections: times, ..EmulatedLink::default() };
         let proxy = Proxy::start(zoo.server.address(), link).await.unwrap();
         let opened = sapwood_source::open(&proxy.url("/f.root"), &zoo.options).await.unwrap();
         zoo.read(&opened, &[ALL]).await.unwrap();
         assert!(proxy.stats().snapshot().connections > times);
-        assert!(opened.source.physics().ranges_per_request > 1, "{fault:?}");
+        assert!(opened.source.cost_model().ranges_per_request > 1, "{fault:?}");
     }
 }
 

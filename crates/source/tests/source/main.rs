@@ -8,13 +8,12 @@ mod local;
 mod opening;
 mod reading;
 mod real_server;
-mod stores;
 mod tls;
 mod versions;
 
 use bytes::Bytes;
 use sapwood_core::{ByteRange, CounterValues, Deadline, Error, Result};
-use sapwood_source::{OpenOptions, Opened, open};
+use sapwood_source::{OpenOptions, OpenedSource, open};
 use sapwood_testkit::{Behaviour, Objects, Server, sample};
 use std::time::Duration;
 
@@ -48,7 +47,7 @@ impl Zoo {
         self.server.url("/f.root")
     }
 
-    async fn open(&self) -> Result<Opened> {
+    async fn open(&self) -> Result<OpenedSource> {
         open(&self.url(), &self.options).await
     }
 
@@ -63,7 +62,7 @@ impl Zoo {
         (0..count).map(|i| ByteRange { start: (i * step) as u64, len: 10 }).collect()
     }
 
-    async fn read(&self, opened: &Opened, ranges: &[ByteRange]) -> Result<()> {
+    async fn read(&self, opened: &OpenedSource, ranges: &[ByteRange]) -> Result<()> {
         let answers = opened.source.read_ranges(ranges, self.options.deadline).await?;
         for (range, answer) in ranges.iter().zip(answers) {
             assert_eq!(answer, self.content[range.start as usize..range.end() as usize]);

@@ -40,7 +40,7 @@ async fn first_contact_tells_how_to_read() {
     {
         let zoo = Zoo::new(Behaviour::named(name).unwrap()).await;
         let opened = zoo.open().await.unwrap();
-        assert_eq!(opened.source.physics().ranges_per_request > 1, several, "{name}");
+        assert_eq!(opened.source.cost_model().ranges_per_request > 1, several, "{name}");
         let before = zoo.counts();
         zoo.read(&opened, &zoo.scattered(5)).await.unwrap();
         let after = zoo.counts();
@@ -55,7 +55,7 @@ async fn objects_smaller_than_head_and_tail_teach_nothing_wrong() {
         let zoo = Zoo::sized(Behaviour::default(), size).await;
         let opened = zoo.open().await.unwrap();
         assert_eq!(opened.known.get_from(0), zoo.content, "{size}");
-        assert!(opened.source.physics().ranges_per_request > 1, "{size}");
+        assert!(opened.source.cost_model().ranges_per_request > 1, "{size}");
     }
 }
 
@@ -70,7 +70,7 @@ async fn a_server_that_stumbles_once_is_not_mistrusted() {
     let zoo = Zoo::new(Behaviour { failures: Some((500, 1)), ..Behaviour::default() }).await;
     let opened = zoo.open().await.unwrap();
     assert!((4..=6).contains(&zoo.counts().requests));
-    assert!(opened.source.physics().ranges_per_request > 1);
+    assert!(opened.source.cost_model().ranges_per_request > 1);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn small_objects_are_taken_as_they_come() {
     let zoo = Zoo::sized(Behaviour::named("ignore").unwrap(), 500_000).await;
     let opened = zoo.open().await.unwrap();
     assert_eq!(zoo.counts().turnarounds, 1);
-    assert!(opened.source.physics().immediate);
+    assert!(opened.source.cost_model().immediate);
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn deadlines_and_silence() {
     assert!(begin.elapsed() < Duration::from_secs(30));
 
     zoo.options.deadline = Deadline::after(Duration::from_secs(50));
-    zoo.options.stall = Duration::from_millis(100);
+    zoo.options.read_timeout = Duration::from_millis(100);
     let error = error_of(zoo.open().await);
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains("silent"), "{error}");

@@ -21,13 +21,13 @@ async fn several_ranges_travel_together() {
 async fn single_ranges_travel_in_parallel() {
     let zoo = Zoo::new(Behaviour::named("single").unwrap()).await;
     let opened = zoo.open().await.unwrap();
-    assert_eq!(opened.source.physics().ranges_per_request, 1);
+    assert_eq!(opened.source.cost_model().ranges_per_request, 1);
     let before = zoo.counts();
     zoo.read(&opened, &zoo.scattered(100)).await.unwrap();
     let after = zoo.counts();
     assert_eq!(after.requests - before.requests, 100);
     assert!(after.turnarounds - before.turnarounds < 100);
-    let most = opened.source.physics().concurrency as u64 + 2;
+    let most = opened.source.cost_model().concurrency as u64 + 2;
     let connections = zoo.server.stats().snapshot().connections;
     assert!(connections <= most, "{connections} connections");
 }
@@ -46,7 +46,7 @@ async fn limits_are_learned_once() {
         let zoo = Zoo::new(Behaviour { max_ranges: 70, too_many, ..Behaviour::default() }).await;
         let opened = zoo.open().await.unwrap();
         zoo.read(&opened, &zoo.scattered(200)).await.unwrap();
-        assert_eq!(opened.source.physics().ranges_per_request, learned, "{too_many:?}");
+        assert_eq!(opened.source.cost_model().ranges_per_request, learned, "{too_many:?}");
         let before = zoo.counts();
         zoo.read(&opened, &zoo.scattered(100)).await.unwrap();
         assert_eq!(zoo.counts().requests - before.requests, 2);
@@ -58,7 +58,7 @@ async fn header_limits_are_learned_once() {
     let zoo = Zoo::new(Behaviour { max_header_bytes: 2000, ..Behaviour::default() }).await;
     let opened = zoo.open().await.unwrap();
     zoo.read(&opened, &zoo.scattered(256)).await.unwrap();
-    assert_eq!(opened.source.physics().ranges_per_request, 200);
+    assert_eq!(opened.source.cost_model().ranges_per_request, 200);
     let before = zoo.counts();
     zoo.read(&opened, &zoo.scattered(256)).await.unwrap();
     assert!(zoo.server.requests().iter().all(|request| request.header_bytes < 8000));

@@ -18,5 +18,5 @@ async fn keeps_the_contract() {
     let first_bytes = ByteRange { start: 0, len: 64.min(content.len() as u64) };
     assert_eq!(opened.known.get(first_bytes).unwrap(), content[..first_bytes.len as usize]);
     conformance(opened.source.clone(), &content).await;
-    eprintln!("{:?}\n{:?}", opened.source.physics(), options.counters.snapshot());
+    eprintln!("{:?}\n{:?}", opened.source.cost_model(), options.counters.snapshot());
 }

@@ -80,7 +80,7 @@ async fn keeps_the_contract(url: &str, content: Bytes) {
         let known = opened.known.get(range).unwrap_or_default();
         assert_eq!(known, content[range.start as usize..range.end() as usize]);
     }
-    assert!(!opened.source.physics().immediate && opened.source.identity().version.is_some());
+    assert!(!opened.source.cost_model().immediate && opened.source.identity().version.is_some());
     conformance(opened.source, &content).await;
 }
 

@@ -1,7 +1,9 @@
 //! Additional stores that hold objects of a dataset.
 
 use sapwood_core::Result;
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::Store;
+use sapwood_store::open_store;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

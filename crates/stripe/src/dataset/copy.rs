@@ -7,7 +7,7 @@ use crate::log::{self, ClaimOutcome, Log};
 use crate::{Id, keys};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::Store;
+use sapwood_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::log::{self, ClaimOutcome, Log, LogEntry};
 use crate::record::found;
 use crate::{HighestIds, Id, Provenance, Snapshot, keys};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::Store;
+use sapwood_store::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::record::url_of;
 use crate::{EventBlock, EventHead, EventId, EventIndex, LumiMask, ObjectRef, Segment, keys};
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{ByteRange, Deadline, Error, ErrorKind, Result};
-use sapwood_source::Store;
+use sapwood_store::Store;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;

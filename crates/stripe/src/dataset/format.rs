@@ -3,7 +3,7 @@
 use crate::record::{self, found, from_json, to_json};
 use crate::{Id, ObjectKind, keys, seal, unseal};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 use serde::{Deserialize, Serialize};
 
 /// The description of a dataset.
@@ -35,7 +35,7 @@ impl Format {
     pub(super) async fn write(&self, store: &dyn Store, deadline: Deadline) -> Result<Format> {
         let object = seal(ObjectKind::Format, &to_json(self)?);
         for _ in 0..4 {
-            if let Created::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
+            if let CreateOutcome::Done = store.create(keys::FORMAT, object.clone(), deadline).await? {
                 return Ok(self.clone());
             }
             if let Some(format) = Format::read(store, deadline).await? {

@@ -11,7 +11,7 @@ use super::time::ms_of;
 use crate::log::{self, LogEntry};
 use crate::{Id, keys};
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::Stored;
+use sapwood_store::ObjectInfo;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
@@ -42,7 +42,7 @@ impl Default for GcOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GcReport {
     /// The deleted objects.
-    pub objects: Vec<Stored>,
+    pub objects: Vec<ObjectInfo>,
     /// Their size in bytes.
     pub bytes: u64,
     /// Number of objects that versions refer to, or that are too young.

@@ -38,7 +38,8 @@ use crate::log::{self, Log, LogEntry};
 use crate::record::found;
 use futures::future::join;
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::{OpenOptions, Store};
+use sapwood_source::OpenOptions;
+use sapwood_store::Store;
 use std::sync::Arc;
 use storage::{CREATE_AGAIN, NAME_LOG, Storage};
 
@@ -112,7 +113,7 @@ impl Dataset {
     /// The store of a base, by its number in [`Snapshot::bases`]; number 0 is the dataset itself.
     ///
     /// # Errors
-    /// `Corrupt` if there is no such base; those of [`sapwood_source::open_store`].
+    /// `Corrupt` if there is no such base; those of [`sapwood_store::open_store`].
     pub fn base(&self, base: u32) -> Result<Arc<dyn Store>> {
         self.storage.base(&self.snapshot, base)
     }

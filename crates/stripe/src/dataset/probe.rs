@@ -6,7 +6,7 @@ use crate::record::found;
 use bytes::Bytes;
 use futures::future::join_all;
 use sapwood_core::{Deadline, Error, Result};
-use sapwood_source::{Created, Store};
+use sapwood_store::{CreateOutcome, Store};
 
 /// Concurrent creators of the same object.
 const RACERS: usize = 16;
@@ -38,13 +38,13 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
     };
     let (one, other) = (Bytes::from_static(b"first"), Bytes::from_static(b"second"));
     match store.create(first, one.clone(), deadline).await? {
-        Created::Done => {}
-        Created::Exists => return refused("it says that an object exists which nobody wrote"),
+        CreateOutcome::Done => {}
+        CreateOutcome::Exists => return refused("it says that an object exists which nobody wrote"),
         // An answer that was lost proves nothing.
-        Created::Unclear(error) => return Err(error),
+        CreateOutcome::Unclear(error) => return Err(error),
     }
     let again = store.create(first, other, deadline).await?;
-    if matches!(again, Created::Done) || store.get(first, None, deadline).await? != one {
+    if matches!(again, CreateOutcome::Done) || store.get(first, None, deadline).await? != one {
         return refused("an object that exists is written over");
     }
     let listed = store.list("probe/", deadline).await?;
@@ -56,9 +56,9 @@ async fn try_all(store: &dyn Store, keys: &[String], deadline: Deadline) -> Resu
         let race = contents.iter().map(|content| store.create(key, content.clone(), deadline));
         let ends = join_all(race).await.into_iter().collect::<Result<Vec<_>>>()?;
         let won: Vec<&Bytes> = (ends.iter().zip(&contents))
-            .filter_map(|(end, content)| matches!(end, Created::Done).then_some(content))
+            .filter_map(|(end, content)| matches!(end, CreateOutcome::Done).then_some(content))
             .collect();
-        let unclear = ends.iter().any(|end| matches!(end, Created::Unclear(_)));
+        let unclear = ends.iter().any(|end| matches!(end, CreateOutcome::Unclear(_)));
         let is = found(store.get(key, None, deadline).await)?;
         match won.as_slice() {
             [winner] if is.as_ref() == Some(*winner) => {}

@@ -9,7 +9,7 @@ use crate::{Id, Snapshot, keys};
 use futures::future::try_join;
 use futures::{StreamExt, TryStreamExt, stream};
 use sapwood_core::{Deadline, Error, ErrorKind, Result};
-use sapwood_source::Store;
+use sapwood_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;

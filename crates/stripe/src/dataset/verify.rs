@@ -268,6 +268,6 @@ fn told(read: Result<Bytes>, verified: &mut ChecksumReport) -> Result<Result<Byt
     }
 }
 
-fn data_url(storage: &Storage, base: &Result<Arc<dyn sapwood_source::Store>>, id: crate::Id) -> String {
+fn data_url(storage: &Storage, base: &Result<Arc<dyn sapwood_store::Store>>, id: crate::Id) -> String {
     url_of(base.as_ref().map_or(&*storage.store, |store| &**store), &keys::data(id))
 }

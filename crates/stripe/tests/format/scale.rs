@@ -4,7 +4,8 @@
 //! `bench/stripe_scale.py` opens a dataset of that size, with `a_segment_without_stripes`.
 
 use sapwood_core::Deadline;
-use sapwood_source::{OpenOptions, Store, open_store};
+use sapwood_source::OpenOptions;
+use sapwood_store::{Store, open_store};
 use sapwood_stripe::{
     BasketRecord, Change, Dataset, EventIndex, Id, Ids, LayoutOptions, ListBuilder, NewSegment, ObjectName,
     ObjectRef, Product, ProductBaskets, Provenance, Schema, Segment, Snapshot, StripeList, Version, keys,

@@ -1,11 +1,11 @@
 //! How many requests things take.
 
 use crate::world::{append, made, memory, put, run, soon, two_segments};
-use sapwood_source::{CountingStore, Store, StoreOperation as Op};
+use sapwood_store::{CountingStore, Store, StoreOperation as Op};
 use sapwood_stripe::{Dataset, Version, keys};
 use std::sync::Arc;
 
-type Counted = Arc<CountingStore<Arc<sapwood_source::MemoryStore>>>;
+type Counted = Arc<CountingStore<Arc<sapwood_store::MemoryStore>>>;
 
 async fn counted() -> (Counted, Dataset) {
     let memory = memory();
@@ -35,7 +35,7 @@ fn a_commit_writes_what_it_refers_to_and_two_objects_and_the_hint() {
         let add = put(&dataset, "C", 5, &[1], false).await.unwrap();
         store.take();
         let dataset = dataset.commit(&add, made(None), soon()).await.unwrap().dataset;
-        let writes = |calls: &[sapwood_source::StoreCall]| -> Vec<String> {
+        let writes = |calls: &[sapwood_store::StoreCall]| -> Vec<String> {
             let writing = calls.iter().filter(|call| matches!(call.operation, Op::Put | Op::Create));
             writing.map(|call| call.key.split('/').next().unwrap().to_owned()).collect()
         };

@@ -3,7 +3,7 @@
 use crate::world::{append, create, made, memory, open, open_at, put, read, run, soon, stored, two_segments};
 use bytes::Bytes;
 use sapwood_core::ErrorKind;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{
     Change, ChecksumOptions, ChecksumReport, Dataset, GcOptions, LeaseKind, Location, ObjectName, Retention,
     Version, checksum, keys,
@@ -15,7 +15,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: GcOptions = GcOptions { grace: Duration::from_secs(7 * 24 * 3600), dry_run: false, alone: false };
 
 /// The clock of the store shows what ours does: versions are dated by that of who writes them.
-fn now(store: &sapwood_source::MemoryStore) {
+fn now(store: &sapwood_store::MemoryStore) {
     store.set_clock(SystemTime::now());
 }
 

@@ -3,7 +3,8 @@
 
 use crate::world::{Contents, append, made, memory, open, put, read, run, soon, stored, two_segments};
 use sapwood_core::{ErrorKind, Result};
-use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
+use sapwood_store::MemoryStore;
+use sapwood_store::{FaultyStore, Store, StoreFault};
 use sapwood_stripe::{Change, Dataset, GcOptions, LeaseKind, Retention, Version};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::world::{create, made, memory, run, soon};
 use sapwood_core::ErrorKind;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, EventId, EventIndex, Id, LumiMask, NewSegment, ObjectRef, keys};
 
 async fn append(dataset: &Dataset, events: Option<&EventIndex>, entries: u64) -> Dataset {

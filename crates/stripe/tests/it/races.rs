@@ -2,13 +2,11 @@
 
 use crate::world::{append, made, memory, read, run, soon, sum};
 use futures::future::join_all;
-use sapwood_core::{ByteRange, Deadline, ErrorKind, Result};
-use sapwood_source::{
-    BoxFuture, Created, FaultyStore, MemoryStore, OpenOptions, Store, StoreFault, Stored, open_store,
-};
+use sapwood_core::{BoxFuture, Deadline, ErrorKind, Result};
+use sapwood_source::OpenOptions;
+use sapwood_store::{CreateOutcome, FaultyStore, MemoryStore, Store, StoreFault, forward_store, open_store};
 use sapwood_stripe::{Change, Dataset, Version, probe};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 const WRITERS: u64 = 16;
 
@@ -99,7 +97,7 @@ async fn for_one_entry(rounds: u64) {
             let ends = join_all(all).await;
             let won: Vec<u64> = (0..WRITERS)
                 .zip(ends)
-                .filter_map(|(writer, end)| matches!(end.unwrap(), Created::Done).then_some(writer))
+                .filter_map(|(writer, end)| matches!(end.unwrap(), CreateOutcome::Done).then_some(writer))
                 .collect();
             let kept = store.get(&key, None, soon()).await.unwrap();
             assert_eq!((won.len(), kept), (1, won[0].to_string().into()));
@@ -112,50 +110,21 @@ async fn for_one_entry(rounds: u64) {
 struct NotAtomic(Arc<MemoryStore>);
 
 impl Store for NotAtomic {
-    fn url(&self) -> &str {
-        self.0.url()
-    }
-    fn get<'a>(
-        &'a self,
-        key: &'a str,
-        range: Option<ByteRange>,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, Result<bytes::Bytes>> {
-        self.0.get(key, range, deadline)
-    }
-    fn put<'a>(
-        &'a self,
-        key: &'a str,
-        content: bytes::Bytes,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, Result<()>> {
-        self.0.put(key, content, deadline)
-    }
+    forward_store!(self => self.0; url, get, put, list, stat, delete, now);
+
     fn create<'a>(
         &'a self,
         key: &'a str,
         content: bytes::Bytes,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Created>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         Box::pin(async move {
             if self.0.stat(key, deadline).await.is_ok() {
-                return Ok(Created::Exists);
+                return Ok(CreateOutcome::Exists);
             }
             tokio::task::yield_now().await;
-            self.0.put(key, content, deadline).await.map(|()| Created::Done)
+            self.0.put(key, content, deadline).await.map(|()| CreateOutcome::Done)
         })
-    }
-    fn list<'a>(&'a self, prefix: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Vec<Stored>>> {
-        self.0.list(prefix, deadline)
-    }
-    fn stat<'a>(&'a self, key: &'a str, deadline: Deadline) -> BoxFuture<'a, Result<Stored>> {
-        self.0.stat(key, deadline)
-    }
-    fn delete<'a>(&'a self, keys: &'a [String], deadline: Deadline) -> BoxFuture<'a, Result<()>> {
-        self.0.delete(keys, deadline)
-    }
-    fn now(&self, deadline: Deadline) -> BoxFuture<'_, Result<SystemTime>> {
-        self.0.now(deadline)
     }
 }
 

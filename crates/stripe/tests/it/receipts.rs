@@ -2,7 +2,7 @@
 
 use crate::world::{made, memory, open, read, run, segment, soon, sum, two_segments};
 use sapwood_core::ErrorKind;
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{Change, Dataset, GcOptions, LeaseKind, RECEIPTS_LAST, Receipt};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What is done with a dataset can be done from any thread.
 
 use crate::world::{made, memory, run, soon, two_segments};
-use sapwood_source::Store;
+use sapwood_store::Store;
 use sapwood_stripe::{Change, ChecksumOptions, Dataset, GcOptions, LeaseKind, Retention, Version};
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 
 use crate::world::{append, create, made, memory, open, put, read, run, soon, stored, sum};
 use sapwood_core::ErrorKind;
-use sapwood_source::{FaultyStore, MemoryStore, Store, StoreFault};
+use sapwood_store::MemoryStore;
+use sapwood_store::{FaultyStore, Store, StoreFault};
 use sapwood_stripe::{Change, Dataset, GcOptions, Retention, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sapwood_core::{Deadline, Result};
-use sapwood_source::{MemoryStore, Store};
+use sapwood_store::{MemoryStore, Store};
 use sapwood_stripe::{
     Change, Dataset, Id, ListBuilder, Location, NewProduct, NewSegment, ObjectBuilder, ObjectKind,
     ObjectName, ObjectRef, Provenance, StripeList, Version, checksum, keys, seal,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use sapwood_core::{Call, Column, Error, Result};
 use sapwood_fetch::Fetcher;
 use sapwood_fetch::learn::{ColumnMap, ColumnRange, FetchedColumn};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct LazyLayout {
     pub(super) table: Arc<dyn Table>,
     pub(super) windows: Vec<Range<u64>>,
     columns: Vec<LazyColumn>,
-    recorded: Option<Read>,
+    recorded: Option<RecordedRead>,
 }
 
 /// One query, on its own.
@@ -63,7 +63,7 @@ impl LazyLayout {
             queries().flat_map(|column| column.queries.selections.iter().cloned()).collect();
         let pool = pool::computing(threads)?;
         let fetcher = table.fetcher(0);
-        let columns = if fetcher.source().physics().immediate {
+        let columns = if fetcher.source().cost_model().immediate {
             LocalRead { pool: &pool, recorded: None, carried: None }.read(
                 table,
                 &selections,
@@ -125,7 +125,7 @@ impl ColumnMap for LazyLayout {
         self.table.fetcher(object)
     }
 
-    fn recorded(&self) -> Option<&Read> {
+    fn recorded(&self) -> Option<&RecordedRead> {
         self.recorded.as_ref()
     }
 }

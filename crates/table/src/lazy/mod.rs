@@ -11,7 +11,7 @@ use crate::table::Table;
 use layout::LazyLayout;
 use sapwood_core::{Call, Column, Error, Interrupt, Result};
 use sapwood_fetch::learn::{Accounting, ColumnMap, Fetch, FetchedColumn, Limits, Reader, Rules};
-use sapwood_source::record::Read;
+use sapwood_source::record::RecordedRead;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -142,7 +142,8 @@ impl Lazy {
         let (table, read) = (&self.layout.table, self.layout.recorded());
         let touch = || self.reader.touch(queries, window, declared, deadline, call.interrupt(), &work);
         let fetcher = table.fetcher(0);
-        Read::touch(read, queries, window, fetcher.counters(), touch).map_err(|error| error.url(table.url()))
+        RecordedRead::touch(read, queries, window, fetcher.counters(), touch)
+            .map_err(|error| error.url(table.url()))
     }
 }
 

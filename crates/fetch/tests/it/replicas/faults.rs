@@ -2,7 +2,7 @@
 
 use super::model::{Manner, SIZE, Server, content, open, within};
 use sapwood_core::{ByteRange, ErrorKind};
-use sapwood_fetch::replicas::ReplicaOptions;
+use sapwood_fetch::replicas::ReplicaReadOptions;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -40,7 +40,9 @@ async fn one(seed: u64) {
         })
         .collect();
     let right: Vec<_> = servers.iter().filter(|server| server.is_right()).cloned().collect();
-    let Ok((source, counters)) = open(&servers, ReplicaOptions::default(), within(60)).await else { return };
+    let Ok((source, counters)) = open(&servers, ReplicaReadOptions::default(), within(60)).await else {
+        return;
+    };
     let seconds = 30 + random.below(100);
     let faults = tokio::spawn(misbehave(servers.clone(), Random(seed ^ 0xabcd), seconds));
     for _ in 0..3 {
@@ -54,7 +56,7 @@ async fn one(seed: u64) {
         let answers = source.read_ranges(&ranges, within(seconds)).await;
         let took = begin.elapsed();
         assert!(took <= Duration::from_secs(seconds), "{seed}: {took:?} of {seconds} s");
-        let story = || counters.story.told();
+        let story = || counters.events.entries();
         match answers {
             Ok(answers) => {
                 let expected = ranges.iter().map(|r| content(0).slice(r.start as usize..r.end() as usize));
@@ -72,7 +74,7 @@ async fn one(seed: u64) {
     let range = [ByteRange { start: 1000, len: 100_000 }];
     let answers = source.read_ranges(&range, within(1000)).await;
     let expected = content(0).slice(1000..101_000);
-    let story = counters.story.told();
+    let story = counters.events.entries();
     assert_eq!(answers.map_err(|error| format!("{seed}: {error}, {story:?}")), Ok(vec![expected]));
 }
 

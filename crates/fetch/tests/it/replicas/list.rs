@@ -1,13 +1,14 @@
 //! Finds sources by a list of places; and what a finder is held to.
 
 use futures::FutureExt;
+use sapwood_core::BoxFuture;
 use sapwood_core::{Deadline, Error, ErrorKind, Result, Segments};
 use sapwood_fetch::replicas::{Finder, KnownReplica};
-use sapwood_source::{BoxFuture, Checksum, MemorySource, Opened};
+use sapwood_source::{Checksum, MemorySource, OpenedSource};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-type Open = dyn Fn(Deadline) -> BoxFuture<'static, Result<Opened>> + Send + Sync;
+type Open = dyn Fn(Deadline) -> BoxFuture<'static, Result<OpenedSource>> + Send + Sync;
 
 /// One place of a [`List`].
 pub(super) struct Candidate {
@@ -19,7 +20,7 @@ impl Candidate {
     /// What `open` opens; `name` is shown in messages.
     pub(super) fn new<F>(name: impl Into<String>, open: F) -> Self
     where
-        F: Fn(Deadline) -> BoxFuture<'static, Result<Opened>> + Send + Sync + 'static,
+        F: Fn(Deadline) -> BoxFuture<'static, Result<OpenedSource>> + Send + Sync + 'static,
     {
         Candidate { name: name.into(), open: Box::new(open) }
     }
@@ -105,7 +106,7 @@ impl Finder for List {
         &'a self,
         _: &'a [KnownReplica],
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<Option<Opened>>> {
+    ) -> BoxFuture<'a, Result<Option<OpenedSource>>> {
         Box::pin(async move {
             let Some((mut trying, candidate)) = self.take() else { return Ok(None) };
             let opened: Result<_, Error> = (candidate.open)(deadline).await;
@@ -122,7 +123,7 @@ impl Finder for List {
 fn good(name: &'static str) -> Candidate {
     Candidate::new(name, move |_| {
         let source = Arc::new(MemorySource::new(name));
-        async move { Ok(Opened { source, known: Segments::default() }) }.boxed()
+        async move { Ok(OpenedSource { source, known: Segments::default() }) }.boxed()
     })
 }
 

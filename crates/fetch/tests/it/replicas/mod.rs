@@ -6,14 +6,14 @@ mod model;
 mod verify;
 
 use model::{Manner, SIZE, Server, content, open, read_all, within};
-use sapwood_core::{ByteRange, Counters, ErrorKind, Event};
-use sapwood_fetch::replicas::ReplicaOptions;
+use sapwood_core::{ByteRange, Counters, ErrorKind, SourceEvent};
+use sapwood_fetch::replicas::ReplicaReadOptions;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Seconds to read the file twice at these servers; the first time is not counted.
-async fn steady(servers: &[Arc<Server>], options: ReplicaOptions) -> f64 {
+async fn steady(servers: &[Arc<Server>], options: ReplicaReadOptions) -> f64 {
     let (source, _) = open(servers, options, within(1000)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap()
@@ -21,21 +21,21 @@ async fn steady(servers: &[Arc<Server>], options: ReplicaOptions) -> f64 {
 
 #[tokio::test(start_paused = true)]
 async fn two_equal_sources_are_nearly_twice_as_fast() {
-    let alone = steady(&[Server::new("a", 20, 10.0)], ReplicaOptions::default()).await;
+    let alone = steady(&[Server::new("a", 20, 10.0)], ReplicaReadOptions::default()).await;
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
-    let both = steady(&servers, ReplicaOptions::default()).await;
+    let both = steady(&servers, ReplicaReadOptions::default()).await;
     assert!(alone / both >= 1.8, "{alone} s alone, {both} s together");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_source_does_not_harm_a_fast_one() {
-    let fast = steady(&[Server::new("a", 20, 20.0)], ReplicaOptions::default()).await;
+    let fast = steady(&[Server::new("a", 20, 20.0)], ReplicaReadOptions::default()).await;
     for slow_first in [false, true] {
         let mut servers = vec![Server::new("a", 20, 20.0), Server::new("b", 20, 2.0)];
         if slow_first {
             servers.reverse();
         }
-        let both = steady(&servers, ReplicaOptions::default()).await;
+        let both = steady(&servers, ReplicaReadOptions::default()).await;
         assert!(fast / both >= 0.95, "{fast} s alone, {both} s together");
     }
 }
@@ -43,7 +43,7 @@ async fn a_slow_source_does_not_harm_a_fast_one() {
 #[tokio::test(start_paused = true)]
 async fn what_is_learned_of_a_slow_source_that_is_named_first_costs_little() {
     let servers = [Server::new("b", 20, 2.5), Server::new("a", 20, 25.0)];
-    let (source, _) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     let seconds = read_all(&source, within(1000)).await.unwrap();
     let fast = SIZE as f64 / 25e6;
     // A twentieth of a read of 400 MB.
@@ -53,16 +53,16 @@ async fn what_is_learned_of_a_slow_source_that_is_named_first_costs_little() {
 #[tokio::test(start_paused = true)]
 async fn sources_that_are_very_slow_are_read_together() {
     let servers = [Server::new("a", 20, 0.5), Server::new("b", 20, 0.5)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     let seconds = read_all(&source, within(1000)).await.unwrap();
     let alone = SIZE as f64 / 0.5e6;
-    assert!(seconds < 0.6 * alone, "{seconds} s, alone {alone} s: {:?}", counters.story.told());
+    assert!(seconds < 0.6 * alone, "{seconds} s, alone {alone} s: {:?}", counters.events.entries());
 }
 
 #[tokio::test(start_paused = true)]
 async fn shares_follow_bandwidth() {
     let servers = [Server::new("a", 10, 30.0), Server::new("b", 10, 10.0)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     for _ in 0..4 {
         read_all(&source, within(100)).await.unwrap();
     }
@@ -75,7 +75,7 @@ async fn shares_follow_bandwidth() {
 #[tokio::test(start_paused = true)]
 async fn a_small_file_has_one_source() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
-    let options = ReplicaOptions { large: SIZE + 1, ..ReplicaOptions::default() };
+    let options = ReplicaReadOptions { large: SIZE + 1, ..ReplicaReadOptions::default() };
     let (source, _) = open(&servers, options, within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].opened.load(Ordering::Relaxed), 0);
@@ -86,7 +86,7 @@ async fn a_small_file_has_one_source() {
 #[tokio::test(start_paused = true)]
 async fn what_a_source_has_not_begun_is_taken_by_one_that_is_done() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
-    let (source, _) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
     servers[0].behave(Manner::Slow(0.2));
     let before = servers[0].bytes_sent();
@@ -109,21 +109,21 @@ async fn a_source_that_dies_costs_seconds() {
         Manner::Fails(ErrorKind::Changed),
     ] {
         let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
-        let (source, counters) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+        let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
         read_all(&source, within(1000)).await.unwrap();
         servers[0].behave(manner);
         let with_one = SIZE as f64 / 10e6;
         let seconds = read_all(&source, within(1000)).await.unwrap();
         assert!(seconds < with_one + 5.0, "{manner:?}: {seconds} s");
-        let told = counters.story.told();
-        let left = told.iter().any(|one| matches!(one.event, Event::Left | Event::Refused));
+        let told = counters.events.entries();
+        let left = told.iter().any(|one| matches!(one.event, SourceEvent::Left | SourceEvent::Refused));
         assert!(left, "{manner:?}: {told:?}");
     }
 }
 
 /// Lines of the log: how often each of these was told.
-fn lines(counters: &Counters, events: &[Event]) -> Vec<u64> {
-    let told = counters.story.told();
+fn lines(counters: &Counters, events: &[SourceEvent]) -> Vec<u64> {
+    let told = counters.events.entries();
     let times = |&event| told.iter().filter(|one| one.event == event).map(|one| one.times).sum();
     events.iter().map(times).collect()
 }
@@ -131,35 +131,41 @@ fn lines(counters: &Counters, events: &[Event]) -> Vec<u64> {
 #[tokio::test(start_paused = true)]
 async fn however_many_requests_fail_together_that_is_said_once() {
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
-    let all = [Event::Left, Event::Retried, Event::Resumed, Event::Switched, Event::Failed];
-    assert_eq!(lines(&counters, &all), [0, 0, 0, 1, 0], "{:?}", counters.story.told());
+    let all = [
+        SourceEvent::Left,
+        SourceEvent::Retried,
+        SourceEvent::Resumed,
+        SourceEvent::Switched,
+        SourceEvent::Failed,
+    ];
+    assert_eq!(lines(&counters, &all), [0, 0, 0, 1, 0], "{:?}", counters.events.entries());
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     let failing = tokio::time::timeout(Duration::from_millis(500), read_all(&source, within(1000)));
     assert!(failing.await.is_err());
-    assert_eq!(lines(&counters, &all), [1, 0, 0, 1, 0], "{:?}", counters.story.told());
+    assert_eq!(lines(&counters, &all), [1, 0, 0, 1, 0], "{:?}", counters.events.entries());
     // Now the other one, too: nobody is left who could stand in for it.
     servers[1].behave(Manner::Fails(ErrorKind::Network));
     let failing = tokio::time::timeout(Duration::from_millis(200), read_all(&source, within(1000)));
     assert!(failing.await.is_err());
-    assert_eq!(lines(&counters, &all), [1, 1, 0, 1, 0], "{:?}", counters.story.told());
+    assert_eq!(lines(&counters, &all), [1, 1, 0, 1, 0], "{:?}", counters.events.entries());
     assert_eq!(counters.retries.get(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_only_source_is_asked_again_within_the_deadline() {
     let servers = [Server::new("a", 20, 100.0)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     let recovers = async {
         tokio::time::sleep(Duration::from_secs(2)).await;
         servers[0].behave(Manner::Well);
     };
     let (read, ()) = tokio::join!(read_all(&source, within(1000)), recovers);
-    assert!(read.unwrap() < 10.0, "{:?}", counters.story.told());
-    let said = lines(&counters, &[Event::Left, Event::Retried, Event::Switched]);
-    assert!(said[0] == 0 && (2..=3).contains(&said[1]) && said[2] == 0, "{:?}", counters.story.told());
+    assert!(read.unwrap() < 10.0, "{:?}", counters.events.entries());
+    let said = lines(&counters, &[SourceEvent::Left, SourceEvent::Retried, SourceEvent::Switched]);
+    assert!(said[0] == 0 && (2..=3).contains(&said[1]) && said[2] == 0, "{:?}", counters.events.entries());
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     let error = read_all(&source, within(20)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -168,7 +174,7 @@ async fn the_only_source_is_asked_again_within_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_source_that_recovers_is_read_from_again() {
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(9999)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(9999)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
     servers[0].behave(Manner::Fails(ErrorKind::Network));
     read_all(&source, within(1000)).await.unwrap();
@@ -177,17 +183,17 @@ async fn a_source_that_recovers_is_read_from_again() {
     for _ in 0..4 {
         read_all(&source, within(1000)).await.unwrap();
     }
-    assert!(servers[0].bytes_sent() - before > SIZE, "{:?}", counters.story.told());
+    assert!(servers[0].bytes_sent() - before > SIZE, "{:?}", counters.events.entries());
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_file_is_refused() {
     let servers = [Server::new("a", 10, 10.0), Server::with("b", 10, 10.0, content(1))];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.story.told();
-    assert!(told.iter().any(|one| one.event == Event::Refused), "{told:?}");
+    let told = counters.events.entries();
+    assert!(told.iter().any(|one| one.event == SourceEvent::Refused), "{told:?}");
     servers[0].behave(Manner::Fails(ErrorKind::Changed));
     let error = read_all(&source, within(100)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changed);
@@ -196,7 +202,7 @@ async fn another_file_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn probes_are_few_and_a_better_source_is_taken() {
     let servers = [Server::new("a", 20, 10.0), Server::new("b", 20, 10.0), Server::new("c", 20, 20.0)];
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(9999)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(9999)).await.unwrap();
     read_all(&source, within(1000)).await.unwrap();
     // While one is left, the third is opened in its place; then there is one too many.
     servers[1].behave(Manner::Fails(ErrorKind::Network));
@@ -215,7 +221,7 @@ async fn opening_does_not_wait_for_a_place_that_is_silent() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
     servers[0].behave(Manner::Hangs);
     let begin = tokio::time::Instant::now();
-    let (source, _) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     assert!(begin.elapsed() < Duration::from_secs(5));
     read_all(&source, within(100)).await.unwrap();
 }
@@ -223,7 +229,7 @@ async fn opening_does_not_wait_for_a_place_that_is_silent() {
 #[tokio::test(start_paused = true)]
 async fn what_nobody_waits_for_is_abandoned() {
     let servers = [Server::new("a", 10, 10.0), Server::new("b", 10, 10.0)];
-    let (source, _) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     let all = [ByteRange { start: 0, len: SIZE }];
     let read = tokio::time::timeout(Duration::from_secs(1), source.read_ranges(&all, within(100)));
     assert!(read.await.is_err());

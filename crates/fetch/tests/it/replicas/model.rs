@@ -3,9 +3,10 @@
 use super::list::{Candidate, List};
 use bytes::Bytes;
 use futures::FutureExt;
+use sapwood_core::BoxFuture;
 use sapwood_core::{ByteRange, Counters, Deadline, Error, ErrorKind, Result, Segments};
-use sapwood_fetch::replicas::{ReplicaOptions, Replicas};
-use sapwood_source::{BoxFuture, Checksum, Identity, Opened, Physics, Source, Trace};
+use sapwood_fetch::replicas::{ReplicaReadOptions, Replicas};
+use sapwood_source::{Checksum, CostModel, Identity, OpenedSource, Source, Trace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -115,7 +116,7 @@ impl Server {
                 server.opened.fetch_add(1, Ordering::Relaxed);
                 let mut known = Segments::default();
                 known.insert(0, server.slice(ByteRange { start: 0, len: 4096 }));
-                Ok(Opened { source: server as Arc<dyn Source>, known })
+                Ok(OpenedSource { source: server as Arc<dyn Source>, known })
             }
             .boxed()
         })
@@ -137,8 +138,8 @@ impl Source for Server {
         &self.identity
     }
 
-    fn physics(&self) -> Physics {
-        Physics {
+    fn cost_model(&self) -> CostModel {
+        CostModel {
             gap: 0,
             largest_request: 8 << 20,
             ranges_per_request: 64,
@@ -190,7 +191,7 @@ impl Source for Server {
 /// A file at all of these servers.
 pub(super) async fn open(
     servers: &[Arc<Server>],
-    options: ReplicaOptions,
+    options: ReplicaReadOptions,
     deadline: Deadline,
 ) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
     open_stated(servers, Vec::new(), options, deadline).await
@@ -200,7 +201,7 @@ pub(super) async fn open(
 pub(super) async fn open_stated(
     servers: &[Arc<Server>],
     stated: Vec<Checksum>,
-    options: ReplicaOptions,
+    options: ReplicaReadOptions,
     deadline: Deadline,
 ) -> Result<(Arc<dyn Source>, Arc<Counters>)> {
     let candidates = servers.iter().map(Server::candidate).collect();

@@ -1,8 +1,8 @@
 //! Checksums that servers state: a file that differs is refused, loudly; nobody waits for one that comes late.
 
 use super::model::{SIZE, Server, open, open_stated, read_all, within};
-use sapwood_core::{ErrorKind, Event};
-use sapwood_fetch::replicas::ReplicaOptions;
+use sapwood_core::{ErrorKind, SourceEvent};
+use sapwood_fetch::replicas::ReplicaReadOptions;
 use sapwood_source::Checksum;
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ fn two(states: [(u64, &str); 2]) -> [Arc<Server>; 2] {
 #[tokio::test(start_paused = true)]
 async fn a_source_whose_checksum_differs_is_refused() {
     let servers = two([(0, "00000001"), (0, "00000002")]);
-    let (source, counters) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, counters) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert_eq!(servers[1].bytes_sent(), 0);
-    let told = counters.story.told();
-    let refused = told.iter().find(|one| one.event == Event::Refused).unwrap();
+    let told = counters.events.entries();
+    let refused = told.iter().find(|one| one.event == SourceEvent::Refused).unwrap();
     assert!(refused.text.contains("its adler32 00000002 is not adler32 00000001"), "{told:?}");
 }
 
@@ -36,7 +36,7 @@ async fn sources_that_agree_or_cannot_be_compared_are_read_together() {
     for other in [Some((0, checksum("adler32", "1"))), Some((0, other)), None] {
         let servers = two([(0, "00000001"); 2]);
         *servers[1].states.lock().unwrap() = other;
-        let (source, _) = open(&servers, ReplicaOptions::default(), within(100)).await.unwrap();
+        let (source, _) = open(&servers, ReplicaReadOptions::default(), within(100)).await.unwrap();
         read_all(&source, within(100)).await.unwrap();
         assert!(servers[1].bytes_sent() > SIZE / 5, "{}", servers[1].bytes_sent());
     }
@@ -45,7 +45,7 @@ async fn sources_that_agree_or_cannot_be_compared_are_read_together() {
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_a_checksum_and_one_that_comes_late_and_differs_ends_the_read() {
     let servers = two([(0, "00000001"), (60, "00000002")]);
-    let (source, _) = open(&servers, ReplicaOptions::default(), within(1000)).await.unwrap();
+    let (source, _) = open(&servers, ReplicaReadOptions::default(), within(1000)).await.unwrap();
     let seconds = read_all(&source, within(1000)).await.unwrap();
     let alone = SIZE as f64 / 10e6;
     assert!(seconds < 0.75 * alone, "{seconds} s, {alone} s of one place");
@@ -61,15 +61,17 @@ async fn what_is_stated_of_the_file_is_compared_with_each_source() {
     let stated = vec![checksum("adler32", "1")];
     let servers = two([(0, "00000001"), (0, "00000002")]);
     let (source, counters) =
-        open_stated(&servers, stated, ReplicaOptions::default(), within(100)).await.unwrap();
+        open_stated(&servers, stated, ReplicaReadOptions::default(), within(100)).await.unwrap();
     read_all(&source, within(100)).await.unwrap();
     assert!(
-        servers[1].bytes_sent() == 0 && counters.story.told().iter().any(|one| one.event == Event::Refused)
+        servers[1].bytes_sent() == 0
+            && counters.events.entries().iter().any(|one| one.event == SourceEvent::Refused)
     );
 
     let stated = vec![checksum("adler32", "3")];
     let servers = two([(0, "00000001"), (0, "00000003")]);
-    let (source, _) = open_stated(&servers, stated, ReplicaOptions::default(), within(100)).await.unwrap();
+    let (source, _) =
+        open_stated(&servers, stated, ReplicaReadOptions::default(), within(100)).await.unwrap();
     let error = read_all(&source, within(100)).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Changed && error.url_str().unwrap().contains("//a/"), "{error}");
 }

@@ -1,0 +1,55 @@
+//! The head and the tail of a file, which opening reads.
+
+use sapwood_core::ByteRange;
+use std::time::Duration;
+
+/// Number of bytes that opening reads from the start of a file: more than any file header.
+pub const HEAD: u64 = 4 << 10;
+
+/// Default of [`OpenOptions::tail`].
+pub const TAIL: u64 = 256 << 10;
+
+/// The tail for distant servers: it includes the record of a large tree, which would cost another round trip.
+pub const FAR_TAIL: u64 = 1 << 20;
+
+/// Round trip from which on a server counts as distant: longer than a slow link (100 Mbit/s) takes for the larger
+/// tail.
+const FAR: Duration = Duration::from_millis(50);
+
+/// The size of the tail to read from a server at this distance, where `tail` was asked for.
+pub(crate) fn tail_at(round_trip: Duration, tail: u64) -> u64 {
+    if tail > 0 && round_trip >= FAR { tail.max(FAR_TAIL) } else { tail }
+}
+
+/// The ranges to read when opening a file of `size` bytes: one if they touch.
+pub(crate) fn head_and_tail(size: u64, tail: u64) -> Vec<ByteRange> {
+    let head = HEAD.min(size);
+    let tail = tail.min(size);
+    if head + tail >= size {
+        vec![ByteRange { start: 0, len: size }]
+    } else if tail == 0 {
+        vec![ByteRange { start: 0, len: head }]
+    } else {
+        vec![ByteRange { start: 0, len: head }, ByteRange { start: size - tail, len: tail }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_of_the_tail_is_read_from_afar() {
+        let [near, far] = [1, 240].map(Duration::from_millis);
+        assert_eq!([tail_at(near, TAIL), tail_at(far, TAIL), tail_at(far, 0)], [TAIL, FAR_TAIL, 0]);
+        assert_eq!(tail_at(far, 2 * FAR_TAIL), 2 * FAR_TAIL);
+    }
+
+    #[test]
+    fn head_and_tail_merge_in_small_files() {
+        assert_eq!(head_and_tail(0, TAIL), [ByteRange { start: 0, len: 0 }]);
+        assert_eq!(head_and_tail(10, TAIL), [ByteRange { start: 0, len: 10 }]);
+        assert_eq!(head_and_tail(1 << 20, 0), [ByteRange { start: 0, len: HEAD }]);
+        assert_eq!(head_and_tail(1 << 20, 16).len(), 2);
+    }
+}

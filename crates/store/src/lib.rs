@@ -1,0 +1,20 @@
+//! Stores: objects by key that are put whole, read by range, and listed.
+//!
+//! [`open_store`] makes a [`Store`] of a directory or the URL of a bucket. The operation to build on is
+//! [`create`](Store::create): of all writers that create the same key, exactly one succeeds.
+
+mod cloud;
+mod counting;
+mod faulty;
+mod key;
+mod local;
+mod memory;
+mod open;
+mod store;
+
+pub use counting::{CountingStore, StoreCall, StoreOperation};
+pub use faulty::{FaultyStore, StoreFault};
+pub use local::LocalStore;
+pub use memory::MemoryStore;
+pub use open::open_store;
+pub use store::{CreateOutcome, ObjectInfo, Store};

@@ -1,0 +1,174 @@
+//! Stores in memory and in directories: the contract, and what a directory can do to it.
+
+use sapwood_core::{Deadline, ErrorKind};
+use sapwood_source::OpenOptions;
+use sapwood_store::{CreateOutcome, LocalStore, MemoryStore, Store, open_store};
+use sapwood_testkit::{sample, store_conformance};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// A directory that goes with the test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("sapwood-store-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn store(&self) -> LocalStore {
+        LocalStore::new(&self.0, &OpenOptions::default())
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_secs(30))
+}
+
+#[tokio::test]
+async fn memory_keeps_the_contract() {
+    store_conformance(Arc::new(MemoryStore::new("memory:a")), 20).await;
+}
+
+#[tokio::test]
+async fn a_directory_keeps_the_contract() {
+    let directory = Directory::new();
+    let place = directory.0.join("made/when/needed");
+    store_conformance(open_store(place.to_str().unwrap(), &OpenOptions::default()).unwrap(), 20).await;
+    let url = format!("file://{}", place.display());
+    store_conformance(open_store(&url, &OpenOptions::default()).unwrap(), 1).await;
+    assert_eq!(fs::read_dir(place.join(".part")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_directory_needs_no_runtime() {
+    let directory = Directory::new();
+    let store = directory.store();
+    let work = async {
+        store.put("a/b", sample(10), soon()).await?;
+        store.get("a/b", None, soon()).await
+    };
+    assert_eq!(futures::executor::block_on(work).unwrap(), sample(10));
+}
+
+#[tokio::test]
+async fn reads_are_counted() {
+    let directory = Directory::new();
+    let options = OpenOptions::default();
+    let store = LocalStore::new(&directory.0, &options);
+    store.put("a", sample(10), soon()).await.unwrap();
+    store.get("a", None, soon()).await.unwrap();
+    let counts = options.counters.snapshot();
+    assert_eq!((counts.requests, counts.ranges, counts.fetched_bytes), (1, 1, 10));
+}
+
+#[tokio::test]
+async fn files_of_others_are_not_listed() {
+    let directory = Directory::new();
+    for (name, content) in [(".hidden", "x"), ("with space", "x"), (".part/0", "x"), ("d/.x/y", "x")] {
+        let path = directory.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let store = directory.store();
+    store.put("d/e", sample(1), soon()).await.unwrap();
+    let listed = store.list("", soon()).await.unwrap();
+    assert_eq!(listed.iter().map(|stored| stored.key.as_str()).collect::<Vec<_>>(), ["d/e"]);
+    assert_eq!(store.get("d", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound, "a directory");
+    assert_eq!(
+        store.get("d/e/f", None, soon()).await.unwrap_err().kind(),
+        ErrorKind::NotFound,
+        "below a file"
+    );
+}
+
+#[tokio::test]
+async fn what_was_left_behind_long_ago_is_removed() {
+    let directory = Directory::new();
+    let parts = directory.0.join(".part");
+    fs::create_dir_all(&parts).unwrap();
+    for (name, days) in [("old", 30), ("new", 0)] {
+        let file = fs::File::create(parts.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 3600)).unwrap();
+    }
+    directory.store().put("a", sample(1), soon()).await.unwrap();
+    assert!(!parts.join("old").exists() && parts.join("new").exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_directory_that_must_not_be_written_to_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = Directory::new();
+    fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(directory.0.join("root may"), "").is_ok() {
+        return;
+    }
+    let store = directory.store();
+    let put = store.put("a", sample(1), soon()).await.unwrap_err();
+    let create = store.create("a", sample(1), soon()).await.unwrap_err();
+    fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o755)).unwrap();
+    for error in [put, create] {
+        assert_eq!(error.kind(), ErrorKind::Permission);
+        assert!(error.to_string().contains(directory.0.to_str().unwrap()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_is_no_directory_is_told() {
+    let directory = Directory::new();
+    fs::write(directory.0.join("file"), "x").unwrap();
+    let store = LocalStore::new(directory.0.join("file"), &OpenOptions::default());
+    assert_eq!(store.get("a", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(store.put("a", sample(1), soon()).await.unwrap_err().kind(), ErrorKind::Io);
+    assert!(store.create("a", sample(1), soon()).await.is_err());
+}
+
+/// A device that is always full takes the place of the directory that parts are written to: what cannot be written is
+/// not there afterwards, and what was there stays.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_written_is_not_there() {
+    // The limit is of the process: it runs in one of its own.
+    let exe = std::env::current_exe().unwrap();
+    let status = std::process::Command::new("sh")
+        .arg("-c")
+        .arg("ulimit -f 8; trap '' XFSZ; exec \"$0\" --ignored --exact local::limited --nocapture")
+        .arg(exe)
+        .output()
+        .unwrap();
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stdout));
+    assert!(String::from_utf8_lossy(&status.stdout).contains("1 passed"));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "runs in a process with a limit"]
+async fn limited() {
+    let directory = Directory::new();
+    let store = directory.store();
+    store.put("a", sample(100), soon()).await.unwrap();
+    for error in [
+        store.put("a", sample(1 << 20), soon()).await.unwrap_err(),
+        store.create("b", sample(1 << 20), soon()).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert!(error.to_string().contains("longer than"), "{error}");
+    }
+    assert_eq!(store.get("a", None, soon()).await.unwrap(), sample(100));
+    assert_eq!(store.get("b", None, soon()).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(fs::read_dir(directory.0.join(".part")).unwrap().count(), 0);
+    assert!(matches!(store.create("b", sample(10), soon()).await.unwrap(), CreateOutcome::Done));
+}

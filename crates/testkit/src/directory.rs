@@ -1,0 +1,53 @@
+//! A directory for one test, and options that find credentials only there.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail loudly")]
+
+use sapwood_core::Deadline;
+use sapwood_credentials::Environment;
+use sapwood_source::OpenOptions;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// A directory that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Directory(pub PathBuf);
+
+impl Directory {
+    /// An empty directory.
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("sapwood-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    /// Writes a file, and returns its path.
+    pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Options that look for credentials in these variables and this directory only.
+    pub fn options(&self, variables: &[(&str, &str)]) -> OpenOptions {
+        let no_machine = [("AWS_EC2_METADATA_DISABLED", "true")];
+        let variables = variables.iter().chain(&no_machine);
+        let variables: HashMap<_, _> =
+            variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        OpenOptions {
+            environment: Environment::new(variables, self.0.clone()),
+            deadline: Deadline::after(Duration::from_secs(30)),
+            tail: 10_000,
+            ..OpenOptions::default()
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
