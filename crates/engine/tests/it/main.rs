@@ -4,6 +4,7 @@
 mod care;
 mod corpus;
 mod counted;
+mod cuts;
 mod damage;
 mod datasets;
 mod entries;
