@@ -52,14 +52,14 @@ target/%/sapwood-testkit: $(RUST_SOURCES)
 	@$(CARGO) build $(if $(filter release,$*),--release) --quiet --workspace --bin sapwood-testkit && touch $@
 
 # --- checking ---------------------------------------------------------------------------------------------------
-check: lint layers types ## what is quick: style, lints, types, file sizes, the order of the crates
+check: lint layers types ## what is quick: style, lints, types, file sizes, the order of crates and packages
 lint: .venv/.tools
 	@sh scripts/toolchain.sh
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@sh scripts/rust_lint.sh
 	@$(PY) scripts/check_sizes.py
 layers: .venv/.tools
-	@$(PY) scripts/check_layers.py
+	@$(PY) scripts/check_layers.py && $(PY) scripts/check_python_layers.py
 types: .venv/.tools
 	$(BIN)/mypy
 

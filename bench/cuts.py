@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 import sapwood
-from sapwood import _reading
-from sapwood._stages import stages
+from sapwood.query import reading as _reading
+from sapwood.query.stages import stages
 
 TESTKIT = Path(__file__).resolve().parents[1] / "target" / "release" / "sapwood-testkit"
 SHARES = (0.001, 0.01, 0.1, 1.0)
@@ -32,7 +32,7 @@ class Cost(NamedTuple):
 
     seconds: float
     fetched: int
-    turnarounds: int
+    round_trips: int
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def read(path: str, columns: list[str], cut: str, two: bool) -> Cost:
         tree.arrays(columns, cut)
         seconds, after = time.perf_counter() - start, tree.file.report()
     fetched = after.fetched_bytes - before.fetched_bytes
-    return Cost(seconds, fetched, after.turnarounds - before.turnarounds)
+    return Cost(seconds, fetched, after.round_trips - before.round_trips)
 
 
 def table(path: str, cuts: dict[str, str], columns: list[str], repeat: int) -> None:
@@ -64,7 +64,7 @@ def table(path: str, cuts: dict[str, str], columns: list[str], repeat: int) -> N
         costs = [[read(path, columns, cut, two) for two in (False, True)] for _ in range(repeat)]
         best = [min(way) for way in zip(*costs, strict=True)]
         cells = [
-            f"{one.seconds:.3f} s, {one.fetched / 1e6:.1f} MB, {one.turnarounds} turnarounds" for one in best
+            f"{one.seconds:.3f} s, {one.fetched / 1e6:.1f} MB, {one.round_trips} round trips" for one in best
         ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 

@@ -70,7 +70,7 @@ class Counts:
     requests: int
     """Without those that only make a connection."""
     ranges: int
-    turnarounds: int
+    round_trips: int
     """Waits of one round trip in sequence; that of connecting (TCP) is not among them."""
     connections: int
     spares: int = 0
@@ -215,8 +215,8 @@ class Bench:
             kinds = counting.counts()
         stats = json.loads(done.stdout.splitlines()[-1])
         ranges, spares, _ = kinds.pop("ranges"), kinds.pop("spare", 0), kinds.pop("close", 0)
-        requests, turnarounds, connections = sum(kinds.values()), stats["turnarounds"], stats["connections"]
-        return Counts(requests, ranges, turnarounds, connections, spares, kinds)
+        requests, round_trips, connections = sum(kinds.values()), stats["turnarounds"], stats["connections"]
+        return Counts(requests, ranges, round_trips, connections, spares, kinds)
 
 
 def table(rows: list[tuple[str, str, Counts]]) -> str:
@@ -226,7 +226,7 @@ def table(rows: list[tuple[str, str, Counts]]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for pattern, protocol, counts in rows:
-        figures = [counts.requests, counts.ranges, counts.turnarounds, counts.connections, counts.spares]
+        figures = [counts.requests, counts.ranges, counts.round_trips, counts.connections, counts.spares]
         lines.append(f"| {pattern} | {protocol} | {' | '.join(map(str, figures))} |")
     return "\n".join(lines)
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import results
 
 from sapwood import tune
-from sapwood.layout import human_bytes
-from sapwood.tune.charts import standalone
-from sapwood.tune.figures import charts
-from sapwood.tune.points import ALL
+from sapwood.display.units import human_bytes
+from sapwood.studies.tune.charts import standalone
+from sapwood.studies.tune.figures import charts
+from sapwood.studies.tune.points import ALL
 
 MINUTES_AT_MOST = 15
 SHORT_RUN = "The sample is small, or the run is incomplete: sizes are exact, CPU seconds are uncertain."

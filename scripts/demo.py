@@ -107,7 +107,7 @@ def print_table(rows: list[tuple[str, dict[str, Any]]]) -> None:
 def draw(url: str) -> None:
     """The layout of the file, with the baskets that were read."""
     import sapwood
-    from sapwood.layout import draw, layout_of
+    from sapwood.report.layout import draw, layout_of
 
     with sapwood.open(url).file as file:
         tree = file["Events"]

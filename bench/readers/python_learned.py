@@ -110,7 +110,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
     if variant == "saved profile" or task.get("learn"):
         options["profile"] = profile
     tree: Any = sapwood.open(f"{url}:{tree_name}")
-    before = tree.file.report().turnarounds
+    before = tree.file.report().round_trips
     clock.is_open()
     events = tree.events(**options)
     if task["pattern"] == "startup":
@@ -132,7 +132,7 @@ def by_sapwood(variant: str, url: str, tree_name: str, task: Task, clock: Clock)
         "first": first,
         "share": share,
         "sum": total,
-        "turnarounds_after_opening": report.turnarounds - before,
+        "turnarounds_after_opening": report.round_trips - before,
         "fetches": use.total_fetches,
         "fetches_per_later_window": len(late) / later if later else None,
         "windows": use.windows_seen,
@@ -261,8 +261,8 @@ def by_way(way: str, path: str, tree_name: str, task: Task, clock: Clock) -> Res
 def imported(client: str) -> None:
     """What is imported before the clock starts."""
     if client.startswith(("sapwood", "local")):
-        import sapwood.events
-        import sapwood.lazy  # noqa: F401
+        import sapwood.lazy.chunks
+        import sapwood.lazy.events  # noqa: F401
     else:
         import uproot  # noqa: F401
     if client == "coffea":

@@ -11,62 +11,75 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from ._moved import NOW, install
+
 if TYPE_CHECKING:
-    from . import edm, errors, monitoring, tune, xaod
+    from . import errors, monitoring
     from ._core import __version__
-    from ._lazy_reader import Caching
-    from ._nanoevents import nanoevents
-    from .background import Background
-    from .branch import Branch
-    from .compression import Compression
-    from .directory import Directory
-    from .file import File
-    from .multi import concatenate, iterate, num_entries
-    from .opening import open
-    from .profile import Profile
-    from .repacking import RepackReport, merge, repack
-    from .replaying import replay
-    from .report import ReadReport, Report
-    from .tracing import trace
-    from .tree import Tree
-    from .verifying import VerifyReport, verify
+    from .integrations import edm, xaod
+    from .integrations.nanoevents import nanoevents
+    from .lazy.profile import Profile
+    from .lazy.reader import Caching
+    from .model.branch import Branch
+    from .model.directory import Directory
+    from .model.file import File
+    from .model.tree import Tree
+    from .opening.background import Background
+    from .opening.many import concatenate, iterate, num_entries
+    from .opening.single import open
+    from .options import cache as cache
+    from .options.compression import Compression
+    from .query.batch import Report
+    from .report import layout as layout
+    from .report.cost import ReadReport
+    from .report.replaying import replay
+    from .report.tracing import trace
+    from .report.verifying import VerifyReport, verify
+    from .studies import chain as chain
+    from .studies import tune
     from .writing import WritableFile, WritableTree, create, recreate, update
+    from .writing.repacking import RepackReport, merge, repack
 
 # Names are imported when they are first used: the command line's --help should not wait for NumPy.
 _HOMES = {
-    "Background": "background",
-    "Branch": "branch",
-    "Caching": "_lazy_reader",
-    "Compression": "compression",
-    "Directory": "directory",
-    "File": "file",
-    "Profile": "profile",
-    "ReadReport": "report",
-    "RepackReport": "repacking",
-    "Report": "report",
-    "Tree": "tree",
-    "VerifyReport": "verifying",
+    "Background": "opening.background",
+    "Branch": "model.branch",
+    "Caching": "lazy.reader",
+    "Compression": "options.compression",
+    "Directory": "model.directory",
+    "File": "model.file",
+    "Profile": "lazy.profile",
+    "ReadReport": "report.cost",
+    "RepackReport": "writing.repacking",
+    "Report": "query.batch",
+    "Tree": "model.tree",
+    "VerifyReport": "report.verifying",
     "WritableFile": "writing",
     "WritableTree": "writing",
     "__version__": "_core",
-    "concatenate": "multi",
+    "concatenate": "opening.many",
     "create": "writing",
-    "edm": "edm",
-    "errors": "errors",
-    "iterate": "multi",
-    "merge": "repacking",
-    "monitoring": "monitoring",
-    "nanoevents": "_nanoevents",
-    "num_entries": "multi",
-    "open": "opening",
+    "iterate": "opening.many",
+    "merge": "writing.repacking",
+    "nanoevents": "integrations.nanoevents",
+    "num_entries": "opening.many",
+    "open": "opening.single",
     "recreate": "writing",
-    "repack": "repacking",
-    "replay": "replaying",
-    "trace": "tracing",
-    "tune": "tune",
+    "repack": "writing.repacking",
+    "replay": "report.replaying",
+    "trace": "report.tracing",
     "update": "writing",
-    "verify": "verifying",
-    "xaod": "xaod",
+    "verify": "report.verifying",
+}
+_MODULES = {
+    "cache": "options.cache",
+    "chain": "studies.chain",
+    "edm": "integrations.edm",
+    "errors": "errors",
+    "layout": "report.layout",
+    "monitoring": "monitoring",
+    "tune": "studies.tune",
+    "xaod": "integrations.xaod",
 }
 
 __all__ = [
@@ -107,11 +120,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = _MODULES.get(name) or _HOMES.get(name)
+    if home is None and name in NOW:
+        return importlib.import_module(f".{name}", __name__)
     if home is None:
         raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
     module = importlib.import_module(f".{home}", __name__)
-    value = module if home == name else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 
@@ -120,7 +135,9 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+install()
+
 if os.environ.get("SAPWOOD_TRACE"):
-    from .tracing import follow_environment
+    from .report.tracing import follow_environment
 
     follow_environment()

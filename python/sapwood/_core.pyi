@@ -478,7 +478,7 @@ class Writer:
     def tree_again(self, path: str) -> tuple[int, int, list[tuple[str, tuple[Any, ...]]]]:
         """A tree that was in the file before: its number, its entries, name and storage of each branch."""
     def extend(self, tree: int, entries: int, columns: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-        """Add entries: the buffers of a column for each branch, as bytes; see `sapwood._column.Column`."""
+        """Add entries: the buffers of a column for each branch, as bytes; see `arrays.column.Column`."""
     def object(self, directory: str, class_name: str, name: str, title: str, members: Any) -> None:
         """Write an object. A value is None, a number, a text, an array, a dict of members, or a list of
         (class, value)."""

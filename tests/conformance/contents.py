@@ -14,9 +14,9 @@ import uproot
 from corpus import CORPUS
 
 import sapwood
-from sapwood._border import core_errors
-from sapwood.directory import TREE_CLASSES
 from sapwood.errors import SapwoodError
+from sapwood.errors.core import core_errors
+from sapwood.model.directory import TREE_CLASSES
 
 sys.path.append(str(CORPUS))
 import uproot_cs  # noqa: F401  the compression of old files, which uproot lacks

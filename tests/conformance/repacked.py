@@ -27,9 +27,9 @@ from contents import Contents, read
 from corpus import CORPUS
 
 import sapwood
-from sapwood.directory import TREE_CLASSES
 from sapwood.errors import SapwoodError
-from sapwood.repacking import CMS_SETS
+from sapwood.model.directory import TREE_CLASSES
+from sapwood.writing.repacking import CMS_SETS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 from root_peer import Judge, python_with_root

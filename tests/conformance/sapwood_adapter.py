@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import sapwood
-from sapwood.directory import TREE_CLASSES
 from sapwood.errors import SapwoodError
+from sapwood.model.directory import TREE_CLASSES
 
 RNTUPLES = {"ROOT::RNTuple", "ROOT::Experimental::RNTuple"}
 

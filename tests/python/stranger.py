@@ -10,10 +10,10 @@ import awkward as ak
 import numpy as np
 
 import sapwood
-from sapwood.tune.goals import GOALS, recommend
-from sapwood.tune.points import ALL, Point, Sweep, analysis_of
-from sapwood.tune.results import Measured
-from sapwood.tune.tuning import Tuning
+from sapwood.studies.tune.goals import GOALS, recommend
+from sapwood.studies.tune.points import ALL, Point, Sweep, analysis_of
+from sapwood.studies.tune.results import Measured
+from sapwood.studies.tune.tuning import Tuning
 
 CONTROLS = "\x1b]0;pwned\x07\x1b[2J\0\x08\r\n\t\x7f\x85\x9b2J"
 HIDDEN = "\u202e\u2066\u061c\u200b\ufeff\u2028"

@@ -57,8 +57,8 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def background(pool: Path, **wishes: Any) -> sapwood.Background:
-    return sapwood.Background(f"{pool}/*.root:Events", **{"seed": 1, **wishes})
+def background(pool: Path, **options: Any) -> sapwood.Background:
+    return sapwood.Background(f"{pool}/*.root:Events", **{"seed": 1, **options})
 
 
 def numbers(events: Any) -> list[int]:
@@ -165,10 +165,10 @@ def test_the_next_clusters_are_read_before_they_are_asked_for(served: str) -> No
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"seed": -1}, {"mode": "sideways"}, {"most_entries": 0}, {"expressions": "no_such_branch"}]
+    "options", [{"seed": -1}, {"mode": "sideways"}, {"most_entries": 0}, {"expressions": "no_such_branch"}]
 )
-def test_what_cannot_be_is_refused(pool: Path, wishes: dict[str, Any]) -> None:
-    with pytest.raises(errors.SapwoodError), background(pool, **wishes) as events:
+def test_what_cannot_be_is_refused(pool: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(errors.SapwoodError), background(pool, **options) as events:
         events.take(1)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import sapwood
 from sapwood import errors
+from sapwood.model.directory import TREE_CLASSES
 
 SMALL = [
     "skhep__uproot-foriter2.root",
@@ -31,7 +32,7 @@ def read_everything(data: bytes) -> int:
     with sapwood.open(data) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.BranchSkippedWarning)
         for name, kind in file.classnames().items():
-            if kind not in sapwood.directory.TREE_CLASSES:
+            if kind not in TREE_CLASSES:
                 continue
             try:
                 tree = file[name]

@@ -342,7 +342,7 @@ def test_local_files_are_read_as_ever(events_file: Path, tmp_path: Path) -> None
     assert not list(tmp_path.rglob("*.block"))
 
 
-def test_wishes_that_make_no_sense(events_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_that_make_no_sense(events_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for options in (
         {"lazy_download": 17},
         {"lazy_download": "many"},

@@ -1,4 +1,4 @@
-"""Reading over s3://, from a real server: the same arrays, few turnarounds, globs, typed errors."""
+"""Reading over s3://, from a real server: the same arrays, few round trips, globs, typed errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_same_arrays_as_from_disk(known: s3_server.Server, events_file: Path
 
 
 @needs_server
-def test_opening_and_three_columns_cost_two_turnarounds(
+def test_opening_and_three_columns_cost_two_round_trips(
     known: s3_server.Server, proxied: Callable[..., tuple[str, str]]
 ) -> None:
     endpoint, control = proxied("--rtt-ms", "50")
@@ -99,7 +99,7 @@ def test_opening_and_three_columns_cost_two_turnarounds(
         with sapwood.open(f"{URL}:Events", endpoint=endpoint) as tree:
             tree.arrays(["run", "met", "Muon_pt"], library="np")
             report = tree.file.report()
-    assert report.turnarounds <= 2
+    assert report.round_trips <= 2
     with urlopen(f"{control}/__reset__") as answer:
         # Twice all of it, as the server's side saw it.
         assert json.load(answer)["turnarounds"] <= 4

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sapwood._column import BuiltColumn, empty_column, record_form, record_of, type_string
-from sapwood._libraries import library_named
-from sapwood._numpy import awkward_to_column, column_to_numpy
+from sapwood.arrays.column import BuiltColumn, empty_column, record_form, record_of, type_string
+from sapwood.arrays.libraries import library_named
+from sapwood.arrays.numpy import awkward_to_column, column_to_numpy
 from sapwood.errors import UnsupportedTypeError
 
 

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood import edm
 from sapwood.cli._app import app
-from sapwood.edm import names, parameters
-from sapwood.edm.parameters import decode
 from sapwood.errors import CorruptFileError, KeyInFileError, UsageError
+from sapwood.integrations.edm import names, parameters
+from sapwood.integrations.edm.parameters import decode
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "edm"
 FILE, PLAIN = DATA / "edm.root", DATA / "edm_plain.root"

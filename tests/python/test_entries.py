@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import _stages, errors
+from sapwood import errors
+from sapwood.query import stages as _stages
 
 ak = pytest.importorskip("awkward")
 uproot = pytest.importorskip("uproot")
@@ -111,7 +112,7 @@ def test_two_stages_give_what_one_gives(path: Path, library: str) -> None:
             )
             cut = random_cut(number)
             start = number.choice([0, 0, 555])
-            wishes = {
+            arguments = {
                 "library": library,
                 "how": number.choice([None, dict, tuple]),
                 "aliases": {"big": "energy > 1.5", "twice": "energy + energy"},
@@ -121,15 +122,15 @@ def test_two_stages_give_what_one_gives(path: Path, library: str) -> None:
             if "Jet_pt >" in cut and "Sum$" not in cut:
                 columns = ["Jet_pt", "Jet_hits"]
             before = tree.file.report().skipped_bytes
-            staged = tree.arrays(columns, cut, **wishes)
-            steps = list(tree.iterate(columns, cut, step_size=number.choice([90, 700, "20 kB"]), **wishes))
+            staged = tree.arrays(columns, cut, **arguments)
+            steps = list(tree.iterate(columns, cut, step_size=number.choice([90, 700, "20 kB"]), **arguments))
             skipped += tree.file.report().skipped_bytes - before
             with pytest.MonkeyPatch.context() as context:
-                context.setattr("sapwood._reading.stages", lambda *_: None)
-                plain = tree.arrays(columns, cut, **wishes)
-            assert same(staged, plain), (columns, cut, wishes)
-            if steps and library == "ak" and wishes["how"] is None:
-                assert same(ak.concatenate(steps), plain), (columns, cut, wishes)
+                context.setattr("sapwood.query.reading.stages", lambda *_: None)
+                plain = tree.arrays(columns, cut, **arguments)
+            assert same(staged, plain), (columns, cut, arguments)
+            if steps and library == "ak" and arguments["how"] is None:
+                assert same(ak.concatenate(steps), plain), (columns, cut, arguments)
     assert skipped > 0
 
 
@@ -204,14 +205,14 @@ def test_what_is_no_entry_list_is_a_type_error(path: Path, entries: Any) -> None
 
 
 def test_many_files_are_cut_in_two_stages(path: Path) -> None:
-    wishes: dict[str, Any] = {"cut": "number % 500 < 20", "library": "np"}
+    arguments: dict[str, Any] = {"cut": "number % 500 < 20", "library": "np"}
     with pytest.MonkeyPatch.context() as context:
-        context.setattr("sapwood._reading.stages", lambda *_: None)
+        context.setattr("sapwood.query.reading.stages", lambda *_: None)
         plain = sapwood.concatenate(
-            [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, **wishes
+            [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, **arguments
         )
     staged, report = sapwood.concatenate(
-        [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, report=True, **wishes
+        [f"{path}:Events"] * 2, COLUMNS, entry_start=50, entry_stop=3100, report=True, **arguments
     )
     assert same(staged, plain)
     assert report.skipped_bytes > 0
@@ -235,7 +236,7 @@ def test_objects_and_groups_are_cut_in_two_stages(file: Path) -> None:
                 wanted = [one.path for one in tree.branches if one.unsupported is None]
                 staged = tree.arrays(wanted, cut, how=dict)
                 with pytest.MonkeyPatch.context() as context:
-                    context.setattr("sapwood._reading.stages", lambda *_: None)
+                    context.setattr("sapwood.query.reading.stages", lambda *_: None)
                     plain = tree.arrays(wanted, cut, how=dict)
                 for key, array in plain.items():
                     assert str(ak.type(staged[key])) == str(ak.type(array)), key

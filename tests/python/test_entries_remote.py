@@ -1,4 +1,4 @@
-"""Cuts and entry lists over HTTP: the bytes that they save, and how many turnarounds they cost."""
+"""Cuts and entry lists over HTTP: the bytes that they save, and how many round trips they cost."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.stdin.close()
 
 
-def test_a_cut_costs_one_more_turnaround_and_saves_bytes(url: str) -> None:
+def test_a_cut_costs_one_more_round_trip_and_saves_bytes(url: str) -> None:
     with sapwood.open(url) as tree:
         before = tree.file.report()
         found = tree.arrays(["number", "wide"], "(number == 150) | (number == 1301)", library="np")
         after = tree.file.report()
     assert found["number"].tolist() == [150, 1301]
     assert found["wide"].shape == (2, VALUES)
-    assert after.turnarounds - before.turnarounds <= 2
+    assert after.round_trips - before.round_trips <= 2
     assert after.fetched_bytes - before.fetched_bytes < 4 * BASKET
     assert after.skipped_bytes > (CLUSTERS - 3) * BASKET
     assert after.unplanned_reads == 0
@@ -69,7 +69,7 @@ def test_steps_with_a_cut_are_fetched_ahead_in_both_stages(url: str) -> None:
         after = tree.file.report()
     assert numbers == [n for n in range(2000) if n % 200 < 50]
     # One for each second stage: the first stage of all steps is ahead of them.
-    assert after.turnarounds - before.turnarounds <= steps + 3
+    assert after.round_trips - before.round_trips <= steps + 3
     assert after.fetched_bytes - before.fetched_bytes < (CLUSTERS // 2 + 2) * BASKET
 
 
@@ -79,7 +79,7 @@ def test_random_access_is_one_planned_read(url: str) -> None:
         before = tree.file.report()
         wide = tree["wide"].array(entries=entries, library="np")
         after = tree.file.report()
-        assert after.turnarounds - before.turnarounds <= 1
+        assert after.round_trips - before.round_trips <= 1
         assert after.baskets - before.baskets == 3
         assert after.fetched_bytes - before.fetched_bytes < 4 * BASKET
         assert_array_equal(wide[1], wide[3])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sapwood import _core, errors
-from sapwood._border import core_errors
+from sapwood.errors.core import core_errors
 
 
 def test_every_code_of_the_core_has_its_exception() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sapwood import errors
-from sapwood._expressions import parse
+from sapwood.query.expressions import parse
 
 VALUES: dict[str, Any] = {
     "x": np.array([1.0, 2.0, 3.0]),
@@ -139,6 +139,6 @@ def test_an_unknown_function_names_the_nearest() -> None:
 
 def test_uproots_functions_are_all_there() -> None:
     language = pytest.importorskip("uproot").language.python.PythonLanguage
-    from sapwood._functions import FUNCTIONS
+    from sapwood.query.functions import FUNCTIONS
 
     assert set(language.default_functions) <= set(FUNCTIONS)

@@ -67,7 +67,7 @@ def serve(folder: Path) -> Iterator[Serve]:
         yield start
 
 
-def turnarounds(control: str) -> int:
+def round_trips(control: str) -> int:
     with urlopen(f"{control}/__stats__", timeout=10) as answer:
         return int(json.load(answer)["turnarounds"])
 
@@ -93,8 +93,8 @@ def test_a_file_of_a_list_costs_less_than_a_round_trip(serve: Serve, read: Any, 
     assert entries == FILES * ENTRIES
     assert report.unplanned_reads == 0
     # One file alone takes two or three, one after the other. A busy machine is late with some of them.
-    assert turnarounds(control) < 1.5 * FILES
-    assert report.turnarounds >= 2 * FILES
+    assert round_trips(control) < 1.5 * FILES
+    assert report.round_trips >= 2 * FILES
 
 
 def test_an_error_comes_when_it_is_the_turn_of_its_file(serve: Serve) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sapwood._filters import text_filter
+from sapwood.query.filters import text_filter
 
 NAMES = ["Muon_pt", "Muon_eta", "nMuon", "MET_pt", "a/b[2]"]
 

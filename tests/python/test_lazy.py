@@ -13,9 +13,9 @@ import pytest
 
 import sapwood
 from sapwood import Caching, errors
-from sapwood._column import BuiltColumn, buffer_count, empty_column
-from sapwood._concatenate import concatenated
-from sapwood._numpy import awkward_to_column, column_to_numpy
+from sapwood.arrays.column import BuiltColumn, buffer_count, empty_column
+from sapwood.arrays.concatenate import concatenated
+from sapwood.arrays.numpy import awkward_to_column, column_to_numpy
 
 TWO_WINDOWS = Caching(startup_entries=300)
 

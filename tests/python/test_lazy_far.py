@@ -16,7 +16,7 @@ import pytest
 
 import sapwood
 from sapwood import Caching, Profile, errors
-from sapwood.lazy_use import LazyUse
+from sapwood.report.lazy_use import LazyUse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
@@ -54,11 +54,11 @@ def use_of(tree: Any) -> LazyUse:
 
 def test_all_columns_of_the_first_events_cost_one_fetch(url: str) -> None:
     with sapwood.open(url) as tree:
-        before = tree.file.report().turnarounds
+        before = tree.file.report().round_trips
         for event in tree.events()[:20]:
             assert sum(float(event[name].sum()) for name in event.fields) > 0
         use = use_of(tree)
-        assert tree.file.report().turnarounds - before <= 2
+        assert tree.file.report().round_trips - before <= 2
     assert {name for name, one in use.kinds.items() if one.fetches} <= {"startup", "trained"}
     assert use.kinds["startup"].fetches == 1
     assert (use.hits + use.misses, use.misses, use.windows_seen) == (2 * COLUMNS, 1, 1)

@@ -108,7 +108,7 @@ def test_a_tree_at_the_end_is_read_with_one_turnaround_fewer(tmp_path: Path, url
         # Its keys were not there when it was opened.
         assert tree.file.likely_tree("t") is None
         report = tree.file.report()
-        assert report.unplanned_reads == 0 and report.turnarounds <= 3
+        assert report.unplanned_reads == 0 and report.round_trips <= 3
         assert tree.num_entries == 50_000 and tree.file.keys(cycle=False) == ["t"]
         assert tree.object_path == "/t;1"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sapwood._memory import memory_size
 from sapwood.errors import UsageError
+from sapwood.options.memory import memory_size
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is told of reads: the story of the sources, the logger, exporters of figures, and who takes these."""
+"""What is told of reads: the log of the sources, the logger, exporters of figures, and who takes these."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ import pytest
 
 import sapwood
 from sapwood import errors, monitoring
+from sapwood.errors.log import SourceEvent, log_lines
 from sapwood.monitoring._hub import HUB
 from sapwood.monitoring._prometheus import Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring._udp import Packets, host_and_port, logical_name
-from sapwood.sources import SourceUse, as_json
-from sapwood.story import SourceEvent, story_lines
+from sapwood.report.sources import SourceUse, as_json
 
 sys.path.append(str(Path(__file__).parent))
 import http_fake as web
@@ -98,36 +98,36 @@ class TestStory:
             server.behave = lambda request: web.reset
             with pytest.raises(errors.NetworkError) as failure:
                 tree["x"].array()
-        story = failure.value.story
-        assert {event.event for event in story} == {"opened", "retried"}
-        assert sum(event.times for event in story if event.event == "retried") >= 3
-        assert {event.server for event in story} == {f"127.0.0.1:{server.port}"}
+        log = failure.value.log
+        assert {event.event for event in log} == {"opened", "retried"}
+        assert sum(event.times for event in log if event.event == "retried") >= 3
+        assert {event.server for event in log} == {f"127.0.0.1:{server.port}"}
         (note,) = failure.value.__notes__
         assert note.startswith("What happened at the sources:\n  0.") and "retried" in note
-        assert SECRET not in note + repr(story) + str(failure.value)
+        assert SECRET not in note + repr(log) + str(failure.value)
 
     def test_a_report_tells_it_too(self, server: web.FakeServer) -> None:
         with sapwood.open(f"{server.url}/f.root:t", deadline=30) as tree:
             fail_once(server)
             tree["x"].array(library="np")
             report = tree.file.report()
-        assert [event.event for event in report.story] == ["opened", "retried"]
+        assert [event.event for event in report.log] == ["opened", "retried"]
         (source,) = report.sources
         assert source.failures == report.retries == 1
         assert source.fetched_bytes == sum(one.nbytes for one in report.timeline)
         assert "retried 1 times" in str(report)
         document = json.loads(report.to_json())
         assert document["servers"][source.server]["events"] == {"opened": 1, "retried": 1}
-        assert document["story"][1]["event"] == "retried"
+        assert document["log"][1]["event"] == "retried"
 
-    def test_an_error_without_a_story_has_no_note(self, tmp_path: Path) -> None:
+    def test_an_error_without_a_log_has_no_note(self, tmp_path: Path) -> None:
         with pytest.raises(errors.FileNotFoundError) as failure:
             sapwood.open(tmp_path / "none.root")
-        assert failure.value.story == () and not hasattr(failure.value, "__notes__")
+        assert failure.value.log == () and not hasattr(failure.value, "__notes__")
 
-    def test_a_long_story_is_cut(self) -> None:
-        story = [SourceEvent(i, "h:1", "retried", f"number {i}") for i in range(64)]
-        told = story_lines(story)
+    def test_a_long_log_is_cut(self) -> None:
+        log = [SourceEvent(i, "h:1", "retried", f"number {i}") for i in range(64)]
+        told = log_lines(log)
         assert len(told) == 20
         assert told[0] == "0.0 s: h:1 retried: number 0" and told[-1].endswith("number 63")
         assert told[6] == "… 45 more …"

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood._values import first_item
 from sapwood.errors import KeyInFileError, SapwoodError, UnsupportedTypeError, UsageError
 from sapwood.objects import Graph, Object, Parameter, String
 from sapwood.objects.classes import present
 from sapwood.objects.reading import member_types
+from sapwood.objects.values import first_item
 
 DATA = Path(__file__).parents[1] / "data" / "objects"
 

@@ -227,7 +227,7 @@ def test_a_report_counts_what_was_read(events_file: Path) -> None:
     assert after.fetched_bytes >= after.wanted_bytes - after.overread_bytes > 0
     assert after.unplanned_reads == 0
     assert set(after.to_dict()) >= {"requests", "wait_seconds", "file_path"}
-    assert "turnarounds" in str(after)
+    assert "round trips" in str(after)
     assert all(asked <= answered and size > 0 for asked, answered, _, size in file.trace())
 
 

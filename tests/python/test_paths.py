@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sapwood import errors
-from sapwood._paths import FileSpec, several_files, single_file, split_object_path
+from sapwood.options.paths import FileSpec, several_files, single_file, split_object_path
 
 SPLITS = [
     ("a.root", ("a.root", None)),

@@ -15,7 +15,7 @@ import pytest
 
 import sapwood
 from sapwood import Profile, errors
-from sapwood.profile import MOST_WINDOWS, profile_folder, profile_path, schema_digest
+from sapwood.lazy.profile import MOST_WINDOWS, profile_folder, profile_path, schema_digest
 
 SCHEMA = "0f2e41bd"
 

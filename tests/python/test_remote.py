@@ -1,4 +1,4 @@
-"""Reading over HTTP: the same arrays, few turnarounds, deadlines that hold, and no secrets told."""
+"""Reading over HTTP: the same arrays, few round trips, deadlines that hold, and no secrets told."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import _timeline, errors
+from sapwood import errors
+from sapwood.report import timeline as _timeline
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))
@@ -72,12 +73,12 @@ def test_the_same_arrays_from_every_kind_of_server(serve: Serve, events_file: Pa
         assert tree.file.report().unplanned_reads == 0
 
 
-def test_opening_and_reading_costs_few_turnarounds(serve: Serve) -> None:
+def test_opening_and_reading_costs_few_round_trips(serve: Serve) -> None:
     with sapwood.open(f"{serve()}:Events") as tree:
         tree.arrays(["run", "met", "Muon_pt"], library="np")
-        assert tree.file.report().turnarounds <= 4
+        assert tree.file.report().round_trips <= 4
         again = tree.file.report()
-        assert again.requests >= again.turnarounds >= 1
+        assert again.requests >= again.round_trips >= 1
 
 
 def test_the_report_knows_the_server_and_when_nothing_was_in_flight(serve: Serve, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import sapwood
 from sapwood import errors
-from sapwood._replicas import Places, is_document, replicas
+from sapwood.options.replicas import Places, is_document, replicas
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_place_without_the_file_is_passed_over(web: Web) -> None:
     one.behave = lambda request: missing
     with sapwood.open("/store/x.root", replicas=[one.url + "/", other.url + "/"]) as file:
         check(file["t"])
-        events = {(event.server, event.event) for event in file.report().story}
+        events = {(event.server, event.event) for event in file.report().log}
         assert (f"127.0.0.1:{other.port}", "opened") in events
         assert any(event == "failed" for _, event in events)
 
@@ -157,10 +157,10 @@ def test_the_same_values_in_another_file_are_another_file(web: Web, tmp_path: Pa
 
 
 def read_until_told(file: Any, text: str) -> None:
-    """Reads until the story has it: what another place has is found out beside the reads."""
+    """Reads until the log has it: what another place has is found out beside the reads."""
     end = time.monotonic() + 30
-    while not any(text in str(event) for event in file.report().story):
-        assert time.monotonic() < end, list(map(str, file.report().story))
+    while not any(text in str(event) for event in file.report().log):
+        assert time.monotonic() < end, list(map(str, file.report().log))
         file["t"].arrays(library="np", deadline=60)
 
 
@@ -168,7 +168,7 @@ def read_until_used(file: Any, server: http_fake.FakeServer) -> None:
     """Reads until that place has served: a quick first one may have answered before it was asked."""
     end = time.monotonic() + 30
     while f"127.0.0.1:{server.port}" not in file.report().by_server:
-        assert time.monotonic() < end, list(map(str, file.report().story))
+        assert time.monotonic() < end, list(map(str, file.report().log))
         file["t"].arrays(library="np", deadline=60)
 
 
@@ -219,9 +219,9 @@ def test_where_no_place_has_it_the_error_says_so(web: Web) -> None:
     one.behave = other.behave = lambda request: missing
     with pytest.raises(errors.FileNotFoundError) as caught:
         sapwood.open("/store/x.root", replicas=[one.url + "/", other.url + "/"], deadline=20)
-    story = "\n".join(map(str, caught.value.story))
-    assert f"127.0.0.1:{one.port}/store/x.root" in story or f"127.0.0.1:{one.port}" in story
-    assert f"127.0.0.1:{other.port}/store/x.root" in str(caught.value) + story
+    log = "\n".join(map(str, caught.value.log))
+    assert f"127.0.0.1:{one.port}/store/x.root" in log or f"127.0.0.1:{one.port}" in log
+    assert f"127.0.0.1:{other.port}/store/x.root" in str(caught.value) + log
 
 
 def test_a_name_that_no_rule_knows_is_a_missing_file() -> None:
@@ -243,7 +243,7 @@ def test_copies_read_the_same_places(web: Web) -> None:
     with sapwood.open("/store/x.root", replicas=[f"{other.url}/x.root?token=sesame"]) as file:
         with pytest.raises(errors.UsageError, match="never pickled") as caught:
             pickle.dumps(file)
-        assert "sesame" not in f"{caught.value} {file!r} {file.options!r} {file.report().story}"
+        assert "sesame" not in f"{caught.value} {file!r} {file.options!r} {file.report().log}"
 
 
 def test_several_files_by_prefixes_and_by_rules(web: Web) -> None:
@@ -301,7 +301,7 @@ def test_a_file_that_is_not_the_one_described_is_refused(web: Web, tmp_path: Pat
         (tmp_path / "x.meta4").write_text(text)
         with pytest.raises(errors.SapwoodError) as caught:
             sapwood.open(tmp_path / "x.meta4")
-        assert what in f"{caught.value} {list(map(str, caught.value.story))}"
+        assert what in f"{caught.value} {list(map(str, caught.value.log))}"
 
 
 def test_lists_of_rucio(web: Web, tmp_path: Path, content: bytes) -> None:

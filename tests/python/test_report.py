@@ -11,7 +11,8 @@ import pytest
 
 import sapwood
 from sapwood import errors
-from sapwood.report import FetchedRange, ReadReport, requests_of
+from sapwood.report import FetchedRange, ReadReport
+from sapwood.report.requests import requests_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -135,7 +136,7 @@ def test_many_files_cost_what_each_costs(events_file: Path) -> None:
 
 def test_text_is_short_or_whole() -> None:
     report = two_servers()
-    assert repr(report).startswith("<ReadReport 'a.root': 3 requests, 0 turnarounds, 300 B read")
+    assert repr(report).startswith("<ReadReport 'a.root': 3 requests, 0 round trips, 300 B read")
     assert "\n" not in repr(report)
     lines = str(report).splitlines()
     assert lines[0] == "a.root"

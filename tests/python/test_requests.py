@@ -1,4 +1,4 @@
-"""What access patterns ask of real servers: requests, ranges and turnarounds, counted before the server."""
+"""What access patterns ask of real servers: requests, ranges and round trips, counted before the server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from request_counts import CLUSTERS, COLUMNS, Bench, Counts
 FIVE, TWENTY = 5 * CLUSTERS, 20 * CLUSTERS
 """Baskets of so many columns."""
 
-# Most requests, ranges and turnarounds by pattern, for each protocol in the order of PROTOCOLS. Three of the
-# turnarounds over root:// are protocol, login and open; connecting (TCP) is one more everywhere.
+# Most requests, ranges and round trips by pattern, for each protocol in the order of PROTOCOLS. Three of the
+# round trips over root:// are protocol, login and open; connecting (TCP) is one more everywhere.
 MOST = {
     "open": [(6, 2, 4), (4, 6, 1), (4, 6, 1), (2, 2, 1)],
     "5 columns, arrays()": [
@@ -83,8 +83,8 @@ def test_no_pattern_asks_for_more(
     bench: Bench, pattern: str, protocol: str, most: tuple[int, int, int]
 ) -> None:
     counted = counts(bench, protocol, pattern)
-    requests, ranges, turnarounds = most
-    assert counted.turnarounds <= turnarounds, counted
+    requests, ranges, round_trips = most
+    assert counted.round_trips <= round_trips, counted
     assert counted.requests <= requests, counted
     assert counted.ranges <= ranges, counted
     # However many files there are: connections are made ahead once a minute.
@@ -93,7 +93,7 @@ def test_no_pattern_asks_for_more(
 
 def test_over_root_nothing_is_asked_twice(bench: Bench) -> None:
     kinds = counts(bench, "root", "5 columns, arrays()").kinds
-    # With each vector read the server is asked whether the file is still the same, at no turnaround.
+    # With each vector read the server is asked whether the file is still the same, at no round trip.
     assert kinds == {"protocol": 1, "login": 1, "open": 1, "query": 1, "readv": 2, "stat": 2}
     assert counts(bench, "root", "5 columns of 4 files, concatenate()").kinds["open"] == 4
 
@@ -101,4 +101,4 @@ def test_over_root_nothing_is_asked_twice(bench: Bench) -> None:
 def test_from_nothing_to_arrays_over_root_takes_six_turnarounds(bench: Bench) -> None:
     counted = counts(bench, "root", "5 columns, arrays()")
     assert counted.connections == 1
-    assert counted.turnarounds + counted.connections == 6
+    assert counted.round_trips + counted.connections == 6

@@ -73,8 +73,8 @@ def test_collections_of_the_corpus_have_equal_lengths(corpus: Path) -> None:
 
 
 def test_lists_that_do_not_fit_are_refused(tree: sapwood.Tree) -> None:
-    from sapwood._assemble import column_of, readable_leaves
-    from sapwood._column import BuiltColumn
+    from sapwood.arrays.column import BuiltColumn
+    from sapwood.query.assemble import column_of, readable_leaves
 
     tracks = tree["split.tracks"]
     leaves = readable_leaves(tracks)

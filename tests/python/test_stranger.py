@@ -20,20 +20,20 @@ import pytest
 
 import sapwood
 from sapwood import edm, errors, stripe
-from sapwood._markup import escape
-from sapwood._printable import printable, printable_lines
 from sapwood.catalog import Catalog
 from sapwood.catalog.web import CatalogPage
-from sapwood.chain.sweep import ChainPoint, Measurement, Sweep
-from sapwood.layout import draw, layout_of
+from sapwood.display.markup import escape
+from sapwood.display.printable import printable, printable_lines
+from sapwood.errors.log import SourceEvent
 from sapwood.monitoring._jsonl import JsonLines
 from sapwood.monitoring._log import logger
 from sapwood.monitoring._prometheus import _WHOLE, Metrics
 from sapwood.monitoring._record import FileRecord
 from sapwood.monitoring.collector import Receiver, Store, WebPage, parse
-from sapwood.report import ReadReport
-from sapwood.sources import SourceUse
-from sapwood.story import SourceEvent
+from sapwood.report.cost import ReadReport
+from sapwood.report.layout import draw, layout_of
+from sapwood.report.sources import SourceUse
+from sapwood.studies.chain.sweep import ChainPoint, Measurement, Sweep
 
 sys.path.append(str(Path(__file__).parent))
 from http_fake import FakeServer, answer
@@ -244,7 +244,7 @@ def test_failures_are_told_in_visible_text(path: Path, unreadable: Path, tmp_pat
         assert not harmful("".join(last))
 
 
-def test_the_story_below_a_traceback_is_visible_text() -> None:
+def test_the_log_below_a_traceback_is_visible_text() -> None:
     error = errors.NetworkError("lost")
     error.tell([SourceEvent(1.0, f"h{EVIL}:1094", "left", f"it said {EVIL}")])
     shown = "".join(traceback.format_exception_only(type(error), error))
@@ -260,7 +260,7 @@ def test_log_lines_of_the_core_are_visible_text(path: Path, caplog: pytest.LogCa
             caplog.at_level(logging.INFO, "sapwood"),
             sapwood.open(f"{server.url}/\x1b[2J\u202e.root") as file,
         ):
-            shown = [str(event) for event in file.report().story]
+            shown = [str(event) for event in file.report().log]
     messages = [record.getMessage() for record in caplog.records if record.name.startswith("sapwood")]
     assert any("retry" in message for message in messages) and shown
     for message in messages:
@@ -289,8 +289,8 @@ class TestPages:
         check_svg((tmp_path / "two.svg").read_text(encoding="utf-8"))
         names = [f"h{EVIL}:1"]
         timeline = [(0.0, 1.0, 0, 10, 1, names[0])]
-        story = [(0.0, names[0], "left", EVIL, 1)]
-        ReadReport.from_counters(EVIL, {}, size=10, timeline=timeline, story=story).save(tmp_path / "one.svg")
+        log = [(0.0, names[0], "left", EVIL, 1)]
+        ReadReport.from_counters(EVIL, {}, size=10, timeline=timeline, log=log).save(tmp_path / "one.svg")
         check_svg((tmp_path / "one.svg").read_text(encoding="utf-8"))
 
     def test_what_a_lazy_reader_fetched(self, path: Path, tmp_path: Path) -> None:
@@ -344,8 +344,8 @@ class TestPages:
     def test_metrics_and_records(self, tmp_path: Path) -> None:
         use = SourceUse(f"h{EVIL}:1")
         figures = dict.fromkeys(_WHOLE, 0)
-        story = [SourceEvent(0.0, EVIL, "left", EVIL)]
-        record = FileRecord(EVIL, 1, 1, 0.0, 1.0, True, figures, [use], story)
+        log = [SourceEvent(0.0, EVIL, "left", EVIL)]
+        record = FileRecord(EVIL, 1, 1, 0.0, 1.0, True, figures, [use], log)
         metrics = Metrics()
         metrics._servers[use.server] = use
         check_shown(metrics.now())
@@ -357,9 +357,9 @@ class TestPages:
     def test_one_function_escapes_them_all(self) -> None:
         for source in SOURCES:
             text = source.read_text(encoding="utf-8")
-            if source.name != "_markup.py":
+            if source.name != "markup.py":
                 others = ("saxutils", "import html", "from html")
-                assert not any(other in text for other in others), f"{source}: use _markup.escape"
+                assert not any(other in text for other in others), f"{source}: use display.markup.escape"
 
     @staticmethod
     def _get(address: tuple[str, int], question: str) -> str:

@@ -161,7 +161,8 @@ def test_what_is_damaged_in_a_log_in_a_database_is_exact_or_a_typed_error(
     database: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")
-    from sapwood.catalog import DatabaseLog, _schema
+    from sapwood.catalog import DatabaseLog
+    from sapwood.history import schema as _schema
 
     with contextlib.ExitStack() as stack:
         url = str(tmp_path / "log.sqlite")

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import sapwood
 from sapwood import edm, errors, stripe
-from sapwood._remote_glob import remote_glob
 from sapwood.cli._app import app
+from sapwood.options.remote_glob import remote_glob
 
 sys.path.append(str(Path(__file__).parent))
 from root_peer import Judge, needs_root

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import FileNotFoundError, SapwoodError, UsageError
-from sapwood.replaying import PRESETS, Line
-from sapwood.tracing import VARIABLE, summary
+from sapwood.report.replaying import PRESETS, Line
+from sapwood.report.tracing import VARIABLE, summary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TESTKIT = Path(os.environ.get("SAPWOOD_TESTKIT", REPOSITORY / "target" / "release" / "sapwood-testkit"))

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 import sapwood
 from sapwood.cli._app import app
 from sapwood.errors import UsageError
-from sapwood.tune.charts import Axis, Mark, Series, bars, chart, standalone
-from sapwood.tune.goals import GOALS, combined, recommend
-from sapwood.tune.harness import Harness
-from sapwood.tune.journal import Journal
-from sapwood.tune.points import (
+from sapwood.studies.tune.charts import Axis, Mark, Series, bars, chart, standalone
+from sapwood.studies.tune.goals import GOALS, combined, recommend
+from sapwood.studies.tune.harness import Harness
+from sapwood.studies.tune.journal import Journal
+from sapwood.studies.tune.points import (
     ALL,
     Point,
     Sweep,
@@ -31,9 +31,9 @@ from sapwood.tune.points import (
     sweeps,
     workloads_by_point,
 )
-from sapwood.tune.results import Measured, front, measured_points
-from sapwood.tune.studies import STUDIES, study_named
-from sapwood.tune.tuning import Tuning, chosen_goals
+from sapwood.studies.tune.results import Measured, front, measured_points
+from sapwood.studies.tune.studies import STUDIES, study_named
+from sapwood.studies.tune.tuning import Tuning, chosen_goals
 
 SVG = "{http://www.w3.org/2000/svg}"
 ANALYSIS = analysis_of(())

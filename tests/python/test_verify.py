@@ -17,8 +17,8 @@ import pytest
 
 import sapwood
 from sapwood import errors
-from sapwood.layout import Basket, layout_of
-from sapwood.verifying import FileReport, VerifyProgress
+from sapwood.report.layout import Basket, layout_of
+from sapwood.report.verifying import FileReport, VerifyProgress
 
 sys.path.append(str(Path(__file__).parent))
 import http_fake as web

@@ -1,4 +1,4 @@
-"""Reading over root://, from real servers: the same arrays, few turnarounds, deadlines, typed errors."""
+"""Reading over root://, from real servers: the same arrays, few round trips, deadlines, typed errors."""
 
 from __future__ import annotations
 
@@ -150,12 +150,12 @@ def test_opening_and_three_columns_take_six_turnarounds(far: Callable[..., Link]
         from urllib.request import urlopen
         with sapwood.open("{link.url}/large.root:t") as tree:
             tree.arrays(["x", "y", "z"], library="np")
-            print(tree.file.report().turnarounds)
+            print(tree.file.report().round_trips)
             print(urlopen("{link.control}/__stats__").read().decode())
     """
     told, counted = run(code, seconds=60).splitlines()
     counts = json.loads(counted)
-    # The link does not count the handshake of TCP, which costs a turnaround, too.
+    # The link does not count the handshake of TCP, which costs a round trip, too.
     assert counts["turnarounds"] + counts["connections"] == 6
     assert int(told) == 3  # open, head and tail, columns
 

@@ -6,13 +6,8 @@ PostgreSQL, ``pip install 'sapwood[postgresql]'``.
 
 from __future__ import annotations
 
-try:
-    import sqlalchemy as _sqlalchemy  # noqa: F401
-except ImportError:
-    raise ImportError("a catalogue needs SQLAlchemy: pip install 'sapwood[catalog]'") from None
-
+from ..history.database_log import DatabaseLog
 from ._catalog import Catalog
-from ._log import DatabaseLog
 from ._records import Dataset, Input, Match, Product, Refreshed, Related, Version
 
 __all__ = [

@@ -10,14 +10,15 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from .. import _core
-from .._paths import is_url
-from .._printable import shows_printable
+from ..display.printable import shows_printable
 from ..errors import ConflictError, KeyInFileError, SapwoodError
-from ..options import open_options
-from ..stripe._logs import Log, log_of
-from . import _changes, _queries, _schema, _source
-from ._database import Database, default_url
-from ._log import DatabaseLog
+from ..history import schema as _schema
+from ..history.database import Database, default_url
+from ..history.database_log import DatabaseLog
+from ..history.logs import Log, log_of
+from ..options.paths import is_url
+from ..options.reading import open_options
+from . import _changes, _queries, _source
 from ._records import Dataset, Match, Product, Refreshed, Related, Version
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, and_, insert, select, update
 
 from ..errors import ConflictError
-from . import _schema
+from ..history import schema as _schema
+from ..history.database import now_ms
 from ._source import History, split_version, without_secrets
 
 if TYPE_CHECKING:
-    from ._log import DatabaseLog
-
-
-def now_ms() -> int:
-    """The time, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
+    from ..history.database_log import DatabaseLog
 
 
 def add_dataset(

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select
 from sqlalchemy.sql.elements import KeyedColumnElement
 
-from . import _schema
+from ..history import schema as _schema
 from ._records import Dataset, Input, Match, Product, Related, Version
 
 _ESCAPE = "\\"

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from .._paths import is_url
 from ..errors import ConflictError, FileNotFoundError, KeyInFileError, UsageError
+from ..history.describe import describe, log
+from ..options.paths import is_url
 
 AT_ONCE = 8
 """Versions that are asked for together: one small object each."""
@@ -105,12 +106,8 @@ def _retained(url: str, version: int, options: Mapping[str, Any]) -> Mapping[str
 
 
 def _log(url: str, after: int, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    from ..stripe import log
-
     return list(log(url, after=after, **options))
 
 
 def _describe(url: str, version: int | None, sizes: bool, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    from ..stripe import describe
-
     return describe(url, version=version, sizes=sizes, **options)

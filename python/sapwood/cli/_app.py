@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .._printable import printable_lines
+from ..display.printable import printable_lines
 from ._output import print_line
 from .bench import app as bench
 from .cache import app as cache
@@ -81,7 +81,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from .. import __version__
+        from .._core import __version__
 
         print_line(f"sapwood {__version__}")
         raise typer.Exit

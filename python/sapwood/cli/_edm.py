@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..display.units import human_bytes
 from ..errors import UsageError
 from ._output import Column, print_json, print_line, print_table, ratio
 from ._target import open_target
@@ -21,8 +22,8 @@ def show_edm(
     replicas: list[str] | None = None,
 ) -> None:
     """Prints two tables, or one JSON document."""
-    from .. import edm
-    from .._filters import text_filter
+    from ..integrations import edm
+    from ..query.filters import text_filter
 
     wanted = text_filter(filter_name)
     with open_target(source, deadline, None, replicas).file as file:
@@ -70,8 +71,6 @@ def _sorted(rows: list[dict[str, Any]], sort: str | None) -> list[dict[str, Any]
 
 
 def _print(document: dict[str, Any]) -> None:
-    from ..layout import human_bytes
-
     columns = [
         Column("label", style="bold"),
         Column("instance"),
@@ -116,8 +115,6 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _sizes(row: dict[str, Any]) -> list[str]:
-    from ..layout import human_bytes
-
     if not row["present"]:
         return ["dropped", "-", "-"]
     packed, unpacked = row["compressed_bytes"], row["uncompressed_bytes"]

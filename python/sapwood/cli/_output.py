@@ -1,7 +1,7 @@
 """Whatever the commands print: lines, tables and JSON; coloured on a terminal, plain in a pipe.
 
 Names and values come from files and servers that may be hostile. Every line and every cell goes through
-:func:`~sapwood._printable.printable` here, and no other module of the command line writes to a stream.
+:func:`~sapwood.display.printable.printable` here, and no other module of the command line writes to a stream.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .._printable import printable, printable_lines
+from ..display.printable import printable, printable_lines
 
 if TYPE_CHECKING:
-    from .._outputs import Format
+    from ..options.outputs import Format
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def output_or_standard(
     target: str, what: Format, inputs: Iterable[Any], force: bool, as_json: bool
 ) -> str | None:
     """The local path of an output, which may be written; None for standard output, which is "-"."""
-    from .._outputs import STANDARD_OUTPUT, check_output
     from ..errors import UsageError
+    from ..options.outputs import STANDARD_OUTPUT, check_output
 
     if target != STANDARD_OUTPUT:
         return check_output(target, what, inputs=inputs, overwrite=force)

@@ -51,7 +51,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             if kwargs.get("as_json"):
                 print_line(json.dumps({"error": describe(error)}))
             complain(f"sapwood: {error}")
-            for line in _story(error):
+            for line in _log(error):
                 complain(f"  {line}")
             raise typer.Exit(code) from None
 
@@ -86,11 +86,11 @@ def describe(error: Exception) -> dict[str, Any]:
     """A failure as JSON."""
     names = ("code", "url", "offset", "branch", "hint")
     told = {"message": str(error)} | {name: getattr(error, name, None) for name in names}
-    story = getattr(error, "story", ())
-    return told | ({"story": [event.to_dict() for event in story]} if story else {})
+    log = getattr(error, "log", ())
+    return told | ({"log": [event.to_dict() for event in log]} if log else {})
 
 
-def _story(error: Exception) -> list[str]:
-    from ..story import story_lines
+def _log(error: Exception) -> list[str]:
+    from ..errors.log import log_lines
 
-    return story_lines(getattr(error, "story", ()))
+    return log_lines(getattr(error, "log", ()))

@@ -12,15 +12,14 @@ def open_target(
     text: str, deadline: float | None, threads: int | None, replicas: list[str] | None = None
 ) -> Any:
     """Opens a file, or the object in it that stands after a colon."""
-    import sapwood
-
-    from .._remote_glob import STORES
     from ..errors import FileNotFoundError
+    from ..opening.single import open
+    from ..options.remote_glob import STORES
 
     options: dict[str, Any] = {"deadline": deadline, "threads": threads, "replicas": replicas or None}
     target = split_target(text)
     try:
-        return sapwood.open(target, **options)
+        return open(target, **options)
     except FileNotFoundError as error:
         # Of a dataset in an object store, nothing but the store says where its name ends.
         scheme, mark, rest = text.partition("://")
@@ -28,7 +27,7 @@ def open_target(
         if target != text or not colon or scheme.lower() not in STORES:
             raise
         try:
-            return sapwood.open({scheme + mark + place: name}, **options)
+            return open({scheme + mark + place: name}, **options)
         except FileNotFoundError:
             raise error from None
 
@@ -57,8 +56,8 @@ def open_tree_or_object(
     Raises:
         UsageError: if a file or directory has several trees.
     """
-    from ..directory import Directory
     from ..errors import KeyInFileError, UsageError
+    from ..model.directory import Directory
 
     found = open_target(text, deadline, threads, replicas)
     if not isinstance(found, Directory):
@@ -80,7 +79,7 @@ def trees_in(directory: Any) -> list[str]:
 
 def is_directory(text: str) -> bool:
     """Whether it names a directory of files: one of this machine, or a URL that ends in a slash."""
-    from .._paths import is_dataset, is_url
+    from ..options.paths import is_dataset, is_url
 
     if not is_url(text) and is_dataset(text):
         return False
@@ -89,7 +88,7 @@ def is_directory(text: str) -> bool:
 
 def split_target(text: str) -> Any:
     """`open` splits at a colon after ".root" only; on a command line a local file may have any name."""
-    from .._paths import CATALOGUED, is_dataset, is_url, split_object_path
+    from ..options.paths import CATALOGUED, is_dataset, is_url, split_object_path
 
     _, inside = split_object_path(text)
     if inside is not None or is_url(text) or os.path.exists(text):

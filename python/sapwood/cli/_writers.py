@@ -16,9 +16,9 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._outputs import TABLES
-from .._whole_file import whole_file
 from ..errors import UnsupportedTypeError, UsageError
+from ..options.outputs import TABLES
+from ..options.whole_file import whole_file
 from ._output import plain
 
 FORMATS = {suffix: name for name, table in TABLES.items() for suffix in table.suffixes}

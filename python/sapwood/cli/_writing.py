@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
+from ._output import complain, print_json, print_line
+
 if TYPE_CHECKING:
-    from ..repacking import RepackReport
+    from ..writing.repacking import RepackReport
 
 Source: TypeAlias = Annotated[str, typer.Argument(metavar="IN", help="A file or URL; also a dataset.")]
 Target: TypeAlias = Annotated[
@@ -62,9 +65,6 @@ def size(text: str | None) -> int | str | None:
 
 def tell(target: str, as_json: bool, write: Callable[[], RepackReport]) -> None:
     """Writes, and prints what was done."""
-    from ..layout import human_bytes
-    from ._output import complain, print_json, print_line
-
     began = time.monotonic()
     report = write()
     seconds = time.monotonic() - began

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from ._options import Force, Json
+from ._output import Column, print_json, print_table
 from ._run import command
 
 TEXTS = 3
@@ -70,11 +71,10 @@ def chain(
     read: read, decompress, deserialise; full: also serialise, compress, write. Every point is a process of
     its own. Datasets are written below PLACE, each at a place of its own, and stay there.
     """
-    from .. import chain as chains
-    from .._outputs import REPORT, check_output
-    from ..chain.page import COLUMNS, row
-    from ..chain.running import Chain
-    from ._output import Column, print_json, print_table
+    from ..options.outputs import REPORT, check_output
+    from ..studies import chain as chains
+    from ..studies.chain.page import COLUMNS, row
+    from ..studies.chain.running import Chain
 
     if page is not None:
         check_output(page, REPORT, inputs=[source, output], overwrite=force)

@@ -7,7 +7,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Json
+from ._output import Column, print_json, print_line, print_table
 from ._run import FAILED, command
 
 Directory: TypeAlias = Annotated[
@@ -26,9 +28,7 @@ app = typer.Typer(
 @command
 def ls(directory: Directory = None, as_json: Json = False) -> None:
     """List the files of which something is kept, the one used last first."""
-    from ..cache import contents
-    from ..layout import human_bytes
-    from ._output import Column, print_json, print_table
+    from ..options.cache import contents
 
     found = contents(directory)
     if as_json:
@@ -60,9 +60,7 @@ def ls(directory: Directory = None, as_json: Json = False) -> None:
 @command
 def verify(directory: Directory = None, as_json: Json = False) -> None:
     """Read all that is kept, and remove what is damaged. Fails (1) if anything was."""
-    from ..cache import verify as verify_cache
-    from ..layout import human_bytes
-    from ._output import print_json, print_line
+    from ..options.cache import verify as verify_cache
 
     found = verify_cache(directory)
     if as_json:
@@ -87,8 +85,6 @@ def clear(
     directory: Directory = None,
 ) -> None:
     """Remove what is kept of one file, or of all. Files that are open are read on."""
-    from ..cache import clear as clear_cache
-    from ..layout import human_bytes
-    from ._output import print_line
+    from ..options.cache import clear as clear_cache
 
     print_line(f"{human_bytes(clear_cache(directory, url=url))} freed")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, Json, Log
-from ._output import print_line
+from ._output import Column, print_json, print_line, print_table
 from ._run import FAILED, command
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ def add(
 ) -> None:
     """Add datasets, or further places of datasets that are in the catalogue."""
     from ..catalog import Catalog
-    from ._output import print_json
 
     if name is not None and len(urls) > 1:
         raise typer.BadParameter("a name is for one dataset", param_hint="--name")
@@ -83,7 +83,6 @@ def refresh(
 ) -> None:
     """Look at datasets again, and record new versions. Fails (1) if one could not be looked at."""
     from ..catalog import Catalog
-    from ._output import Column, print_json, print_table
 
     with Catalog(catalog) as opened:
         found = opened.refresh(*(names or ()), **_options(deadline))
@@ -139,7 +138,6 @@ def show(
 ) -> None:
     """Show a dataset: its places, products, and versions."""
     from ..catalog import Catalog
-    from ._output import print_json
 
     with Catalog(catalog) as opened:
         dataset = opened[name]
@@ -163,7 +161,6 @@ def show(
 def lineage(name: Name, catalog: Where = None, as_json: Json = False) -> None:
     """Show what a dataset was made of, and what was made of it."""
     from ..catalog import Catalog
-    from ._output import print_json
 
     with Catalog(catalog) as opened:
         dataset = opened[name]
@@ -222,7 +219,6 @@ def _list(
     catalog: str | None, name: str | None, product: str | None, at_least: int | None, as_json: bool
 ) -> None:
     from ..catalog import Catalog
-    from ._output import print_json
 
     with Catalog(catalog) as opened:
         found = opened.datasets(name, product=product, at_least=at_least)
@@ -240,8 +236,6 @@ def _list(
 
 
 def _print_datasets(datasets: Sequence[Dataset]) -> None:
-    from ._output import Column, print_table
-
     rows = [
         [
             one.name,
@@ -259,8 +253,6 @@ def _print_datasets(datasets: Sequence[Dataset]) -> None:
 
 
 def _print_products(products: Sequence[CataloguedProduct]) -> None:
-    from ._output import Column, print_table
-
     rows = [
         [
             one.name,
@@ -277,8 +269,6 @@ def _print_products(products: Sequence[CataloguedProduct]) -> None:
 
 
 def _print_versions(versions: Sequence[Version]) -> None:
-    from ._output import Column, print_table
-
     rows = [
         [
             _version(one.version),
@@ -295,8 +285,6 @@ def _print_versions(versions: Sequence[Version]) -> None:
 
 
 def _print_matches(matches: Sequence[Match]) -> None:
-    from ._output import Column, print_table
-
     rows = [
         [
             one.dataset,
@@ -313,8 +301,6 @@ def _print_matches(matches: Sequence[Match]) -> None:
 
 
 def _print_related(title: str, of: str, related: Sequence[Related]) -> None:
-    from ._output import Column, print_table
-
     if not related:
         print_line(f"{title}: nothing that is known")
         return
@@ -338,8 +324,6 @@ def _dicts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def _size(nbytes: int | None) -> str:
-    from ..layout import human_bytes
-
     return "-" if nbytes is None else human_bytes(nbytes)
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._printable import printable
+from ..display.printable import printable
+from ..display.units import human_bytes
 from ._options import Columns, Deadline, Entries, Filter, Force, Json, Replica, Threads, Tree, entry_range
 from ._output import output_or_standard, print_json, print_line
 from ._run import command
@@ -54,8 +55,7 @@ def convert(
 
     The output appears when it is complete, or not at all.
     """
-    from .._outputs import TABLES
-    from ..layout import human_bytes
+    from ..options.outputs import TABLES
     from ._target import open_tree
     from ._writers import format_of, standard_output, writer
 

@@ -43,13 +43,13 @@ def doctor(
 
 def _steps(source: str, longest: float) -> list[dict[str, Any]]:
     from .. import _core
-    from .._border import core_errors, translated
-    from .._paths import CATALOGUED, split_object_path
+    from ..errors.core import core_errors, translated
+    from ..options.paths import CATALOGUED, split_object_path
     from ._run import describe
 
     file, _ = split_object_path(source)
     if file.startswith(CATALOGUED):
-        from ..stripe._logs import catalogued
+        from ..opening.catalogued import catalogued
 
         file, _ = catalogued(file)
     with core_errors():

@@ -34,9 +34,9 @@ def layout(
 
     Entries go downwards, branches across, each as wide as its bytes; one rectangle is one basket.
     """
-    from .._outputs import SVG
-    from .._whole_file import write_whole
-    from ..layout import draw, layout_of
+    from ..options.outputs import SVG
+    from ..options.whole_file import write_whole
+    from ..report.layout import draw, layout_of
     from ._target import open_tree
 
     place = output_or_standard(output, SVG, [source, replica], force, as_json)

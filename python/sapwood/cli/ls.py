@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, File, Json, Replica
 from ._output import Column, complain, print_json, print_line, print_table, ratio
 from ._run import command, exit_code
@@ -33,7 +34,7 @@ def ls(
     sapwood ls -r https://example.org/nano.root
     sapwood ls root://example.org//store/
     """
-    from ..opening import is_dataset_tree
+    from ..opening.single import is_dataset_tree
     from ._target import is_directory, open_target, split_target
 
     if is_directory(source):
@@ -61,8 +62,8 @@ def ls(
 
 def _list_directory(place: str, deadline: float | None, as_json: bool) -> None:
     """Prints what is in a directory of this machine or of a server; names of directories end in a slash."""
-    from .._paths import is_url
-    from .._remote_glob import lister
+    from ..options.paths import is_url
+    from ..options.remote_glob import lister
 
     if is_url(place):
         entries = lister(deadline)(place)
@@ -130,7 +131,7 @@ def _row(name: str, key: Any) -> dict[str, Any]:
 
 
 def _tree(tree: Any) -> dict[str, Any]:
-    from ..layout import cluster_starts
+    from ..report.layout import cluster_starts
 
     branches = tree.values()
     settings = collections.Counter(str(branch.compression) for branch in branches if branch.num_baskets)
@@ -153,8 +154,6 @@ def _date(datime: int) -> str:
 
 
 def _print(rows: list[dict[str, Any]], long: bool) -> None:
-    from ..layout import human_bytes
-
     columns = [
         Column("key", style="bold"),
         Column("class", style="cyan"),

@@ -28,6 +28,6 @@ def _show(mistake: Exception) -> None:
     """Prints the traceback of a mistake in sapwood itself, whose message may quote names from a file."""
     import traceback
 
-    from .._printable import printable_lines
+    from ..display.printable import printable_lines
 
     print(printable_lines("".join(traceback.format_exception(mistake))), end="", file=sys.stderr)

@@ -9,16 +9,7 @@ import typer
 
 from ._options import Deadline, Force, Json, Threads
 from ._run import command
-from ._writing import (
-    BasketSize,
-    ClusterEntries,
-    ClusterSize,
-    Compression,
-    Target,
-    Trees,
-    size,
-    tell,
-)
+from ._writing import BasketSize, ClusterEntries, ClusterSize, Compression, Target, Trees, size, tell
 
 
 class Schema(str, Enum):
@@ -52,7 +43,7 @@ def merge(
     \b
     sapwood merge all.root part-*.root
     """
-    from ..repacking import merge as write
+    from ..writing.repacking import merge as write
 
     tell(
         target,

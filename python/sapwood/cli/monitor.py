@@ -35,9 +35,9 @@ def monitor(
     sapwood monitor
     SAPWOOD_MONITORING=udp://127.0.0.1:9331 python analysis.py
     """
-    from .._outputs import DATABASE, check_name
     from ..monitoring._udp import host_and_port
     from ..monitoring.collector import Receiver, WebPage
+    from ..options.outputs import DATABASE, check_name
 
     path = Path(check_name(database or _default_path(), DATABASE))
     path.parent.mkdir(parents=True, exist_ok=True)

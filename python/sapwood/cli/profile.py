@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from ._options import Json
+from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
 Where: TypeAlias = Annotated[
@@ -28,8 +29,7 @@ app = typer.Typer(
 @command
 def show(profile: Where, as_json: Json = False) -> None:
     """Show the columns in a profile, those that are used most first."""
-    from ..profile import Profile, by_share
-    from ._output import Column, print_json, print_table
+    from ..lazy.profile import Profile, by_share
 
     found = Profile.load(_existing(profile))
     if as_json:
@@ -49,8 +49,7 @@ def show(profile: Where, as_json: Json = False) -> None:
 @command
 def list_(as_json: Json = False) -> None:
     """List the named profiles."""
-    from ..profile import Profile, saved_profiles
-    from ._output import Column, print_json, print_table
+    from ..lazy.profile import Profile, saved_profiles
 
     found = [Profile.load(path) for path in saved_profiles()]
     counts = [(one, len(one.trees), sum(len(use.columns) for use in one.trees)) for one in found]
@@ -75,9 +74,8 @@ def merge(
     ],
 ) -> None:
     """Add what several profiles know to another one."""
-    from .._outputs import refuse_inputs
-    from ..profile import Profile, TreeUse, check_profile, profile_path
-    from ._output import print_line
+    from ..lazy.profile import Profile, TreeUse, check_profile, profile_path
+    from ..options.outputs import refuse_inputs
 
     path = profile_path(into)
     refuse_inputs(str(path), [_existing(name) for name in profiles])
@@ -95,7 +93,7 @@ def merge(
 @command
 def forget(profiles: Some) -> None:
     """Delete profiles."""
-    from ..profile import check_profile, profile_folder
+    from ..lazy.profile import check_profile, profile_folder
 
     found = [_existing(name) for name in profiles]
     for path in found:
@@ -110,7 +108,7 @@ def forget(profiles: Some) -> None:
 def _existing(where: str) -> Path:
     """The file of a profile, which must be there."""
     from ..errors import FileNotFoundError
-    from ..profile import profile_path
+    from ..lazy.profile import profile_path
 
     path = profile_path(where)
     if not path.is_file():

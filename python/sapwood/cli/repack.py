@@ -133,6 +133,6 @@ def skim(
 
 
 def _repack(source: str, target: str, force: bool, as_json: bool, **options: Any) -> None:
-    from ..repacking import repack as write
+    from ..writing.repacking import repack as write
 
     tell(target, as_json, lambda: write(source, target, overwrite=force, **options))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._options import Json
+from ._output import Column, print_json, print_table
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..replaying import Line
+    from ..report.replaying import Line
 
 
 @command
@@ -66,9 +67,8 @@ def replay(
     """
     from dataclasses import asdict
 
-    from ..replaying import PRESETS, Line, Replay
-    from ..replaying import replay as run
-    from ._output import Column, print_json, print_table
+    from ..report.replaying import PRESETS, Line, Replay
+    from ..report.replaying import replay as run
 
     cost = _seconds(request_cost)
     others = {}
@@ -93,18 +93,18 @@ def replay(
             f"{one.seconds:.2f}",
             f"{one.waited:.2f}",
             f"{one.requests:,}",
-            f"{one.turnarounds:,}",
+            f"{one.round_trips:,}",
             f"{one.bytes:,}",
             f"{one.overread:,}",
         ]
         for one in costs
     ]
-    names = ["seconds", "waited", "requests", "turnarounds", "bytes", "over-read"]
+    names = ["seconds", "waited", "requests", "round trips", "bytes", "over-read"]
     print_table([Column("policy"), *(Column(name, right=True) for name in names)], rows)
 
 
 def _line(figures: str, cost: float, concurrency: int | None) -> Line:
-    from ..replaying import Line
+    from ..report.replaying import Line
 
     time, _, rate = figures.partition(",")
     return Line(_seconds(time), _rate(rate), cost, concurrency)

@@ -30,9 +30,9 @@ def report(
     \b
     sapwood report https://example.org/nano.root:Events Muon_pt Muon_eta --svg report.svg
     """
-    from .._outputs import check_picture
-    from .._reading import read_and_drop
-    from .._select import select
+    from ..options.outputs import check_picture
+    from ..query.reading import read_and_drop
+    from ..query.select import select
     from ._target import open_tree
 
     if svg is not None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..display.units import human_bytes
 from ._options import Deadline, Filter, Json, Replica, Tree
 from ._output import Column, print_json, print_table, ratio
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..branch import Branch
+    from ..model.branch import Branch
 
 
 class Sort(str, enum.Enum):
@@ -55,7 +56,7 @@ def show(
 
         show_edm(source, None if sort is None else sort.value, filter_name, as_json, deadline, replica)
         return
-    from ..layout import cluster_starts
+    from ..report.layout import cluster_starts
     from ._object import print_object
     from ._target import open_tree_or_object
 
@@ -169,8 +170,6 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _sizes(row: dict[str, Any]) -> list[str]:
-    from ..layout import human_bytes
-
     mean = row["mean_basket_bytes"]
     return [
         human_bytes(row["compressed_bytes"]),

@@ -7,8 +7,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from ..display.units import human_bytes
+from ._dataset import print_done, print_version
 from ._options import Deadline, Entries, Force, Json, Log, Threads, entry_range
-from ._output import complain, print_line
+from ._output import Column, complain, print_json, print_table
 from ._run import FAILED, command
 from ._writing import Drop, Follow, Keep
 
@@ -89,7 +91,7 @@ def create(
         deadline=deadline,
         threads=threads,
     )
-    _show(made.describe(sizes=True), as_json)
+    print_version(made.describe(sizes=True), as_json)
 
 
 @app.command()
@@ -131,7 +133,7 @@ def append(
         "who": who,
         "job": None if job is None else (job, attempt),
     }
-    _tell(asdict(opened.append(sources, receipt=receipt, overwrite=force, **writing)), as_json)
+    print_done(asdict(opened.append(sources, receipt=receipt, overwrite=force, **writing)), as_json)
 
 
 @app.command()
@@ -150,7 +152,7 @@ def commit(
     sapwood stripe append s3://bucket/ttbar --from a.root:Events --receipt a.json --job a
     sapwood stripe commit s3://bucket/ttbar a.json b.json
     """
-    _tell(asdict(_open(dataset, log, deadline).commit(receipts, who)), as_json)
+    print_done(asdict(_open(dataset, log, deadline).commit(receipts, who)), as_json)
 
 
 @app.command()
@@ -181,7 +183,7 @@ def consolidate(
     if not as_json:
         for name in ("segments", "objects"):
             done[name] = f"{done[name][0]} to {done[name][1]}"
-    _tell(done, as_json)
+    print_done(done, as_json)
 
 
 @app.command()
@@ -211,7 +213,7 @@ def add(
     """
     opened = _open(dataset, log, deadline, threads)
     writing = {"compression": compression, "stripe_size": stripe_size, "base": base, "who": who}
-    _tell(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
+    print_done(asdict(opened.add(source, product or None, by_position=by_position, **writing)), as_json)
 
 
 @app.command()
@@ -220,9 +222,6 @@ def ls(
     dataset: Where, version: Version = None, log: Log = None, deadline: Deadline = None, as_json: Json = False
 ) -> None:
     """List the products of a version."""
-    from ..layout import human_bytes
-    from ._output import Column, print_json, print_table
-
     told = _open(dataset, log, deadline).describe(version)
     if as_json:
         print_json({"products": told["products"]})
@@ -270,7 +269,7 @@ def show(
     if cut is not None:
         entries, batches = opened.excluded(cut, version)
         told["excluded"] = {"cut": cut, "entries": entries, "batches": batches}
-    _show(told, as_json)
+    print_version(told, as_json)
 
 
 @app.command()
@@ -284,8 +283,6 @@ def log(
 ) -> None:
     """List the versions."""
     from datetime import datetime, timezone
-
-    from ._output import Column, print_json, print_table
 
     entries = _open(dataset, database, deadline).log(after)
     if as_json:
@@ -316,7 +313,7 @@ def verify(
     """Compare all checksums of a version. Fails (1) if an object is lost or damaged."""
     done = _open(dataset, log, deadline).verify(version, fraction=fraction)
     document = asdict(done)
-    _tell(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
+    print_done(document if as_json else document | {"wrong": len(done.wrong)}, as_json)
     for one in done.wrong if not as_json else ():
         span = f"entries {one.entries[0]} to {one.entries[1]}"
         complain(f"{one.object}: {one.product or 'no product'}, {span}: {one.error}")
@@ -339,9 +336,9 @@ def tag(
     opened = _open(dataset, log, deadline)
     if delete:
         opened.untag(name)
-        _tell({"tag": name, "version": None}, as_json)
+        print_done({"tag": name, "version": None}, as_json)
     else:
-        _tell({"tag": name, "version": opened.tag(name, version)}, as_json)
+        print_done({"tag": name, "version": opened.tag(name, version)}, as_json)
 
 
 @app.command()
@@ -355,7 +352,7 @@ def base(
     as_json: Json = False,
 ) -> None:
     """Name another place where objects of the dataset may lie. Its credentials are not stored."""
-    _tell({"version": _open(dataset, log, deadline).add_base(url, who)}, as_json)
+    print_done({"version": _open(dataset, log, deadline).add_base(url, who)}, as_json)
 
 
 @app.command()
@@ -369,7 +366,7 @@ def drop(
     as_json: Json = False,
 ) -> None:
     """Make a version without some products; earlier versions keep them."""
-    _tell({"version": _open(dataset, log, deadline).drop(*products, who=who)}, as_json)
+    print_done({"version": _open(dataset, log, deadline).drop(*products, who=who)}, as_json)
 
 
 @app.command()
@@ -387,7 +384,7 @@ def expire(
 ) -> None:
     """Let old versions expire, which `gc` may clear up then. Says only what it would do, without --yes."""
     oldest = _open(dataset, log, deadline).expire(newest=newest, days=days, dry_run=not really)
-    _tell({"oldest": oldest, "done": really}, as_json)
+    print_done({"oldest": oldest, "done": really}, as_json)
 
 
 @app.command()
@@ -408,7 +405,7 @@ def gc(
     """Delete objects that no version needs. Says only what it would delete, without --yes."""
     done = _open(dataset, log, deadline).gc(dry_run=not really, grace_days=grace_days, alone=alone)
     objects: Any = list(done.objects) if as_json else len(done.objects)
-    _tell({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, as_json)
+    print_done({"objects": objects, "bytes": done.bytes, "kept": done.kept, "done": really}, as_json)
 
 
 @app.command()
@@ -443,7 +440,7 @@ def export(
         follow=follow,
         overwrite=force,
     )
-    _tell({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
+    print_done({"output": target, **asdict(done), "notes": list(done.notes)}, as_json)
 
 
 @app.command()
@@ -457,7 +454,7 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Make a version that is as an earlier one was."""
-    _tell({"version": _open(dataset, log, deadline).restore(version, who)}, as_json)
+    print_done({"version": _open(dataset, log, deadline).restore(version, who)}, as_json)
 
 
 @app.command()
@@ -471,60 +468,10 @@ def copy(
 ) -> None:
     """Copy all versions to another place; what is there already is not sent again."""
     objects, size = _open(dataset, log, deadline).copy_to(target)
-    _tell({"objects": objects, "bytes": size}, as_json)
+    print_done({"objects": objects, "bytes": size}, as_json)
 
 
 def _open(dataset: str, log: str | None, deadline: float | None, threads: int | None = None) -> Any:
     from .. import stripe
 
     return stripe.open(dataset, log=log, deadline=deadline, threads=threads)
-
-
-def _tell(document: dict[str, Any], as_json: bool) -> None:
-    """Prints what was done: a line for a terminal or a pipe."""
-    from ._output import print_json
-
-    if as_json:
-        print_json(document)
-        return
-    for note in document.pop("notes", ()):
-        complain(f"sapwood: {note}")
-    print_line(", ".join(f"{key} {value}" for key, value in document.items()))
-
-
-def _show(told: dict[str, Any], as_json: bool) -> None:
-    """Prints what a version holds."""
-    from ._output import print_json
-
-    if as_json:
-        print_json(told)
-        return
-    made, products = told["made"], told["products"]
-    print_line(f"{told['url']} v{told['version']}: {told['tree']}, {told['entries']:,} entries")
-    print_line(
-        f"{len(products)} products, {len(told['segments'])} segments, {made['operation']} by {made['tool']}"
-    )
-    for source in made.get("inputs", ()):
-        print_line(f"  from {source}")
-    for name, number in (told.get("tags") or {}).items():
-        print_line(f"  tag {name}: v{number}")
-    if "excluded" in told:
-        passed = told["excluded"]
-        print_line(
-            f"{passed['cut']}: passes over {passed['entries']:,} entries, {passed['batches']:,} batches"
-        )
-    if "statistics" in told:
-        _print_statistics(told["statistics"])
-
-
-def _print_statistics(statistics: list[dict[str, Any]]) -> None:
-    from ._output import Column, print_table
-
-    titles = [Column("branch"), Column("values", right=True), Column("NaN", right=True)]
-    titles += [Column("least", right=True), Column("greatest", right=True), Column("stripes", right=True)]
-    rows = []
-    for one in statistics:
-        ends = ["" if one[end] is None else f"{one[end]}" for end in ("least", "greatest")]
-        known = [f"{one[name]:,}" if one["known"] else "" for name in ("values", "nans")]
-        rows.append([one["branch"], *known, *ends, f"{one['known']} of {one['stripes']}"])
-    print_table(titles, rows)

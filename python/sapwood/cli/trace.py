@@ -44,8 +44,8 @@ def trace(
 def _run(arguments: list[str], output: str, force: bool) -> int:
     import subprocess
 
-    from .._outputs import RECORDING, check_output
-    from ..tracing import VARIABLE, recording_to
+    from ..options.outputs import RECORDING, check_output
+    from ..report.tracing import VARIABLE, recording_to
 
     place = Path(check_output(output, RECORDING, inputs=arguments, overwrite=force)).absolute()
     with recording_to(place, overwrite=force) as part:
@@ -58,7 +58,7 @@ def _run(arguments: list[str], output: str, force: bool) -> int:
 
 
 def _show(path: Path, as_json: bool) -> None:
-    from ..tracing import summary
+    from ..report.tracing import summary
 
     told = summary(path)
     if as_json:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._printable import printable
+from ..display.printable import printable
 from ._options import Force, Json, Tree
+from ._output import Column, print_json, print_line, print_table
 from ._run import command
 
 if TYPE_CHECKING:
-    from ..tune import Progress
+    from ..studies.tune import Progress
 
 
 @command
@@ -85,9 +86,8 @@ def tune(
 
     Compression, sizes of baskets and of clusters are tried; a run that was stopped goes on where it was.
     """
-    from .. import tune as tuning
-    from .._outputs import REPORT, check_output
-    from ._output import Column, print_json, print_line, print_table
+    from ..options.outputs import REPORT, check_output
+    from ..studies import tune as tuning
 
     seconds, variants = _seconds(budget), _variants(variant or ())
     place = check_output(output, REPORT, inputs=[source, variants.values()], overwrite=force)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._printable import printable
+from ..display.printable import printable
+from ..display.units import human_bytes
 from ._options import Deadline, Json, Replica, Threads
 from ._output import Column, complain, print_json, print_line, print_table
 from ._run import EXIT_CODES, FAILED, UNREADABLE, command
 
 if TYPE_CHECKING:
-    from ..verifying import FileReport, Finding, TreeReport, VerifyProgress, VerifyReport
+    from ..report.verifying import FileReport, Finding, TreeReport, VerifyProgress, VerifyReport
 
 _SHOWN = 20
 
@@ -45,7 +46,7 @@ def verify(
     Damage is printed with its place in the file and the entries of the branches that it costs; the exit code
     is then 4. 'sapwood stripe verify' checks datasets.
     """
-    from ..verifying import verify as run
+    from ..report.verifying import verify as run
     from ._target import split_target
 
     with _progress() as progress:
@@ -69,8 +70,6 @@ def _exit_code(report: VerifyReport) -> int:
 
 
 def _print(file: FileReport, everything: bool) -> None:
-    from ..layout import human_bytes
-
     if file.ok:
         count = file.note_count
         notes = "" if not count else ", 1 note" if count == 1 else f", {count:,} notes"
@@ -135,8 +134,6 @@ def _print_not_decoded(file: FileReport) -> None:
 
 
 def _summary(report: VerifyReport) -> None:
-    from ..layout import human_bytes
-
     damaged = sum(1 for file in report.files if file.damage_count)
     unchecked = sum(1 for file in report.files if file.error is not None)
     checked = sum(file.checked_bytes for file in report.files)

@@ -12,7 +12,10 @@ from typing import IO
 
 from ._exporter import Exporter
 from ._hub import HUB
+from ._jsonl import JsonLines
 from ._record import FileRecord
+from ._spans import Spans
+from ._udp import Packets
 
 __all__ = [
     "Exporter",
@@ -35,8 +38,6 @@ def jsonl(path: str | os.PathLike[str] | IO[str]) -> Exporter:
 
     Several processes may write to the same path.
     """
-    from ._jsonl import JsonLines
-
     return add(JsonLines(path))
 
 
@@ -52,8 +53,6 @@ def udp(
         site: where the job runs, as ``site_name``; by default, ``SAPWOOD_SITE`` or ``GLIDEIN_CMSSite``.
         extra: whether to send what CMSSW does not tell: seconds, errors, the version of sapwood.
     """
-    from ._udp import Packets
-
     return add(Packets(destination, user=user, site=site, extra=extra))
 
 
@@ -89,8 +88,6 @@ def opentelemetry() -> Exporter:
     Where they go says the set-up of OpenTelemetry in the program; the span that is current when the file is
     opened is the parent. It needs the package ``opentelemetry-api``.
     """
-    from ._spans import Spans
-
     return add(Spans())
 
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import UsageError
+from . import every, jsonl, opentelemetry, serve, textfile, udp
 from ._log import logger
 
 VARIABLE = "SAPWOOD_MONITORING"
 LOG = logger("sapwood.monitoring")
 
 
-def begin(wishes: str) -> None:
+def begin(exporters: str) -> None:
     """Adds what the variable asks for. What it says in error is logged, and changes nothing else."""
-    for wish in filter(None, map(str.strip, wishes.split(","))):
+    for exporter in filter(None, map(str.strip, exporters.split(","))):
         try:
-            _begin(wish)
+            _begin(exporter)
         except Exception as error:
-            LOG.warning("%s: %s: %s", VARIABLE, wish, error)
+            LOG.warning("%s: %s: %s", VARIABLE, exporter, error)
 
 
-def _begin(wish: str) -> None:
-    from . import every, jsonl, opentelemetry, serve, textfile, udp
-
-    kind, _, rest = wish.partition(":")
+def _begin(exporter: str) -> None:
+    kind, _, rest = exporter.partition(":")
     begins: dict[str, Callable[[str], object]] = {
         "udp": lambda rest: udp(rest.removeprefix("//")),
         "jsonl": jsonl,

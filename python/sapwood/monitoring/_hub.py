@@ -14,16 +14,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..report import counted
-from ..sources import sources_of
-from ..story import SourceEvent
+from ..errors.log import SourceEvent
+from ..report.cost import counted
+from ..report.sources import sources_of
 from ._exporter import Exporter
 from ._log import logger
 from ._record import FileRecord, numbers
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..file import File
+    from ..model.file import File
 
 LOG = logger("sapwood.monitoring")
 
@@ -47,7 +47,7 @@ class Watched:
 
     def record(self) -> FileRecord:
         """What was read so far."""
-        story = tuple(SourceEvent(*event) for event in self.core.story()[0])
+        log = tuple(SourceEvent(*event) for event in self.core.story()[0])
         return FileRecord(
             file=self.path,
             size=self.core.size,
@@ -56,8 +56,8 @@ class Watched:
             end=self.ended or time.time(),
             closed=self.ended is not None,
             figures=counted(self.core.counters()),
-            sources=tuple(sources_of(self.core, story)),
-            story=story,
+            sources=tuple(sources_of(self.core, log)),
+            log=log,
         )
 
 

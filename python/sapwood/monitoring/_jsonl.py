@@ -6,7 +6,7 @@ import json
 import os
 from typing import IO
 
-from .._outputs import Format, check_name
+from ..options.outputs import Format, check_name
 from ._exporter import Exporter
 from ._record import FileRecord
 

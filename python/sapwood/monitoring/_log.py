@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from .._printable import printable
+from ..display.printable import printable
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger of that name, whose messages are :func:`~sapwood._printable.printable`."""
+    """The logger of that name, whose messages are :func:`~sapwood.display.printable.printable`."""
     found = logging.getLogger(name)
     # Adding it again changes nothing.
     found.addFilter(_make_printable)

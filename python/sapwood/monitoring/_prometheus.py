@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from .._outputs import Format, check_name
-from .._printable import printable
-from .._whole_file import write_whole
-from ..sources import SourceUse
+from ..display.printable import printable
+from ..options.outputs import Format, check_name
+from ..options.whole_file import write_whole
+from ..report.sources import SourceUse
 from ._exporter import Exporter
 from ._hub import HUB
 from ._record import FileRecord

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ..sources import SourceUse, as_json
-from ..story import SourceEvent
+from ..errors.log import SourceEvent
+from ..report.sources import SourceUse, as_json
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class FileRecord:
         closed: whether the file is closed, so that no more will come.
         figures: the numbers of :class:`~sapwood.ReadReport`.
         sources: what each server sent, since the file was opened.
-        story: what happened at them.
+        log: what happened at them.
         before: what was told of the file before, if anything was.
         context: what the exporter's ``opened`` returned.
     """
@@ -41,9 +41,14 @@ class FileRecord:
     closed: bool
     figures: dict[str, Any]
     sources: Sequence[SourceUse]
-    story: Sequence[SourceEvent] = ()
+    log: Sequence[SourceEvent] = ()
     before: FileRecord | None = None
     context: Any = field(default=None, compare=False)
+
+    @property
+    def story(self) -> Sequence[SourceEvent]:
+        """The same as ``log``, by the name that it had before."""
+        return self.log
 
     @property
     def unique_id(self) -> str:
@@ -69,7 +74,7 @@ class FileRecord:
             "pid": os.getpid(),
             **self.figures,
             "sources": [{"server": use.server, **as_json(use)} for use in self.sources],
-            "story": [event.to_dict() for event in self.story],
+            "log": [event.to_dict() for event in self.log],
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..sources import SourceUse, as_json
+from ..report.sources import SourceUse, as_json
 from ._exporter import Exporter
 from ._record import FileRecord
 
@@ -36,7 +36,7 @@ class Spans(Exporter):
         attributes: dict[str, Any] = {"file.path": record.file, "file.size": record.size, **figures}
         span = tracer.start_span("sapwood.file", record.context, attributes=attributes, start_time=start)
         below = self._trace.set_span_in_context(span, record.context)
-        for event in record.story:
+        for event in record.log:
             told: dict[str, Any] = {"server": event.server or "", "text": event.text, "times": event.times}
             span.add_event(event.event, told, timestamp=start + int(event.seconds * 1e9))
         for use in record.sources:

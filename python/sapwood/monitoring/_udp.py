@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from .. import _core
 from ..errors import UsageError
-from ..sources import LOCAL, SourceUse
+from ..report.sources import LOCAL, SourceUse
 from ._exporter import Exporter
 from ._record import FileRecord, client, process_id
 

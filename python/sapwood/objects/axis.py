@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._printable import shows_printable
+from ..display.printable import shows_printable
 from .instance import Instance
 
 

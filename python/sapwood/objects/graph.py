@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._printable import shows_printable
+from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
 from .axis import array_of
 from .instance import Instance

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._printable import shows_printable
+from ..display.printable import shows_printable
 from ..errors import CorruptFileError, KeyInFileError, UnsupportedTypeError
 from .axis import Axis, array_of
+from .boost import to_boost, to_hist
 from .instance import Instance
 
 _AXES = ("fXaxis", "fYaxis", "fZaxis")
@@ -93,14 +94,10 @@ class Histogram(Instance):
 
     def to_boost(self) -> Any:
         """The histogram as a ``boost_histogram.Histogram``; this package has to be installed."""
-        from .boost import to_boost
-
         return to_boost(self)
 
     def to_hist(self) -> Any:
         """The histogram as a ``hist.Hist``; this package has to be installed."""
-        from .boost import to_hist
-
         return to_hist(self)
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._printable import printable, shows_printable
+from ..display.printable import printable, shows_printable
 from ..errors import KeyInFileError
 
 _REPR_LENGTH = 100

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._values import first_item
 from ..errors import MemberSkippedWarning
 from .classes import present
 from .instance import Instance
+from .values import first_item
 
 if TYPE_CHECKING:
     from .. import _core
-    from ..file import File
+    from ..model.file import File
 
 
 def value_of(core: _core.Object, file: File) -> Any:

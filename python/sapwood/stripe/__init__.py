@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..history.describe import describe, log
 from ._dataset import Dataset, create, open
-from ._describe import describe, log
 from ._events import find, select
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._statistics import Statistics

@@ -9,18 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .._border import core_errors
-from .._filters import Filter
-from .._outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
-from .._paths import CATALOGUED
-from .._printable import shows_printable
-from .._whole_file import write_whole
-from ..compression import Compression
+from ..display.printable import shows_printable
 from ..errors import UsageError
-from ..options import OpenOptions, open_options
-from ._describe import _place, describe, log
+from ..errors.core import core_errors
+from ..history.describe import describe, log, place_of
+from ..history.logs import Log, log_of
+from ..opening.catalogued import catalogued
+from ..opening.single import open as open_file
+from ..options.compression import Compression
+from ..options.outputs import DATASET, RECEIPT, check_dataset, check_name, check_output
+from ..options.paths import CATALOGUED
+from ..options.reading import OpenOptions, open_options
+from ..options.whole_file import write_whole
+from ..query.filters import Filter
+from ..writing.repacking import repack
+from ._computed import write_product
 from ._events import find, select
-from ._logs import Log, catalogued, log_of
 from ._results import Collected, Consolidated, Exported, Verified, Written, Wrong
 from ._sources import Sources, remembered
 from ._statistics import Statistics, excluded, statistics
@@ -28,7 +32,7 @@ from ._words import function_name, product_names, version_name, writing_options,
 
 if TYPE_CHECKING:
     from ..catalog import DatabaseLog
-    from ..tree import Tree
+    from ..model.tree import Tree
 
 
 class Dataset:
@@ -60,8 +64,6 @@ class Dataset:
         Raises:
             KeyInFileError: if there is no such version.
         """
-        from ..opening import open as open_file
-
         asked: dict[str, Any] = {"threads": self._options.threads, **self._again()}
         if self._log is not None:
             asked["log"] = self._log
@@ -251,8 +253,6 @@ class Dataset:
         Raises:
             UsageError: if a column is called otherwise.
         """
-        from ..writing import recreate
-
         version = self.version()
         tree = self.tree(version)
         path = str(self.describe(version, sizes=False)["tree"])
@@ -265,20 +265,7 @@ class Dataset:
         }
         with tempfile.TemporaryDirectory(prefix="sapwood-") as folder:
             made = os.path.join(folder, "product.root")
-            with recreate(made) as file:
-                written = None
-                for arrays in tree.iterate(list(columns), step_size=step_size):
-                    results = dict(function(arrays))
-                    for column in results:
-                        if column != name and not column.startswith(f"{name}_"):
-                            raise UsageError(
-                                f"the column '{column}' is not of the product '{name}': call it '{name}_…'"
-                            )
-                    if written is None:
-                        file[path] = results
-                        written = file[path]
-                    else:
-                        written.extend(results)
+            write_product(made, path, name, function, tree, columns, step_size)
             return self.add(f"{made}:{path}", by_position=True, parameters=parameters, **writing)
 
     def add_base(self, url: str, who: str | None = None) -> int:
@@ -375,8 +362,6 @@ class Dataset:
                 ``compression``, ``basket_size``, … as in :func:`sapwood.repack`; also ``overwrite``. Default:
                 all, as it is.
         """
-        from ..repacking import repack
-
         tree = self.tree(version)
         with tree.file as file:
             report = repack(file, target, **{"threads": self._options.threads, **chosen})
@@ -386,7 +371,7 @@ class Dataset:
         """Copies all versions to another place; the objects and bytes that were not there yet."""
         with core_errors():
             asked = self._options
-            other = _core.Stripes(_place(check_name(url, DATASET)), asked.deadline, asked.for_core(), None)
+            other = _core.Stripes(place_of(check_name(url, DATASET)), asked.deadline, asked.for_core(), None)
             objects, size, _ = self._core.copy(other)
         return int(objects), int(size)
 
@@ -453,7 +438,7 @@ def create(
         UsageError: if there is a dataset with entries already, or no tree is named.
         UnsupportedTypeError: if the trees differ, or cannot be cut; or if the store cannot hold a dataset.
     """
-    asked, place = open_options(deadline, threads, options), _place(check_dataset(url))
+    asked, place = open_options(deadline, threads, options), place_of(check_dataset(url))
     opened = Sources(sources, asked)
     path = tree or opened.tree or opened.first().dataset_tree
     if path is None:
@@ -503,7 +488,7 @@ def open(
     if isinstance(url, str) and url.startswith(CATALOGUED):
         url, known = catalogued(url)
         log = log or known
-    place = _place(url)
+    place = place_of(url)
     database = log_of(log, place, asked)
     with core_errors():
         core = _core.Stripes(place, asked.deadline, asked.for_core(), database)

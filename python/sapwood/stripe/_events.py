@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .._border import core_errors
-from ..options import open_options
-from ._describe import _place
-from ._logs import Log, log_of
+from ..errors.core import core_errors
+from ..history.describe import place_of
+from ..history.logs import Log, log_of
+from ..options.reading import open_options
 from ._words import version_name
 
 
@@ -88,5 +88,5 @@ def find(
 def _open(
     url: str | os.PathLike[str], log: Log, deadline: float | None, options: dict[str, Any]
 ) -> _core.Stripes:
-    asked, place = open_options(deadline, None, options), _place(url)
+    asked, place = open_options(deadline, None, options), place_of(url)
     return _core.Stripes(place, asked.deadline, asked.for_core(), log_of(log, place, asked))

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _core
-from .._border import core_errors
-from .._filters import Filter
-from .._paths import FileSpec, several_files, single_file
-from ..directory import split_cycle
 from ..errors import UsageError
-from ..opening import core_input, open_spec
-from ..options import OpenOptions
+from ..errors.core import core_errors
+from ..model.directory import split_cycle
+from ..opening.single import core_input, open_spec
+from ..options.paths import FileSpec, several_files, single_file
+from ..options.reading import OpenOptions
+from ..query.filters import Filter
+from ..writing.repacking import branches_of, ranges_of
 
 
 class Sources:
@@ -47,8 +48,6 @@ class Sources:
 
     def chosen(self, path: str, keep: Filter, drop: Filter, cut: str | None) -> dict[str, Any]:
         """The branches and entries of the tree at a path that are written, in the words of the core."""
-        from ..repacking import branches_of, ranges_of
-
         branches, entries = None, []
         for spec in self._specs if cut is not None else self._specs[:1]:
             tree = spec.file if _is_tree(spec.file) else open_spec(FileSpec(spec.file, path), self._options)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._border import core_errors
-from .._excluding import remaining
-from .._libraries import library_named
-from .._select import select
-from .._wish import Wish
+from ..arrays.libraries import library_named
 from ..errors import KeyInFileError
+from ..errors.core import core_errors
+from ..query.excluding import remaining
+from ..query.query import Query
+from ..query.select import select
 
 if TYPE_CHECKING:
-    from ..tree import Tree
+    from ..model.tree import Tree
 
 _UNKNOWN = 2**64 - 1
 
@@ -68,8 +68,8 @@ def _of(tree: Tree, index: int, path: str, deadline: float | None) -> Statistics
 
 def excluded(tree: Tree, cut: str) -> tuple[int, int]:
     """How many entries a cut passes over, and how many whole batches."""
-    wish = Wish(tree, select(tree, [], cut), library_named("np"))
-    found = remaining(wish, 0, tree.num_entries, tree.file.options.deadline)
+    query = Query(tree, select(tree, [], cut), library_named("np"))
+    found = remaining(query, 0, tree.num_entries, tree.file.options.deadline)
     if found is None:
         return 0, 0
     starts = np.asarray(tree.cluster_starts, dtype=np.int64)

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .._memory import memory_size
-from ..compression import Compression
 from ..errors import UsageError
-from ..options import OpenOptions
+from ..options.compression import Compression
+from ..options.memory import memory_size
+from ..options.reading import OpenOptions
 from ._results import Written
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._column import BuiltColumn, Form, buffer_count, type_string
-from .._numpy import take_apart
+from ..arrays.column import BuiltColumn, Form, buffer_count, type_string
+from ..arrays.numpy import take_apart
 from ..errors import UnsupportedTypeError, UsageError
 
 Path = tuple[str, ...]
@@ -95,7 +95,7 @@ def _simple_list(layout: Any, shared: Offsets) -> BuiltColumn | None:
 def leaves(column: BuiltColumn) -> dict[Path, BuiltColumn]:
     """The columns of the members of records, by their paths; lists of records become records of lists.
 
-    >>> from .._column import record_form
+    >>> from ..arrays.column import record_form
     >>> muons = ("list", record_form([("pt", ("primitive", "float32")), ("q", ("primitive", "int8"))]))
     >>> numbers = [np.array([0, 2]), np.array([1, 2], "f4"), np.array([1, -1], "i1")]
     >>> {path: part.form for path, part in leaves(BuiltColumn(muons, 1, numbers)).items()}

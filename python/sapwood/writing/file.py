@@ -8,14 +8,15 @@ from types import TracebackType
 from typing import Any
 
 from .. import _core
-from .._border import core_errors
-from .._outputs import ROOT, check_output
-from .._paths import is_url
-from .._printable import shows_printable
-from ..compression import Compression
+from ..display.printable import shows_printable
 from ..errors import KeyInFileError, UsageError
-from ..file import open_files
+from ..errors.core import core_errors
+from ..model.file import open_files
+from ..options.compression import Compression
+from ..options.outputs import ROOT, check_output
+from ..options.paths import is_url
 from .columns import fields_of_table, is_table
+from .histograms import as_object
 from .schema import CounterName, FieldName, join_names
 from .tree import DEFAULT_BASKET, DEFAULT_CLUSTER, TreeLayout, WritableTree
 from .types import ColumnType, column_type
@@ -231,8 +232,6 @@ class WritableFile:
         if isinstance(value, str):
             self._object(path, "TObjString", "", {"fString": value})
             return
-        from .histograms import as_object
-
         found = as_object(value, self._name(path))
         if found is not None:
             self._object(path, *found)

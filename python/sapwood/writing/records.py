@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from .._border import core_errors
-from .._column import Form, type_string
+from ..arrays.column import Form, type_string
 from ..errors import UnsupportedTypeError
+from ..errors.core import core_errors
 from .columns import Path, as_vector, is_block, storable
 
 Storage = tuple[Any, ...]

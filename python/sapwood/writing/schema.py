@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._column import BuiltColumn, Form, empty_column, type_string
+from ..arrays.column import BuiltColumn, Form, empty_column, type_string
 from ..errors import KeyInFileError, UsageError
 from .columns import Offsets, Path, as_vector, column_of, fit, is_block, is_plain, leaves, storable
 from .records import split_parts

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from .._border import core_errors
-from .._column import type_string
-from .._memory import memory_size
-from .._printable import shows_printable
-from ..compression import Compression
+from ..arrays.column import type_string
+from ..display.printable import shows_printable
 from ..errors import UsageError
+from ..errors.core import core_errors
+from ..options.compression import Compression
+from ..options.memory import memory_size
 from .columns import fields_of_table
 from .records import has_records
 from .schema import CounterName, FieldName, Planned, Schema, columns_of, join_names

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._column import Form, record_form
+from ..arrays.column import Form, record_form
 from ..errors import UsageError
 from .columns import column_of, number
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from sapwood import _core
-from sapwood.catalog import Catalog, DatabaseLog, _database, _schema
+from sapwood.catalog import Catalog, DatabaseLog
 from sapwood.errors import (
     CorruptFileError,
     DeadlineError,
@@ -27,6 +27,8 @@ from sapwood.errors import (
     UnsupportedTypeError,
     UsageError,
 )
+from sapwood.history import database as _database
+from sapwood.history import schema as _schema
 
 DATA = "s3://bucket/data"
 AT_ONCE = 8

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sapwood.layout import Basket, BranchLayout, TreeLayout, draw, human_bytes
+from sapwood.display.units import human_bytes
+from sapwood.report.layout import Basket, BranchLayout, TreeLayout, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -19,7 +19,7 @@ import pytest
 from typer.main import get_command
 
 from sapwood.cli._app import app
-from sapwood.profile import Profile
+from sapwood.lazy.profile import Profile
 
 sys.path.append(str(Path(__file__).parents[1]))
 from harm import OLD, no_room, unchanged

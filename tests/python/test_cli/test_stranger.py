@@ -26,9 +26,9 @@ import sapwood
 from sapwood import Profile, cli, stripe
 from sapwood.catalog import Catalog
 from sapwood.cli._app import app
-from sapwood.tracing import VARIABLE
-from sapwood.tune import Progress
-from sapwood.tune.tuning import Tuning
+from sapwood.report.tracing import VARIABLE
+from sapwood.studies.tune import Progress
+from sapwood.studies.tune.tuning import Tuning
 
 sys.path.append(str(Path(__file__).parents[1]))
 from http_fake import FakeServer

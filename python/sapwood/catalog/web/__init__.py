@@ -6,7 +6,7 @@ import secrets
 from importlib.resources import files
 from urllib.parse import SplitResult, parse_qs
 
-from ..._pages import Page, PageServer
+from ...display.pages import Page, PageServer
 from ...errors import KeyInFileError, SapwoodError
 from .._catalog import Catalog
 from . import _pages

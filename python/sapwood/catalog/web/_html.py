@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..._markup import escape
+from ...display.markup import escape
 
 
 class Html(str):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from urllib.parse import urlencode
 
-from ...layout import human_bytes
+from ...display.units import human_bytes
 from .._catalog import Catalog
 from .._records import Dataset, Input, Match, Product, Related, Version
 from ._html import Content, Html, table, tag

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, fields
 from typing import Any
 
-from ..._outputs import DATABASE, check_name
 from ...errors import UsageError
+from ...options.outputs import DATABASE, check_name
 from .packets import Packet
 
 _COLUMNS = [one.name for one in fields(Packet)]

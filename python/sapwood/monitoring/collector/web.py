@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from urllib.parse import SplitResult, parse_qs
 
-from ..._pages import Page, PageServer
+from ...display.pages import Page, PageServer
 from .store import Store
 
 LONGEST_WINDOW = 366 * 86400.0

@@ -1,0 +1,100 @@
+"""Modules under the names that they had before: old imports and old pickles find them.
+
+Only what users could name is here: modules that the documentation named, and those with classes whose
+instances are pickled. An old name is the same module as the new one, and is found only after all others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+NOW = {
+    "_blocks": "options.blocks",
+    "_lazy_reader": "lazy.reader",
+    "_paths": "options.paths",
+    "_replicas": "options.replicas",
+    "background": "opening.background",
+    "branch": "model.branch",
+    "branches": "model.branches",
+    "cache": "options.cache",
+    "catalog._log": "history.database_log",
+    "chain": "studies.chain",
+    "compression": "options.compression",
+    "directory": "model.directory",
+    "edm": "integrations.edm",
+    "events": "lazy.events",
+    "file": "model.file",
+    "layout": "report.layout",
+    "lazy_use": "report.lazy_use",
+    "multi": "opening.many",
+    "profile": "lazy.profile",
+    "repacking": "writing.repacking",
+    "replaying": "report.replaying",
+    "sources": "report.sources",
+    "story": "errors.log",
+    "tracing": "report.tracing",
+    "tree": "model.tree",
+    "tune": "studies.tune",
+    "verifying": "report.verifying",
+    "xaod": "integrations.xaod",
+}
+"""Old name to new name, both within the package; the modules inside of a package moved with it."""
+
+
+def install() -> None:
+    """Lets ``import`` find modules by their old names."""
+    # Before the others: a module in a package that moved would else be found there, and loaded twice.
+    sys.meta_path.insert(0, _Finder())
+
+
+def name_now(name: str) -> str | None:
+    """The name that a module has now, or None if it has no other.
+
+    >>> name_now("sapwood.tree"), name_now("sapwood.edm.names"), name_now("sapwood.errors")
+    ('sapwood.model.tree', 'sapwood.integrations.edm.names', None)
+    """
+    package, _, inside = name.partition(".")
+    parts = inside.split(".") if package == __package__ else []
+    for count in range(len(parts), 0, -1):
+        moved = NOW.get(".".join(parts[:count]))
+        if moved is not None:
+            return ".".join((package, moved, *parts[count:]))
+    return None
+
+
+class _Finder:
+    """What ``import`` asks for modules."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """How a module with an old name is loaded."""
+        now = name_now(name)
+        if now is None:
+            return None
+        # Most programs need it never, and all of them wait for what is imported here.
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, cast("Loader", _Alias(now)))
+
+
+class _Alias:
+    """Loads a module that has another name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """There is nothing to make."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts the module that is meant in the place of the empty one."""
+        sys.modules[module.__name__] = importlib.import_module(self._name)

@@ -1,0 +1,1 @@
+"""Columns as arrays of NumPy, Awkward Array, pandas and Arrow."""

@@ -1,0 +1,173 @@
+"""Columns as the core hands them over: a form, a length, and buffers in the order of the form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Form: TypeAlias = tuple[Any, ...]
+"""``("primitive", dtype)``, ``("fixed", size, form)``, ``("list", form)``, ``("string",)``,
+``("record", [(name, form), …], class, [title, …])``, ``("tuple", [form, …])``, ``("option", form)``,
+``("union", [form, …])`` or ``("empty",)``."""
+
+
+class Column(Protocol):
+    """What the core returns.
+
+    Buffers, depth first: one for a primitive (values), a list (offsets) and an option (positions in its
+    content, -1 for nothing); two for a string (offsets, bytes) and a union (tags, positions in the content of
+    that tag); none for what is fixed, for records, tuples and what is empty.
+    """
+
+    @property
+    def form(self) -> Form:
+        """What an entry is, as nested tuples."""
+
+    @property
+    def length(self) -> int:
+        """The number of entries."""
+
+    @property
+    def buffers(self) -> list[NDArray[Any]]:
+        """The data, in the order of the form."""
+
+
+@dataclass(frozen=True)
+class BuiltColumn:
+    """A column that was put together here."""
+
+    form: Form
+    length: int
+    buffers: list[NDArray[Any]]
+
+
+def record_form(
+    fields: Iterable[tuple[str, Form]], class_name: str = "", titles: Iterable[str] | None = None
+) -> Form:
+    """The form of a record; titles say what each field is."""
+    named = list(fields)
+    return ("record", named, class_name, [""] * len(named) if titles is None else list(titles))
+
+
+def record_of(fields: Mapping[str, Column], class_name: str = "") -> BuiltColumn:
+    """The record whose fields are columns of equal lengths."""
+    length = min((column.length for column in fields.values()), default=0)
+    if any(column.length != length for column in fields.values()):
+        raise ValueError(
+            f"fields of different lengths: { {name: col.length for name, col in fields.items()} }"
+        )
+    buffers = [buffer for column in fields.values() for buffer in column.buffers]
+    form = record_form(((name, column.form) for name, column in fields.items()), class_name)
+    return BuiltColumn(form, length, buffers)
+
+
+def fields_apart(column: Column) -> dict[str, BuiltColumn]:
+    """The fields of a column of records, as columns."""
+    buffers = iter(column.buffers)
+    return {
+        name: BuiltColumn(form, column.length, list(islice(buffers, buffer_count(form))))
+        for name, form in column.form[1]
+    }
+
+
+def buffer_count(form: Form) -> int:
+    """Number of buffers of a column of a form."""
+    own = 1 if form[0] == "primitive" else len(_OWN_BUFFERS.get(form[0], []))
+    return own + sum(map(buffer_count, contents(form)))
+
+
+def empty_column(form: Form) -> BuiltColumn:
+    """A column of a form without any entry."""
+    return BuiltColumn(form, 0, list(_empty_buffers(form)))
+
+
+def is_flat(form: Form) -> bool:
+    """Whether NumPy alone can hold it as one array of numbers."""
+    return form[0] == "primitive" or (form[0] == "fixed" and is_flat(form[2]))
+
+
+def is_jagged(form: Form) -> bool:
+    """Whether an entry is a list of any length (text is not a list)."""
+    return bool(form[0] == "list")
+
+
+def type_string(form: Form) -> str:
+    """The type of one entry, as Awkward Array spells it, without the names of classes.
+
+    >>> type_string(("list", record_form([("pt", ("primitive", "float32")), ("name", ("string",))])))
+    'var * {pt: float32, name: string}'
+    >>> type_string(("option", ("tuple", [("primitive", "int8"), ("list", ("empty",))])))
+    '?(int8, var * unknown)'
+    """
+    kind = form[0]
+    if kind == "primitive":
+        return str(form[1])
+    if kind == "fixed":
+        return f"{form[1]} * {type_string(form[2])}"
+    if kind == "list":
+        return f"var * {type_string(form[1])}"
+    if kind == "option":
+        return _option_string(form[1])
+    if kind == "union":
+        return f"union[{', '.join(map(type_string, form[1]))}]"
+    if kind == "tuple":
+        return f"({', '.join(map(type_string, form[1]))})"
+    if kind == "record":
+        return "{" + ", ".join(f"{name}: {type_string(field)}" for name, field in form[1]) + "}"
+    return {"string": "string", "empty": "unknown"}[kind]
+
+
+def _option_string(content: Form) -> str:
+    if content[0] == "union":
+        # In Awkward Array, it is the alternatives of a union that can be missing.
+        return f"union[{', '.join(map(_option_string, content[1]))}]"
+    inner = type_string(content)
+    return f"option[{inner}]" if content[0] in ("list", "fixed") else f"?{inner}"
+
+
+def fields_of(form: Form | None) -> dict[str, str]:
+    """Names and titles of the members of the objects in a form, whatever lists are around them."""
+    if form is None:
+        return {}
+    if form[0] == "record":
+        return dict(zip((name for name, _ in form[1]), form[3], strict=True))
+    if form[0] == "tuple":
+        return {str(number): "" for number in range(len(form[1]))}
+    fields: dict[str, str] = {}
+    for content in contents(form):
+        fields = {**fields_of(content), **fields}
+    return fields
+
+
+def contents(form: Form) -> list[Form]:
+    """The forms directly inside of a form."""
+    kind = form[0]
+    if kind == "record":
+        return [field for _, field in form[1]]
+    if kind in ("tuple", "union"):
+        return list(form[1])
+    if kind == "fixed":
+        return [form[2]]
+    return [form[1]] if kind in ("list", "option") else []
+
+
+_OWN_BUFFERS: dict[str, list[NDArray[Any]]] = {
+    "list": [np.zeros(1, np.int64)],
+    "string": [np.zeros(1, np.int64), np.empty(0, np.uint8)],
+    "option": [np.empty(0, np.int64)],
+    "union": [np.empty(0, np.int8), np.empty(0, np.int64)],
+}
+
+
+def _empty_buffers(form: Form) -> Iterator[NDArray[Any]]:
+    if form[0] == "primitive":
+        yield np.empty(0, dtype=form[1])
+    for buffer in _OWN_BUFFERS.get(form[0], []):
+        yield buffer.copy()
+    for content in contents(form):
+        yield from _empty_buffers(content)

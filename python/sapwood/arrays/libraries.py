@@ -1,0 +1,241 @@
+"""The array libraries that results are handed over in: ``library="ak"``, ``"np"``, ``"pd"``, ``"arrow"``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UsageError
+from . import arrow as _arrow
+from . import awkward as _awkward
+from . import numpy as _numpy
+from . import pandas as _pandas
+from .column import Column
+
+Doc = Mapping[str, str]
+"""Descriptions of a column: ``{"__doc__": …}`` and what else was asked for."""
+
+
+class Library(ABC):
+    """How columns and computed values become the arrays of one library, and how arrays are put together."""
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+    package: ClassVar[str]
+    has_tables: ClassVar[bool] = True  # of columns that must be equally long
+
+    def require(self) -> None:
+        """Raises an ImportError that says what to install, if the library is not there."""
+        if importlib.util.find_spec(self.module) is None:
+            raise ImportError(
+                f'library={self.name!r} needs the package {self.package!r}: "pip install {self.package}", '
+                'or choose library="np", which needs NumPy only'
+            )
+        importlib.import_module(self.module)
+
+    @abstractmethod
+    def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
+        """A column as an array. ``index`` are the entry numbers of its items."""
+
+    @abstractmethod
+    def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
+        """A NumPy or Awkward array as an array of this library."""
+
+    @abstractmethod
+    def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
+        """The items where ``mask`` is true."""
+
+    @abstractmethod
+    def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
+        """Arrays (or groups of them, as ``how=None`` gives them) one after the other."""
+
+    def group(
+        self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
+    ) -> Any:
+        """Arrays as ``how`` says: None for the library's own kind of table, or dict, tuple, list."""
+        if how is dict:
+            return arrays
+        if how is tuple:
+            return tuple(arrays.values())
+        if how is list:
+            return list(arrays.values())
+        if how is None:
+            return self.table(arrays, index, docs, title)
+        raise UsageError(f"for library={self.name!r}, 'how' is None, dict, tuple or list, not {how!r}")
+
+    def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
+        """The library's own kind of table."""
+        return arrays
+
+    def concatenate(self, parts: Sequence[Any]) -> Any:
+        """Results of several files, each as :meth:`group` made it, one after the other."""
+        first = parts[0]
+        if isinstance(first, dict):
+            return {name: self.concatenate_arrays([part[name] for part in parts]) for name in first}
+        if isinstance(first, (tuple, list)):
+            columns = (self.concatenate_arrays(column) for column in zip(*parts, strict=True))
+            return type(first)(columns)
+        return self.concatenate_arrays(parts)
+
+
+class AwkwardLibrary(Library):
+    """Awkward Arrays; a table is an array of records. Between its methods, arrays may be bare layouts."""
+
+    name, module, package = "ak", "awkward", "awkward"
+
+    def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
+        return _awkward.column_to_layout(column, doc)
+
+    def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
+        import awkward as ak
+
+        return value if isinstance(value, ak.Array) else ak.Array(np.asarray(value))
+
+    def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
+        import awkward as ak
+
+        return ak.Array(array)[mask]
+
+    def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
+        import awkward as ak
+
+        return arrays[0] if len(arrays) == 1 else ak.concatenate(arrays)
+
+    def group(
+        self, arrays: dict[str, Any], how: Any, index: Any, docs: Mapping[str, Doc], title: Doc | None
+    ) -> Any:
+        import awkward as ak
+
+        if how == "zip":
+            return self._titled(_awkward.zipped(arrays, len(index)), title)
+        if how is not None:
+            arrays = {name: ak.Array(array) for name, array in arrays.items()}
+        return super().group(arrays, how, index, docs, title)
+
+    def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
+        return self._titled(_awkward.records(arrays, len(index)), title)
+
+    @staticmethod
+    def _titled(array: Any, title: Doc | None) -> Any:
+        if title:
+            array.layout.parameters.update(title)
+        return array
+
+
+class NumPyLibrary(Library):
+    """NumPy arrays; a table is a dict of them."""
+
+    name, module, package = "np", "numpy", "numpy"
+    has_tables = False
+
+    def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
+        return _numpy.column_to_numpy(column)
+
+    def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
+        return value if isinstance(value, np.ndarray) else _numpy.awkward_to_numpy(value)
+
+    def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
+        return array[mask]
+
+    def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
+        return arrays[0] if len(arrays) == 1 else _numpy.concatenate(arrays)
+
+
+class PandasLibrary(Library):
+    """pandas Series; a table is a DataFrame. The index is the entry number."""
+
+    name, module, package = "pd", "pandas", "pandas"
+
+    def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
+        return _pandas.column_to_series(column, self._index(index))
+
+    def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
+        import pandas as pd
+
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            return pd.Series(value, index=self._index(index))
+        if isinstance(value, np.ndarray):
+            return pd.Series(_numpy.objects(list(value)), index=self._index(index))
+        return _pandas.awkward_to_series(value, self._index(index))
+
+    def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
+        return array[mask]
+
+    def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
+        import pandas as pd
+
+        return arrays[0] if len(arrays) == 1 else pd.concat(arrays)
+
+    def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
+        return _pandas.frame(arrays, self._index(index))
+
+    @staticmethod
+    def _index(index: NDArray[np.int64] | range) -> Any:
+        import pandas as pd
+
+        return pd.RangeIndex(index) if isinstance(index, range) else pd.Index(index)
+
+
+class ArrowLibrary(Library):
+    """Arrow arrays; a table is a ``pyarrow.Table``."""
+
+    name, module, package = "arrow", "pyarrow", "pyarrow"
+
+    def array(self, column: Column, index: NDArray[np.int64] | range, doc: Doc | None) -> Any:
+        return _arrow.column_to_arrow(column)
+
+    def computed(self, value: Any, index: NDArray[np.int64] | range) -> Any:
+        import pyarrow as pa
+
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            return pa.array(value)
+        import awkward as ak
+
+        return _arrow.awkward_to_arrow(ak.Array(value))
+
+    def select(self, array: Any, mask: NDArray[np.bool_]) -> Any:
+        import pyarrow as pa
+
+        return array.filter(pa.array(mask))
+
+    def concatenate_arrays(self, arrays: Sequence[Any]) -> Any:
+        import pyarrow as pa
+
+        if isinstance(arrays[0], pa.Table):
+            return _arrow.concatenate_tables(arrays)
+        return arrays[0] if len(arrays) == 1 else _arrow.concatenate_arrays(arrays)
+
+    def table(self, arrays: dict[str, Any], index: Any, docs: Mapping[str, Doc], title: Doc | None) -> Any:
+        return _arrow.table(arrays, len(index), docs)
+
+
+_LIBRARIES: dict[str, Library] = {
+    "ak": AwkwardLibrary(),
+    "np": NumPyLibrary(),
+    "pd": PandasLibrary(),
+    "arrow": ArrowLibrary(),
+}
+_ALIASES = {"awkward": "ak", "numpy": "np", "pandas": "pd", "pa": "arrow", "pyarrow": "arrow"}
+
+
+def library_named(name: Any) -> Library:
+    """The library of a name, after checking that it is installed.
+
+    Raises:
+        UsageError: if there is no library of this name.
+        ImportError: if it is not installed; the message says what to install.
+    """
+    library = name if isinstance(name, Library) else None
+    if isinstance(name, str):
+        key = name.casefold()
+        library = _LIBRARIES.get(_ALIASES.get(key, key))
+    if library is None:
+        raise UsageError(f'no library {name!r}: there are "ak" (Awkward Array), "np", "pd" and "arrow"')
+    library.require()
+    return library

@@ -1,0 +1,1 @@
+"""How things are shown to people: text without control characters, units, markup, pages."""

@@ -1,0 +1,33 @@
+"""Sizes and times with their units, as people read them."""
+
+from __future__ import annotations
+
+
+def human_bytes(count: float) -> str:
+    """Bytes in powers of 1000, with three digits.
+
+    >>> human_bytes(0), human_bytes(999), human_bytes(12345), human_bytes(6.6e6), human_bytes(123.4e6)
+    ('0 B', '999 B', '12.3 kB', '6.60 MB', '123 MB')
+    """
+    value, units = float(count), ("B", "kB", "MB", "GB", "TB", "PB")
+    unit = 0
+    while value >= 999.5 and unit < len(units) - 1:
+        value /= 1000
+        unit += 1
+    if unit == 0:
+        return f"{value:.0f} B"
+    return f"{value:.{max(0, 2 - (value >= 9.995) - (value >= 99.95))}f} {units[unit]}"
+
+
+def human_seconds(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> human_seconds(0), human_seconds(0.00002), human_seconds(0.0254), human_seconds(3.2)
+    ('0 s', '20 µs', '25.4 ms', '3.2 s')
+    """
+    if not seconds:
+        return "0 s"
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if abs(seconds) >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

@@ -1,0 +1,1 @@
+"""The conventions of experiments and other libraries: CMS, ATLAS, coffea."""

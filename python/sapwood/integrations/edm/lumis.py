@@ -1,0 +1,161 @@
+"""Luminosity masks: which entries of a file lie in the luminosity blocks of a certification file."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...display.printable import shows_printable
+from ...errors import SapwoodError, SapwoodWarning, UsageError
+from .events import Events
+from .members import member, read_together
+from .metadata import owned_file
+from .processes import metadata_branch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...model.file import File
+
+RANGE_TYPE = np.dtype([("run", "u4"), ("luminosityBlock", "u4"), ("start", "i8"), ("stop", "i8")])
+"""What :func:`lumi_ranges` returns an array of."""
+
+
+class LumiIndexWarning(SapwoodWarning):
+    """The file's index of luminosity blocks cannot be used: the numbers of all events were read instead."""
+
+
+class LumiMask:
+    """Runs and luminosity blocks that are good: ``{run: [[first, last], …]}``, both ends included.
+
+    Args:
+        source: that dict (runs may be text), or the path of a JSON file that holds it.
+
+    >>> mask = LumiMask({"1": [[1, 10], [20, 20]]})
+    >>> mask.contains([1, 1, 1, 2], [10, 11, 20, 1]).tolist()
+    [True, False, True, False]
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | Mapping[Any, Iterable[Any]]) -> None:
+        try:
+            ranges = (
+                source if isinstance(source, Mapping) else json.loads(Path(source).expanduser().read_text())
+            )
+            self._ranges = {int(run): _edges(blocks) for run, blocks in ranges.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise UsageError("a luminosity mask is {run: [[first, last], …]}, or a file of that") from None
+
+    def contains(self, run: Any, luminosity_block: Any) -> NDArray[Any]:
+        """Whether each luminosity block is good: an array of bool, of the arguments' common shape."""
+        runs, blocks = np.broadcast_arrays(np.asarray(run), np.asarray(luminosity_block))
+        good = np.zeros(runs.shape, dtype=bool)
+        for number in np.unique(runs):
+            edges = self._ranges.get(int(number))
+            if edges is not None:
+                here = runs == number
+                # Inside of a range, an odd number of edges lies at or before the block.
+                good[here] = np.searchsorted(edges, blocks[here].astype(np.int64), side="right") % 2 == 1
+        return good
+
+    def entry_ranges(self, source: Any) -> list[tuple[int, int]]:
+        """The entries of Events that are in good luminosity blocks, as pairs (start, stop), rising.
+
+        Args:
+            source: a path or URL, a :class:`sapwood.File`, or :class:`Events`.
+
+        They may be given to ``entry_start`` and ``entry_stop``, or to :func:`sapwood.iterate` as the
+        ``steps`` of a file. Only the file's index is read, unless there is none; then
+        :class:`LumiIndexWarning` says so.
+        """
+        blocks = lumi_ranges(source)
+        good = np.sort(blocks[self.contains(blocks["run"], blocks["luminosityBlock"])], order="start")
+        merged: list[tuple[int, int]] = []
+        for start, stop in zip(good["start"].tolist(), good["stop"].tolist(), strict=True):
+            if merged and merged[-1][1] == start:
+                start = merged.pop()[0]
+            merged.append((start, stop))
+        return merged
+
+    @shows_printable
+    def __repr__(self) -> str:
+        blocks = sum(int((edges[1::2] - edges[::2]).sum()) for edges in self._ranges.values())
+        return f"<LumiMask: {blocks} luminosity blocks in {len(self._ranges)} runs>"
+
+
+def lumi_ranges(source: Any) -> NDArray[Any]:
+    """Which entries of Events belong to which luminosity block: an array of :data:`RANGE_TYPE`.
+
+    A block has several ranges if its events are not side by side. They come from the file's
+    ``IndexIntoFile``; where this is missing or does not cover all entries, from ``EventAuxiliary`` of
+    every event, after a :class:`LumiIndexWarning`.
+    """
+    with owned_file(source) as file:
+        events = source if isinstance(source, Events) else Events(file.tree_at("Events"))
+        try:
+            ranges = _index(file)
+            reason = None if ranges is None else _flaw(ranges, events.num_entries)
+        except SapwoodError as error:
+            ranges, reason = None, f"cannot be read: {error}"
+        if ranges is not None and reason is None:
+            return ranges
+        warnings.warn(
+            f"the index of luminosity blocks in {file.file_path} {reason or 'is missing'}; "
+            "reading run and luminosity block of every event instead",
+            LumiIndexWarning,
+            stacklevel=2,
+        )
+        return _from_ids(events.ids())
+
+
+def _index(file: File) -> NDArray[Any] | None:
+    index = metadata_branch(file, "IndexIntoFile")
+    if index is None:
+        return None
+    names = ("run_", "lumi_", "beginEvents_", "endEvents_")
+    found = [member(index, f"runOrLumiEntries_.{name}") for name in names]
+    branches = [branch for branch in found if branch is not None]
+    if len(branches) != len(names):
+        return None
+    run, block, start, stop = (np.asarray(array[0]) for array in read_together(branches, 0, 1, library="np"))
+    # Runs have luminosity block 0, and blocks without events begin at -1 (IndexIntoFile::RunOrLumiEntry).
+    keep = (block != 0) & (start >= 0) & (stop > start)
+    out = np.zeros(int(keep.sum()), dtype=RANGE_TYPE)
+    for name, values in zip(RANGE_TYPE.names or (), (run, block, start, stop), strict=True):
+        out[name] = values[keep]
+    return out
+
+
+def _flaw(ranges: NDArray[Any], num_entries: int) -> str | None:
+    """Why ranges cannot be those of all entries, or None if they can."""
+    ordered = np.sort(ranges, order="start")
+    edges_meet = np.array_equal(np.append(ordered["start"], num_entries), np.insert(ordered["stop"], 0, 0))
+    return None if edges_meet else f"does not cover the {num_entries} entries"
+
+
+def _from_ids(ids: NDArray[Any]) -> NDArray[Any]:
+    changes = (np.diff(ids["run"]) != 0) | (np.diff(ids["luminosityBlock"]) != 0)
+    starts = np.flatnonzero(np.insert(changes, 0, True)) if len(ids) else np.zeros(0, dtype=np.int64)
+    out = np.zeros(len(starts), dtype=RANGE_TYPE)
+    out["run"], out["luminosityBlock"] = ids["run"][starts], ids["luminosityBlock"][starts]
+    out["start"], out["stop"] = starts, np.append(starts[1:], len(ids))
+    return out
+
+
+def _edges(ranges: Iterable[Any]) -> NDArray[Any]:
+    """First blocks and first blocks after the last, alternating; ranges that touch are one."""
+    pairs = sorted((int(first), int(last) + 1) for first, last in ranges)
+    edges: list[int] = []
+    for first, after in pairs:
+        if after <= first:
+            raise ValueError("a range ends before it begins")
+        if edges and first <= edges[-1]:
+            edges[-1] = max(edges[-1], after)
+        else:
+            edges += [first, after]
+    return np.asarray(edges, dtype=np.int64)

@@ -1,0 +1,246 @@
+"""ATLAS xAOD files: containers, whose variables lie in static and dynamic auxiliary stores.
+
+>>> from sapwood import xaod
+>>> with sapwood.open("DAOD_PHYSLITE.root:CollectionTree") as tree:          # doctest: +SKIP
+...     electrons = xaod.container(tree, "AnalysisElectrons").arrays(["pt", "eta"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.libraries import library_named
+from ..display.printable import shows_printable
+from ..errors import KeyInFileError, UsageError
+from ..query.query import Query
+from ..query.reading import read_arrays
+from ..query.select import Selection, require_readable, warn_skipped
+from ..query.steps import entry_range
+
+if TYPE_CHECKING:
+    from ..model.branch import Branch
+    from ..model.file import File
+    from ..model.tree import Tree
+
+DYNAMIC, STATIC = "AuxDyn.", "Aux."
+"""What follows a container's name in the branches of its variables."""
+
+__all__ = ["Container", "container", "containers", "follow", "link_names"]
+
+
+def container(tree: Tree, name: str) -> Container:
+    """The container of a name, such as "AnalysisElectrons".
+
+    Raises:
+        KeyInFileError: if there is none; it names the nearest.
+    """
+    existing = containers(tree)
+    if name not in existing:
+        place = f"{tree.file.file_path}:{tree.object_path}"
+        raise KeyInFileError.not_found("container", name, existing, place)
+    return Container(tree, name)
+
+
+def containers(tree: Tree) -> list[str]:
+    """The names of all containers, in the order of the file."""
+    names = (_container_of(branch.name) for branch in tree.branches)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+class Container:
+    """A container: objects (or one, such as EventInfo) and their variables, whichever store has them."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self.tree = tree
+        self.name = name
+
+    @cached_property
+    def variables(self) -> dict[str, Branch]:
+        """The branch (or the part of one) of each variable, by its usual name.
+
+        A variable in both stores is taken from the dynamic one, which is the later.
+        """
+        static = dict(self._static())
+        prefix = self.name + DYNAMIC
+        dynamic = {
+            branch.name.removeprefix(prefix): branch
+            for branch in self.tree.branches
+            if branch.name.startswith(prefix) and branch.name != prefix
+        }
+        return {**static, **dynamic}
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one object in each event, as in EventInfo: its store is an AuxInfo."""
+        store = self.tree.get(f"/{self.name}{STATIC}")
+        return store is not None and "AuxInfo" in store.typename
+
+    def keys(self) -> list[str]:
+        """The names of the variables."""
+        return list(self.variables)
+
+    def __getitem__(self, variable: str) -> Branch:
+        found = self.variables.get(variable)
+        if found is None:
+            place = f"{self.tree.file.file_path}:{self.tree.object_path}:{self.name}"
+            raise KeyInFileError.not_found("variable", variable, self.variables, place)
+        return found
+
+    def __contains__(self, variable: object) -> bool:
+        return variable in self.variables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    def arrays(
+        self,
+        variables: str | Iterable[str] | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        *,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Any:
+        """Variables side by side, in one read: an ``ak.Array`` of lists of records, an object each.
+
+        Args:
+            variables: their names; default: all that can be read.
+            entry_start: first entry; negative counts from the end. Default: 0.
+            entry_stop: one after the last entry; negative counts from the end. Default: all.
+            threads: threads that decompress and decode. Default: as the file was opened.
+            deadline: seconds that it may take. Default: as the file was opened.
+
+        Element links are records of ``m_persKey`` (which container) and ``m_persIndex`` (which object in it);
+        :func:`follow` leads to that object. A container of one object, such as EventInfo,
+        gives records. A variable that is not filled for every object (decorations may be missing in some
+        events) cannot stand beside the others: ask for it by itself, ``container["name"].array()``.
+        """
+        import awkward as ak
+
+        if variables is None:
+            chosen = {name: branch for name, branch in self.variables.items() if _is_readable(branch)}
+        else:
+            names = [variables] if isinstance(variables, str) else list(variables)
+            chosen = {name: require_readable(self[name]) for name in names}
+        selection = Selection(dict(chosen), None, {}, True)
+        query = Query(self.tree, selection, library_named("ak"), dict)
+        start, stop = entry_range(self.tree.num_entries, entry_start, entry_stop)
+        columns = read_arrays(query, start, stop, threads=threads, deadline=deadline)
+        if not columns:
+            return ak.Array(ak.contents.RecordArray([], [], stop - start))
+        lists = not self.is_single and all(column.ndim > 1 for column in columns.values())
+        if variables is None and lists:
+            columns = self._of_equal_lengths(columns)
+        return ak.zip(columns, depth_limit=2 if lists else 1)
+
+    @shows_printable
+    def __repr__(self) -> str:
+        return f"<Container {self.name!r}: {len(self)} variables in {self.tree.file.file_path!r}>"
+
+    def _of_equal_lengths(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """The columns that have as many objects as most have; a warning names the others."""
+        import awkward as ak
+
+        shapes: dict[bytes, list[str]] = {}
+        for name, column in columns.items():
+            shapes.setdefault(np.asarray(ak.num(column)).tobytes(), []).append(name)
+        most = max(shapes.values(), key=len, default=[])
+        others = (self[name] for name in columns if name not in most)
+        warn_skipped(others, f"they are not filled for every object of {self.name}")
+        return {name: columns[name] for name in most}
+
+    def _static(self) -> Iterator[tuple[str, Branch]]:
+        """(name, branch) of the variables in the static store, split or not."""
+        prefix = self.name + STATIC
+        store = self.tree.get(f"/{prefix}")
+        if store is None:
+            return
+        if store.branches:
+            for branch in store.branches:
+                name = branch.name.removeprefix(prefix)
+                # "xAOD::AuxContainerBase" is the base class, which holds no variables of its own.
+                if "::" not in name:
+                    yield name, branch
+        elif not store.is_group and store.unsupported is None:
+            for field in store.fields:
+                variable = store.member_at(field)
+                if variable is not None and "::" not in field:
+                    yield field, variable
+
+
+def link_names(file: File) -> dict[int, str]:
+    """The container that each ``m_persKey`` of an element link means, as the file's own metadata say.
+
+    Raises:
+        KeyInFileError: if it has no ``EventFormat`` in a tree ``MetaData``: skims have often lost it.
+    """
+    if "MetaData" not in file:
+        raise KeyInFileError.not_found("tree", "MetaData", file.keys(cycle=False), file.file_path)
+    metadata = file.tree_at("MetaData")
+    # Newer writers add the name of the stream.
+    found = [branch for branch in metadata.branches if branch.name.startswith("EventFormat")]
+    event_format = found[0] if found else metadata["EventFormat"]
+    parts = [_part(event_format, name) for name in ("m_branchNames", "m_branchHashes")]
+    names, keys = (part.array(entry_stop=1)[0].to_list() for part in parts)
+    return {key: name for key, name in zip(keys, names, strict=True) if not name.endswith(STATIC)}
+
+
+def follow(links: Any, name: str, target: Any, names: Mapping[int, str]) -> Any:
+    """The objects that element links lead to, in one container; None for links that lead elsewhere.
+
+    Args:
+        links: an array of lists (or lists of lists) of records ``m_persKey``, ``m_persIndex``.
+        name: the container.
+        target: what its :meth:`Container.arrays` returned, for the same entries.
+        names: what :func:`link_names` returned.
+
+    Raises:
+        UsageError: if a link leads beyond the objects of its entry.
+    """
+    import awkward as ak
+
+    keys = [key for key, found in names.items() if found == name]
+    if not keys:
+        raise KeyInFileError.not_found("container", name, names.values(), "the names that links go by")
+    index = ak.mask(ak.values_astype(links["m_persIndex"], "int64"), links["m_persKey"] == keys[0])
+    sizes = ak.num(target)
+    if ak.any(index >= sizes, axis=None):
+        raise UsageError(f"links lead beyond the objects of {name}: these are of other entries, or were cut")
+    # Lists of lists cannot be an index as they are: go by the place among the objects of all entries.
+    places = index + (np.cumsum(sizes) - sizes)
+    counts = [ak.num(places)]
+    while places.ndim > 1:
+        places = ak.flatten(places)
+        if places.ndim > 1:
+            counts.append(ak.num(places))
+    found = ak.flatten(target)[places]
+    for count in reversed(counts):
+        found = ak.unflatten(found, count)
+    return found
+
+
+def _part(branch: Branch, name: str) -> Branch:
+    found = branch.get(name) or branch.member_at(name)
+    if found is None:
+        place = f"{branch.file.file_path}:{branch.object_path}"
+        raise KeyInFileError.not_found("member", name, branch.keys(), place)
+    return found
+
+
+def _container_of(branch: str) -> str | None:
+    for suffix in (DYNAMIC, STATIC):
+        name, found, _ = branch.partition(suffix)
+        if found and name:
+            return name
+    return None
+
+
+def _is_readable(branch: Branch) -> bool:
+    return branch.unsupported is None and branch.interpretation.form is not None

@@ -1,0 +1,347 @@
+"""What all lazy readers share: fields by name, windows of entries, what was learned, and what it cost."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..arrays.column import Column, Form, record_form
+from ..errors import KeyInFileError, UnsupportedTypeError, UsageError
+from ..errors.core import core_errors
+from ..options.memory import memory_size
+from ..query.assemble import column_of, readable_leaves
+from ..query.filters import ALL, Filters
+from ..query.select import require_readable, select
+from ..query.steps import entry_range
+from ..report.lazy_use import LazyUse
+from .profile import Profile, profile_of, schema_digest
+
+if TYPE_CHECKING:
+    import os
+
+    from .. import _core
+    from ..model.branch import Branch
+    from ..model.branches import HasBranches
+    from ..model.tree import Tree
+
+
+@dataclass(frozen=True)
+class Caching:
+    """What lazy readers fetch before it is asked for, and how much they keep.
+
+    Only what is far away is fetched ahead: of a local file, exactly what is touched is read.
+
+    Attributes:
+        startup: whether, while nothing is known, all columns of the first entries are fetched together.
+        learn: whether columns that are touched in most windows are fetched with every window from then on.
+        trigger: whether the first touch of another column fetches all those that are touched now and then.
+        startup_size: most bytes that are fetched at startup, or memory such as ``"20 MB"``. None: a default.
+        startup_entries: most entries of the first window. None: a default.
+        memory: bytes of windows that are kept, or memory such as ``"500 MB"``. None: a default.
+    """
+
+    startup: bool = True
+    learn: bool = True
+    trigger: bool = True
+    startup_size: int | str | None = None
+    startup_entries: int | None = None
+    memory: int | str | None = None
+
+    def for_core(self) -> dict[str, Any]:
+        """The options as the core is handed them; those that are not set are left out."""
+        sizes = {"startup_bytes": self.startup_size, "memory_bytes": self.memory}
+        limits = {name: memory_size(size) for name, size in sizes.items() if size is not None}
+        if self.startup_entries is not None:
+            limits["startup_entries"] = self.startup_entries
+        if any(limit < 1 for limit in limits.values()):
+            raise UsageError(f"sizes and numbers of entries are at least 1: {self}")
+        return {"startup": self.startup, "learn": self.learn, "trigger": self.trigger, **limits}
+
+
+@dataclass(frozen=True)
+class LazyOptions:
+    """How a lazy reader reads. What is declared is fetched with every window."""
+
+    profile: Profile | None = None
+    caching: Caching = Caching()
+    declared: Sequence[str] = ()
+    threads: int | None = None
+    deadline: float | None = None
+
+
+class LazyReader:
+    """Reads fields of a tree, window by window, when they are touched. Thread-safe."""
+
+    def __init__(
+        self, tree: Tree, kind: str, fields: Mapping[str, Branch], start: int, stop: int, options: LazyOptions
+    ) -> None:
+        tree.file.require_open()
+        self.tree = tree
+        self.fields = dict(fields)
+        self.start, self.stop = start, stop
+        self._held: weakref.WeakValueDictionary[int, HeldWindow] = weakref.WeakValueDictionary()
+        self._deadline = tree.file.options.deadline_or(options.deadline)
+        self._named = {name: (branch, _leaves_of(tree, branch)) for name, branch in self.fields.items()}
+        self.leaves = list({leaf.key: leaf for _, leaves in self._named.values() for leaf in leaves}.values())
+        self._request_of = {leaf.key: number for number, leaf in enumerate(self.leaves)}
+        with core_errors():
+            self._core = tree.core.lazy(
+                [leaf.request for leaf in self.leaves],
+                entry_start=start,
+                entry_stop=stop,
+                trained=self._trained(options),
+                threads=tree.file.options.threads_or(options.threads),
+                deadline=self._deadline,
+                **options.caching.for_core(),
+            )
+            self.windows = list(self._core.windows())
+        self.ledger = Ledger(tree, kind, self._core, self.leaves, self.windows, options.profile)
+        tree.file.add_ledger(self.ledger)
+        # Also when the process ends, the profile is saved.
+        self._finish = weakref.finalize(self, self.ledger.finish)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [start for start, _ in self.windows]
+
+    def window_of(self, entry: int) -> int:
+        """The window that holds an entry of the tree."""
+        return bisect.bisect_right(self._starts, entry) - 1
+
+    def hold(self, window: int) -> HeldWindow:
+        """A window that stays as long as anybody holds it."""
+        held = self._held.get(window)
+        if held is None:
+            held = self._held[window] = HeldWindow(self, window)
+        return held
+
+    def column(self, name: str, window: int) -> Column:
+        """A field in a window.
+
+        Raises:
+            KeyInFileError: if there is no such field.
+        """
+        self.tree.file.require_open()
+        branch, leaves = self._branch(name)
+        requests = [self._request_of[leaf.key] for leaf in leaves]
+        with core_errors():
+            if len(requests) > 1:
+                self._core.touch(requests, window, deadline=self._deadline)
+            columns = [self._core.column(request, window, deadline=self._deadline) for request in requests]
+        self.ledger.touched.update((request, window) for request in requests)
+        return column_of(branch, dict(zip((leaf.key for leaf in leaves), columns, strict=True)))
+
+    def form(self, name: str) -> Form:
+        """The form of a field's columns."""
+        return self._branch(name)[0].interpretation.form or record_form([])
+
+    def touch(self, names: Iterable[str], window: int) -> None:
+        """Fetches several fields of a window together."""
+        requests = [self._request_of[leaf.key] for name in names for leaf in self._branch(name)[1]]
+        with core_errors():
+            self._core.touch(requests, window, deadline=self._deadline)
+
+    def release(self, window: int) -> None:
+        """Nobody holds the window any more."""
+        self._core.release(window)
+
+    @contextmanager
+    def going_over(self, windows: Mapping[int, float]) -> Iterator[None]:
+        """A context in which these windows are opened, in that order; then the profile is saved.
+
+        Of each window, so large a share of its entries will be looked at.
+        """
+        expected = self._core.expect(list(windows.items()))
+        try:
+            yield
+        finally:
+            self._core.forget(expected)
+            self.save()
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        try:
+            self._branch(name)
+        except KeyInFileError:
+            return False
+        return True
+
+    def _branch(self, name: str) -> tuple[Branch, list[Branch]]:
+        """The branch that a name means: a field, or what the tree finds by it if that is among the fields."""
+        found = self._named.get(name)
+        if found is None:
+            branch = self.tree.get(name)
+            leaves = [] if branch is None else readable_leaves(branch)
+            if branch is None or not leaves or any(leaf.key not in self._request_of for leaf in leaves):
+                raise self._no_field(name)
+            found = self._named[name] = (branch, leaves)
+        return found
+
+    def _no_field(self, name: str) -> KeyInFileError:
+        """The error for a name that is no field."""
+        place = f"{self.tree.file.file_path}:{self.tree.object_path}"
+        return KeyInFileError.not_found("field", name, list(self.fields), place)
+
+    def save(self) -> None:
+        """Saves the profile, if there is one."""
+        self.ledger.save()
+
+    def close(self) -> None:
+        """Saves the profile, and lets go of what is cached once nobody holds it."""
+        self._finish()
+
+    def _trained(self, options: LazyOptions) -> list[tuple[int, float]] | None:
+        shares: dict[int, float] = {}
+        if options.profile is not None:
+            known = options.profile.shares(self.tree.name, schema_digest(self.tree))
+            numbers = {leaf.path: number for number, leaf in enumerate(self.leaves)}
+            shares = {numbers[path]: share for path, share in known.items() if path in numbers}
+        for name in options.declared:
+            shares |= {self._request_of[leaf.key]: 1.0 for leaf in self._branch(name)[1]}
+        return sorted(shares.items()) or None
+
+
+class HeldWindow:
+    """A window of a reader. As long as this lives, what was read of the window stays."""
+
+    __slots__ = ("__weakref__", "index", "reader", "start", "stop")
+
+    def __init__(self, reader: LazyReader, index: int) -> None:
+        self.reader = reader
+        self.index = index
+        self.start, self.stop = reader.windows[index]
+
+    def column(self, name: str) -> Column:
+        """A field of this window."""
+        return self.reader.column(name, self.index)
+
+    def __del__(self) -> None:
+        # A reader that could not be made has no core.
+        reader = getattr(self, "reader", None)
+        if reader is not None:
+            reader.release(self.index)
+
+
+class Ledger:
+    """What a lazy reader learned and cost. It outlives the reader, but not what that has cached."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        kind: str,
+        core: _core.Lazy,
+        leaves: Sequence[Branch],
+        windows: Sequence[tuple[int, int]],
+        profile: Profile | None,
+    ) -> None:
+        self._core: _core.Lazy | None = core
+        self._tree, self._kind = tree.name, kind
+        self._columns = [leaf.path for leaf in leaves]
+        self._windows = list(windows)
+        self._profile = profile
+        self._schema = "" if profile is None else schema_digest(tree)
+        self._saved: dict[int, tuple[int, int]] = {}
+        self.touched: set[tuple[int, int]] = set()
+        self._final: LazyUse | None = None
+        # A reader may be collected, and so finish, at any moment: also while its own ledger is looked at.
+        self._lock = threading.RLock()
+
+    def use(self) -> LazyUse:
+        """What the reader did so far."""
+        with self._lock:
+            return self._use()
+
+    def save(self) -> None:
+        """Adds what was learned since the last time to the profile, and saves it."""
+        with self._lock:
+            self._save()
+
+    def finish(self) -> None:
+        """Saves the profile, and keeps the numbers only."""
+        with self._lock:
+            self._save()
+            self._final = self._final or self._use()
+            self._core = None
+
+    def _use(self) -> LazyUse:
+        core = self._core
+        if core is None:
+            assert self._final is not None
+            return self._final
+        return LazyUse.from_core(
+            self._tree,
+            self._kind,
+            self._columns,
+            self._windows,
+            core.accounting(),
+            core.fetches(),
+            set(self.touched),
+        )
+
+    def _save(self) -> None:
+        if self._core is None or self._profile is None:
+            return
+        counts = {request: (touched, seen) for request, touched, seen in self._core.learned()}
+        known = self._profile.shares(self._tree, self._schema)
+        # What the profile knew and nobody touched is to be forgotten in time.
+        seen = max((seen for _, seen in counts.values()), default=0)
+        unused = {number: (0, seen) for number, path in enumerate(self._columns) if path in known}
+        new: dict[str, tuple[int, int]] = {}
+        for request, (touched, seen) in (unused | counts).items():
+            before = self._saved.get(request, (0, 0))
+            if seen > before[1]:
+                new[self._columns[request]] = (touched - before[0], seen - before[1])
+                self._saved[request] = (touched, seen)
+        if new:
+            self._profile.add(self._tree, self._schema, new)
+            self._profile.save()
+
+
+def lazy_options(
+    columns: Iterable[str],
+    profile: Profile | str | os.PathLike[str] | None,
+    caching: Caching | None,
+    threads: int | None,
+    deadline: float | None,
+) -> LazyOptions:
+    """The arguments of the calls that make readers, checked."""
+    declared = (columns,) if isinstance(columns, str) else tuple(columns)
+    return LazyOptions(profile_of(profile), caching or Caching(), declared, threads, deadline)
+
+
+def open_reader(
+    source: HasBranches,
+    kind: str,
+    entry_start: int | None,
+    entry_stop: int | None,
+    options: LazyOptions,
+    filters: Filters = ALL,
+) -> LazyReader:
+    """A reader of the branches that the filters let pass, and of those that were declared."""
+    tree = source.tree
+    start, stop = entry_range(tree.num_entries, entry_start, entry_stop)
+    outputs: dict[str, Any] = select(source, filters=filters).outputs
+    found = {branch.key for branch in outputs.values()}
+    for name in options.declared:
+        branch = require_readable(source[name])
+        if branch.key not in found and not branch.is_group:
+            outputs[name] = branch
+    return LazyReader(tree, kind, outputs, start, stop, options)
+
+
+def _leaves_of(tree: Tree, branch: Branch) -> list[Branch]:
+    leaves = readable_leaves(branch)
+    if any(leaf.tree is not tree for leaf in leaves):
+        raise UnsupportedTypeError(
+            f"{branch.path!r} is a column of a friend, which is not read lazily: "
+            "read it with arrays(), or lazily from the friend itself",
+            branch=branch.path,
+        )
+    return leaves

@@ -1,0 +1,45 @@
+"""What the ways to look at a lazy reader have in common: its tree and fields, and that they close it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .reader import LazyReader
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ..model.tree import Tree
+
+
+class LazyView:
+    """Entries of a tree whose columns are read when they are touched."""
+
+    def __init__(self, reader: LazyReader) -> None:
+        self._reader = reader
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
+        return self._reader.tree
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of all fields."""
+        return list(self._reader.fields)
+
+    def close(self) -> None:
+        """Saves the profile, and counts no more. What is there stays, and can be read."""
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""What is in a file, as Python sees it: files, directories, trees, branches."""

@@ -1,0 +1,414 @@
+"""Trees."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from ..display.printable import shows_printable
+from ..errors import DeadlineError, SapwoodError
+from ..errors.core import core_errors
+from ..lazy.chunks import LazyChunks
+from ..lazy.events import Events
+from ..lazy.reader import Caching, lazy_options, open_reader
+from ..query.assemble import member_of
+from ..query.filters import Filter, Filters
+from .branch import Branch
+from .branches import BranchFilter, HasBranches
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from .. import _core
+    from ..lazy.profile import Profile
+    from .directory import Directory
+    from .file import File
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TRUSTED: ContextVar[Tree | None] = ContextVar("trusted", default=None)
+"""The tree that is read while it is likely only."""
+
+
+def on_trust(read: Callable[P, T]) -> Callable[P, T]:
+    """A read that does not wait for the keys of a file where a tree is likely the one that they name.
+
+    It ends with a look at them; if they name another tree, that is read instead.
+    """
+
+    @wraps(read)
+    def trusting(*args: P.args, **kwargs: P.kwargs) -> T:
+        tree = args[0]
+        if not isinstance(tree, Tree) or not tree._likely:
+            return read(*args, **kwargs)
+        token = _TRUSTED.set(tree)
+        try:
+            result = [read(*args, **kwargs)]
+        except DeadlineError:
+            raise
+        except SapwoodError:
+            result = []
+        finally:
+            _TRUSTED.reset(token)
+        return result[0] if tree._settle() and result else read(*args, **kwargs)
+
+    return trusting
+
+
+class Friend:
+    """A tree whose entries stand beside those of another, as that one's file says."""
+
+    def __init__(self, main: Tree, name: str, file_name: str, path: str) -> None:
+        self._main = main
+        self.name = name
+        self.file_name = file_name
+        self.path = path
+        self._opened: Tree | None = None
+
+    @property
+    def tree(self) -> Tree:
+        """The tree; opened when it is first asked for.
+
+        Raises:
+            SapwoodError: if it cannot be opened; the message names both files.
+        """
+        if self._opened is None:
+            main = self._main.file
+            try:
+                file = main.beside(self.file_name) if self.file_name else main
+                self._opened = file.tree_at(self.path)
+            except SapwoodError as error:
+                error.message += f" (for the friend {self.name!r} of {main.file_path})"
+                raise
+        return self._opened
+
+    def close(self) -> None:
+        """Closes the friend's file, if it is another one and was opened."""
+        if self._opened is not None and self._opened.file is not self._main.file:
+            self._opened.file.close()
+
+    @shows_printable
+    def __repr__(self) -> str:
+        place = f"{self.file_name}:{self.path}" if self.file_name else self.path
+        return f"<Friend {self.name!r}: {place!r}>"
+
+
+class Tree(HasBranches):
+    """A tree: a mapping of branches, which are read by :meth:`arrays` and :meth:`iterate`.
+
+    It closes its file at the end of a ``with`` block. It can be pickled: the copy opens the file again.
+    """
+
+    def __init__(
+        self, parent: Directory, path: str, cycle: int | None, core: _core.Tree, *, likely: bool = False
+    ) -> None:
+        self._parent = parent
+        self._path = path
+        self._cycle = cycle
+        self._found = core
+        # The file's keys are still on their way, and may name another.
+        self._likely = likely
+
+    def _settle(self) -> bool:
+        """Waits for the keys of the file where this tree was taken for the one they name; true if it is."""
+        with core_errors():
+            other = self._found.settled(self.file.options.deadline)
+        if other is not None:
+            self._found = other
+            for name in set(self.__dict__) - {"_parent", "_path", "_cycle", "_found", "_likely"}:
+                self.__dict__.pop(name, None)
+        self._likely = False
+        return other is None
+
+    arrays = on_trust(HasBranches.arrays)
+
+    @property
+    def core(self) -> _core.Tree:
+        """The tree of the compiled core."""
+        if self._likely and _TRUSTED.get() is not self:
+            self._settle()
+        return self._found
+
+    @property
+    def tree(self) -> Tree:
+        """This tree."""
+        return self
+
+    @property
+    def file(self) -> File:
+        """The file."""
+        return self._parent.file
+
+    @property
+    def parent(self) -> Directory:
+        """The directory that holds the tree."""
+        return self._parent
+
+    @property
+    def name(self) -> str:
+        """The name, without the cycle."""
+        return self.core.name
+
+    @property
+    def title(self) -> str:
+        """The title."""
+        return self.core.title
+
+    @cached_property
+    def object_path(self) -> str:
+        """Where the tree is in its file, with the cycle: "/dir/name;1"."""
+        cycle = self.file.highest_cycle(self._path) if self._cycle is None else self._cycle
+        return f"/{self._path}" if cycle is None else f"/{self._path};{cycle}"
+
+    @property
+    def class_name(self) -> str:
+        """The C++ class: ``TTree``, ``TNtuple``, ``TNtupleD``."""
+        return self.core.class_name
+
+    classname = class_name
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries."""
+        return self.core.num_entries
+
+    @property
+    def compressed_bytes(self) -> int:
+        """Bytes of all baskets in the file."""
+        return self.core.compressed_bytes
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """Bytes of all baskets before compression."""
+        return self.core.uncompressed_bytes
+
+    @property
+    def compression_ratio(self) -> float:
+        """Uncompressed over compressed bytes; 1 if there are none."""
+        return self.uncompressed_bytes / self.compressed_bytes if self.compressed_bytes else 1.0
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Expressions by name that the writer stored with the tree."""
+        return dict(self.core.aliases)
+
+    @cached_property
+    def cluster_starts(self) -> list[int]:
+        """First entries of the clusters, and the number of entries."""
+        return list(self.core.cluster_starts)
+
+    @cached_property
+    def friends(self) -> dict[str, Friend]:
+        """The trees whose entries stand beside those of this one, by the names that they go by here.
+
+        A friend's columns are read as ``tree["name.column"]``, and in expressions alike. Its file is opened
+        when it is first needed; one in another file is looked for beside this tree's.
+        """
+        return {name: Friend(self, name, file, path) for name, file, path in self.core.friends}
+
+    def events(
+        self,
+        columns: Iterable[str] = (),
+        *,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
+        filter_branch: BranchFilter | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        profile: Profile | str | os.PathLike[str] | None = None,
+        caching: Caching | None = None,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> Events:
+        """The entries one by one, for loops in Python: a column is read when it is touched.
+
+        What is touched is fetched for many events at once, and with it what experience says will be touched
+        next: ``for event in tree.events(): if event.Muon_pt.size: … event.Jet_pt …`` costs about as few
+        requests as if the columns had been declared.
+
+        Args:
+            columns: names that will be needed in any case: they are fetched from the beginning. All others
+                can be touched, too. Members of the objects in a branch can be if they are named here.
+            filter_name, filter_typename, filter_branch: which branches there are, as in :meth:`iteritems`.
+            entry_start: first entry; negative counts from the end. Default: 0.
+            entry_stop: one after the last entry; negative counts from the end. Default: all.
+            profile: a :class:`sapwood.Profile`, its name or its path: what was learned before, and is saved.
+            caching: what is fetched ahead of need, and how much is kept; a :class:`sapwood.Caching`.
+            threads: threads that decompress and decode. Default: as the file was opened.
+            deadline: seconds that touching a column may take. Default: as the file was opened.
+
+        Raises:
+            KeyInFileError: for one of the columns, if there is none of that name; it names the nearest.
+        """
+        options = lazy_options(columns, profile, caching, threads, deadline)
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        reader = open_reader(self, "events", entry_start, entry_stop, options, filters)
+        return Events(reader, range(reader.start, reader.stop))
+
+    def lazy(
+        self,
+        columns: Iterable[str] = (),
+        *,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
+        filter_branch: BranchFilter | None = None,
+        entry_start: int | None = None,
+        entry_stop: int | None = None,
+        profile: Profile | str | os.PathLike[str] | None = None,
+        caching: Caching | None = None,
+        ak_add_doc: bool | Mapping[str, str] = False,
+        access_log: Any = None,
+        threads: int | None = None,
+        deadline: float | None = None,
+    ) -> LazyChunks:
+        """The entries in chunks, Awkward Arrays of records whose columns are read when they are touched.
+
+        Args:
+            ak_add_doc: as in :meth:`arrays`.
+            access_log: a list that is told every buffer that was looked at, as
+                ``Accessed(branch, buffer_key)``.
+
+        The other arguments are those of :meth:`events`.
+        """
+        options = lazy_options(columns, profile, caching, threads, deadline)
+        filters = Filters(filter_name, filter_typename, filter_branch)
+        reader = open_reader(self, "lazy", entry_start, entry_stop, options, filters)
+        return LazyChunks(reader, ak_add_doc, access_log)
+
+    def branch_at(self, index: int) -> Branch:
+        """The branch of a :attr:`Branch.index`."""
+        return self._branches[index]
+
+    def children_of(self, source: HasBranches) -> list[Branch]:
+        """The branches directly under the tree or under one of its branches."""
+        if isinstance(source, Branch):
+            if source.member:
+                return []
+            return [self._branches[index] for index in self._cores[source.index].children]
+        return [
+            branch for branch, core in zip(self._branches, self._cores, strict=True) if core.parent is None
+        ]
+
+    def find(self, source: HasBranches, name: str) -> Branch | None:
+        """The branch under ``source`` that a name or a path means, or None.
+
+        The first that exists of: the path from ``source`` down; a branch of that name at any depth, the
+        topmost and first; such a branch and a path below it; the path with dots in place of slashes; a
+        branch with the longest name with which the name begins, and a member of the objects in it. The name
+        of a branch may end in a dot of its own.
+        """
+        return (
+            self._find_branch(source, name)
+            or self._find_member(source, name)
+            or (self._find_in_friend(name) if source is self else None)
+        )
+
+    def _find_in_friend(self, name: str) -> Branch | None:
+        for alias, friend in self.friends.items():
+            if name.startswith((f"{alias}.", f"{alias}/")):
+                found = friend.tree.get(name[len(alias) + 1 :])
+                if found is not None:
+                    return found
+        return None
+
+    def fields_near(self, source: HasBranches, name: str) -> list[str]:
+        """Members that could have been meant by a name that begins with that of a branch."""
+        return [f"{head}.{field}" for head, branch, _ in self._heads(source, name) for field in branch.fields]
+
+    def _find_member(self, source: HasBranches, name: str) -> Branch | None:
+        if isinstance(source, Branch) and not source.is_group:
+            return source.member_at(name)
+        members = (member_of(branch, path) for _, branch, path in self._heads(source, name))
+        found = next((member for member in members if member is not None), None)
+        return member_of(source, name) if found is None and isinstance(source, Branch) else found
+
+    def _heads(self, source: HasBranches, name: str) -> Iterator[tuple[str, Branch, str]]:
+        """The branches whose names a name begins with, the longest first.
+
+        Of each: the name as far as it is that of the branch, the branch, and the rest.
+        """
+        end = name.rfind(".")
+        while end > 0:
+            head, rest = name[:end], name[end + 1 :]
+            branch = self._find_branch(source, head) or self._find_branch(source, head + ".")
+            if rest and branch is not None:
+                yield head, branch, rest
+            end = name.rfind(".", 0, end)
+
+    def _find_branch(self, source: HasBranches, name: str) -> Branch | None:
+        prefix = source.path + "/" if isinstance(source, Branch) else ""
+        path = name.strip("/")
+        found = self._by_path.get(prefix + path)
+        if found is None and not name.startswith("/"):
+            found = self._by_name(prefix, path)
+            if found is None and "/" in path:
+                head, tail = path.split("/", 1)
+                first = self._by_name(prefix, head)
+                found = None if first is None else self._find_branch(first, "/" + tail)
+            if found is None:
+                found = self._by_dots.get((prefix + path).replace("/", "."))
+        return found
+
+    def close(self) -> None:
+        """Closes the file, and those of friends that were opened."""
+        self.file.close()
+        # Who has not asked for friends has opened none.
+        for friend in self.__dict__.get("friends", {}).values():
+            friend.close()
+
+    def __enter__(self) -> Tree:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopen, (self.file, self._path, self._cycle))
+
+    @shows_printable
+    def __repr__(self) -> str:
+        return (
+            f"<Tree {self.object_path!r}: {self.num_entries} entries, {len(self)} branches, "
+            f"in {self.file.file_path!r}>"
+        )
+
+    @cached_property
+    def _cores(self) -> list[_core.Branch]:
+        return list(self.core.branches)
+
+    @cached_property
+    def _branches(self) -> list[Branch]:
+        return [Branch(self, core) for core in self._cores]
+
+    @cached_property
+    def _by_path(self) -> dict[str, Branch]:
+        return {branch.path: branch for branch in self._branches}
+
+    @cached_property
+    def _by_dots(self) -> dict[str, Branch]:
+        return {path.replace("/", "."): branch for path, branch in reversed(self._by_path.items())}
+
+    @cached_property
+    def _named(self) -> dict[str, list[Branch]]:
+        named: dict[str, list[Branch]] = defaultdict(list)
+        for branch in self._branches:
+            named[branch.name].append(branch)
+        return dict(named)
+
+    def _by_name(self, prefix: str, name: str) -> Branch | None:
+        inside = [branch for branch in self._named.get(name, []) if branch.path.startswith(prefix)]
+        return min(inside, key=lambda branch: branch.path.count("/"), default=None)
+
+
+def _reopen(file: File, path: str, cycle: int | None) -> Tree:
+    return file.tree_at(path, cycle)

@@ -1,0 +1,323 @@
+"""Reading many files as one: iterate, concatenate, num_entries."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import islice
+from threading import Thread
+from typing import Any
+
+from ..arrays.libraries import library_named
+from ..errors import KeyInFileError, UsageError
+from ..model.branch import Branch
+from ..model.branches import BranchFilter, HasBranches
+from ..model.directory import TREE_CLASSES
+from ..model.file import File
+from ..model.tree import Tree
+from ..options.paths import FileSpec, several_files
+from ..options.reading import OpenOptions, open_options
+from ..query.filters import Filter, Filters
+from ..query.query import Query
+from ..query.reading import Steps
+from ..query.steps import entry_range, entry_steps
+from .single import open_spec
+
+# Opening waits for the network, not for the processor: while one file is read, the next ones open. It takes
+# about five round trips, and reading little of a file one more: so many ahead, one comes in each round trip.
+_AHEAD = 7
+
+
+def iterate(
+    files: Any,
+    expressions: Any = None,
+    cut: str | None = None,
+    *,
+    filter_name: Filter = None,
+    filter_typename: Filter = None,
+    filter_branch: BranchFilter | None = None,
+    aliases: Mapping[str, str] | None = None,
+    step_size: int | str = "100 MB",
+    library: str = "ak",
+    how: Any = None,
+    ak_add_doc: bool | Mapping[str, str] = False,
+    report: bool = False,
+    allow_missing: bool = False,
+    deadline: float | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Iterator[Any]:
+    """Reads many files in steps: while one step is worked on, the next is read, and the next files begin.
+
+    Args:
+        files: a path or URL with a tree, ``"dir/*.root:Events"`` (globs for local files, sorted), a dict
+            ``{path: tree}`` or ``{path: {"object_path": tree, "steps": [[0, 100], …]}}``, a file object, an
+            open tree, or a list of these. Where no tree is named, the file must have exactly one.
+        allow_missing: True to pass over files without the tree or without a branch that was asked for.
+        deadline: seconds that opening a file or reading a step may take.
+        threads, options: as in :func:`sapwood.open`. Replicas of several files are prefixes, rules, a
+            function, or a document that knows the files by their names.
+
+    The other arguments are those of :meth:`sapwood.Tree.iterate`.
+
+    Yields:
+        Arrays as :meth:`sapwood.Tree.arrays` returns them, of one step in one file; with ``report=True``,
+        pairs of these and a :class:`sapwood.Report`.
+    """
+    settings = open_options(deadline, threads, options)
+    specs = _specs(files, settings)
+    chosen = library_named(library)
+    filters = Filters(filter_name, filter_typename, filter_branch)
+
+    def begin(spec: FileSpec, source: HasBranches) -> Steps:
+        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
+        ranges = [
+            step
+            for start, stop in _ranges(spec, source.tree)
+            for step in entry_steps(source.tree, query.leaves, start, stop, step_size)
+        ]
+        return Steps(query, ranges)
+
+    def steps() -> Iterator[Any]:
+        offset = 0
+        for file in opened_files(specs, settings, allow_missing, begin):
+            with _skipping(allow_missing):
+                yield from file.steps().results(report, offset)
+            offset += file.source.tree.num_entries
+
+    return steps()
+
+
+def concatenate(
+    files: Any,
+    expressions: Any = None,
+    cut: str | None = None,
+    *,
+    filter_name: Filter = None,
+    filter_typename: Filter = None,
+    filter_branch: BranchFilter | None = None,
+    aliases: Mapping[str, str] | None = None,
+    entry_start: int | None = None,
+    entry_stop: int | None = None,
+    library: str = "ak",
+    how: Any = None,
+    ak_add_doc: bool | Mapping[str, str] = False,
+    report: bool = False,
+    allow_missing: bool = False,
+    deadline: float | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Any:
+    """Reads many files as if they were one.
+
+    ``files`` and what else is not in :meth:`sapwood.Tree.arrays` are explained in :func:`iterate`;
+    ``entry_start`` and ``entry_stop`` count through all files. With ``report=True``, the result is a pair:
+    the arrays, and a :class:`sapwood.ReadReport` of what reading the files cost.
+    """
+    settings = open_options(deadline, threads, options)
+    specs = _specs(files, settings)
+    chosen = library_named(library)
+    filters = Filters(filter_name, filter_typename, filter_branch)
+    start, stop = _global_range(specs, settings, allow_missing, entry_start, entry_stop)
+    everything = (start, stop) == (0, sys.maxsize)
+    parts: list[Any] = []
+    read: list[File] = []
+    offset = 0
+
+    def begin(spec: FileSpec, source: HasBranches) -> Steps:
+        query = Query.of(source, expressions, cut, filters, aliases, chosen, how, ak_add_doc)
+        ranges = _ranges(spec, source.tree)
+        if not everything:
+            ranges = [_inside(first, last, start - offset, stop - offset) for first, last in ranges]
+        ranges = [(first, last) for first, last in ranges if first < last] or ranges[:1]
+        return Steps(query, ranges)
+
+    # Which entries of a file are meant by numbers through all files is known when it is its turn.
+    for file in opened_files(specs, settings, allow_missing, begin if everything else None):
+        read.append(file.source.file)
+        with _skipping(allow_missing):
+            file.begin(begin)
+            steps = file.steps()
+            # An empty part says of what type an empty result is.
+            if not parts or any(first < last for first, last in steps.ranges):
+                parts.extend(steps.results(index_offset=offset))
+        offset += file.source.tree.num_entries
+        if offset >= stop and parts:
+            break
+    if not parts:
+        raise UsageError("no file has what was asked for, so there is nothing to concatenate")
+    result = chosen.concatenate(parts)
+    return (result, sum(file.report() for file in read)) if report else result
+
+
+def num_entries(
+    files: Any, *, deadline: float | None = None, **options: Any
+) -> Iterator[tuple[str, str, int]]:
+    """(file path, object path, number of entries) of each tree; ``files`` are those of :func:`iterate`."""
+    settings = open_options(deadline, None, options)
+    for file in opened_files(_specs(files, settings), settings, False):
+        source = file.source
+        yield source.file.file_path, source.object_path, source.tree.num_entries
+
+
+def _specs(files: Any, options: OpenOptions) -> list[FileSpec]:
+    """The files to read."""
+    specs = several_files(files, options.deadline, options.for_core())
+    if len(specs) > 1 and options.replicas is not None and options.replicas.names_one_file:
+        raise UsageError(
+            f"these replicas are of one file, and there are {len(specs)}: give prefixes that end in a slash, "
+            "rules {beginning: prefixes}, a function, or a document"
+        )
+    return specs
+
+
+def _global_range(
+    specs: list[FileSpec],
+    options: OpenOptions,
+    allow_missing: bool,
+    entry_start: int | None,
+    entry_stop: int | None,
+) -> tuple[int, int]:
+    """Start and stop, counted through all files: these must be opened first only to count from the end."""
+    entries = sys.maxsize
+    if (entry_start or 0) < 0 or (entry_stop or 0) < 0:
+        entries = sum(file.source.tree.num_entries for file in opened_files(specs, options, allow_missing))
+    return entry_range(entries, entry_start, entry_stop)
+
+
+def _ranges(spec: FileSpec, tree: Tree) -> list[tuple[int, int]]:
+    if spec.steps is None:
+        return [(0, tree.num_entries)]
+    return [(min(start, tree.num_entries), min(stop, tree.num_entries)) for start, stop in spec.steps]
+
+
+def _inside(first: int, last: int, start: int, stop: int) -> tuple[int, int]:
+    here = max(first, min(last, start))
+    return here, max(here, min(last, stop))
+
+
+@contextmanager
+def _skipping(allow_missing: bool) -> Iterator[None]:
+    """Passes over a file without the tree or branch that was asked for, if that is allowed."""
+    try:
+        yield
+    except KeyInFileError:
+        if not allow_missing:
+            raise
+
+
+_Begin = Callable[[FileSpec, HasBranches], Steps]
+
+
+class _File:
+    """One file of many: it opens, and what is to be read of it begins, before its turn.
+
+    What goes wrong with it comes when its turn does.
+    """
+
+    def __init__(self, spec: FileSpec, options: OpenOptions) -> None:
+        self._spec = spec
+        self._opening = _opening(spec, options)
+        self._begun: Future[Steps] | None = None
+
+    @property
+    def source(self) -> HasBranches:
+        """The tree; waits until it is open."""
+        return self._opening.result()
+
+    def steps(self) -> Steps:
+        """What was begun."""
+        assert self._begun is not None
+        return self._begun.result()
+
+    def begin(self, begin: _Begin) -> None:
+        """Begins to read, once, if the file is open."""
+        if self._begun is None and self._opening.done() and self._opening.exception() is None:
+            self._begun = Future()
+            try:
+                self._begun.set_result(begin(self._spec, self.source))
+            except Exception as error:
+                self._begun.set_exception(error)
+
+    def close(self) -> None:
+        """Closes it, now or when it is open; not what the caller had opened."""
+        self._begun = None
+        if not isinstance(self._spec.file, HasBranches):
+            self._opening.add_done_callback(_close_result)
+
+
+def opened_files(
+    specs: Iterable[FileSpec], options: OpenOptions, allow_missing: bool, begin: _Begin | None = None
+) -> Iterator[_File]:
+    """Some files, in order; while one is used, the next ones open and are begun. Closes what it opened."""
+    files: deque[_File] = deque()
+    remaining = iter(specs)
+    try:
+        while True:
+            files.extend(_File(spec, options) for spec in islice(remaining, _AHEAD + 1 - len(files)))
+            if not files:
+                return
+            with _skipping(allow_missing):
+                _ = files[0].source
+                # In this thread, not in those that open: it may call what the caller gave, and warn.
+                if begin is not None:
+                    for file in files:
+                        file.begin(begin)
+                yield files[0]
+            files.popleft().close()
+    finally:
+        for file in files:
+            file.close()
+
+
+def _opening(spec: FileSpec, options: OpenOptions) -> Future[HasBranches]:
+    """Opens a file in a thread of its own, which does not keep the program from ending."""
+    future: Future[HasBranches] = Future()
+
+    def work() -> None:
+        try:
+            opened = _open_tree(spec, options)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(opened)
+
+    if isinstance(spec.file, HasBranches):
+        future.set_result(spec.file)
+    else:
+        Thread(target=work, name="sapwood-open", daemon=True).start()
+    return future
+
+
+def _close_result(future: Future[HasBranches]) -> None:
+    if future.exception() is None:
+        future.result().file.close()
+
+
+def _open_tree(spec: FileSpec, options: OpenOptions) -> HasBranches:
+    opened = open_spec(spec, options)
+    if isinstance(opened, (Tree, Branch)):
+        return opened
+    try:
+        if spec.object_path is None and isinstance(opened, File):
+            return _only_tree(opened)
+        raise UsageError(f"{spec.object_path!r} in {opened.file_path} is no tree")
+    except BaseException:
+        opened.file.close()
+        raise
+
+
+def _only_tree(file: File) -> Tree:
+    """The one tree of a file for which no tree was named."""
+    trees = list(dict.fromkeys(key.path for key in file.all_keys if key.class_name in TREE_CLASSES))
+    if len(trees) != 1:
+        found = ", ".join(map(repr, trees)) or "none"
+        raise UsageError(
+            f"{file.file_path} has {len(trees)} trees ({found}): name one, as in "
+            f'{{"{file.file_path}": "{trees[0] if trees else "tree"}"}}',
+            url=file.file_path,
+        )
+    return file.tree_at(trees[0])

@@ -1,0 +1,75 @@
+"""ROOT's compression settings, such as 505 for ZSTD at level 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import UsageError
+
+_ALGORITHMS = {0: "default", 1: "ZLIB", 2: "LZMA", 3: "old", 4: "LZ4", 5: "ZSTD"}
+# What is written, and the levels that ROOT takes where none is named.
+_WRITTEN = {"zlib": (1, 1), "lzma": (2, 7), "cs": (3, 1), "lz4": (4, 4), "zstd": (5, 5)}
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A setting: ``code`` is algorithm * 100 + level, as ROOT counts.
+
+    >>> print(Compression(505), Compression(0))
+    ZSTD-5 none
+    """
+
+    code: int
+
+    @classmethod
+    def of(cls, setting: Compression | str | int | Any) -> Compression:
+        """The setting that is meant by words such as ``"zstd:5"``, ``"lz4"`` or ``"none"``, by ROOT's number,
+        or by an object of uproot's such as ``uproot.ZSTD(5)``; None is no compression.
+
+        >>> print(Compression.of("zstd:5"), Compression.of("LZMA-9"), Compression.of(404))
+        ZSTD-5 LZMA-9 LZ4-4
+
+        Raises:
+            UsageError: if it is none that files are written with.
+        """
+        if setting is None or setting == "none":
+            return cls(0)
+        code = setting if isinstance(setting, int) else getattr(setting, "code", None)
+        if isinstance(setting, str):
+            name, _, level = setting.strip().lower().replace("-", ":").partition(":")
+            number, usual = _WRITTEN.get(name, (-1, 0))
+            level = level or str(usual)
+            code = number * 100 + int(level) if level.isdecimal() and level.isascii() else None
+        if isinstance(code, bool) or not isinstance(code, int) or not _is_written(code):
+            raise UsageError(
+                f"{setting!r} is no compression that files are written with",
+                hint='name zlib, lzma, lz4 or zstd with a level from 1 to 9, such as "zstd:5", or "none"',
+            )
+        return cls(code)
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm: ZLIB, LZMA, LZ4, ZSTD, old (before ROOT 5.30), default, or none."""
+        if self.level == 0:
+            return "none"
+        number = self.code // 100
+        # Before algorithms could be chosen, the setting was the level of ZLIB alone.
+        return _ALGORITHMS.get(number or 1, f"algorithm {number}")
+
+    @property
+    def name(self) -> str:
+        """The same as ``algorithm``."""
+        return self.algorithm
+
+    @property
+    def level(self) -> int:
+        """0 (none) to 9 (smallest)."""
+        return self.code % 100 if self.code > 0 else 0
+
+    def __str__(self) -> str:
+        return self.algorithm if self.level == 0 else f"{self.algorithm}-{self.level}"
+
+
+def _is_written(code: int) -> bool:
+    return code == 0 or (code // 100 in {number for number, _ in _WRITTEN.values()} and 0 <= code % 100 <= 9)

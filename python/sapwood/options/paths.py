@@ -1,0 +1,210 @@
+"""What users write for a file: "file.root:dir/Tree", paths, URLs, globs, dicts, lists, file objects."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..errors import FileNotFoundError, UsageError
+from .remote_glob import Lister, lister, remote_glob
+
+FileLike: TypeAlias = "str | os.PathLike[str] | Any"
+"""A path or URL, or an object that has ``read`` and ``seek``, or bytes."""
+
+CATALOGUED = "catalog:"
+"""Before the name of a dataset in the catalogue of this user."""
+
+# The rule that this field is used to: only ".root:" or ".root.1:" ends a file's name; so do metalinks here.
+_FILE_AND_OBJECT = re.compile(r"(.+\.(?:root(?:\.[0-9]+)?|meta4|metalink)):(.*)", re.IGNORECASE | re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# pathlib folds the two slashes of a URL into one.
+_FOLDED_URL = re.compile(r"((?:https?|file|root|s3|gs|az|davs?):/)(?=[^/])", re.IGNORECASE)
+_GLOB = re.compile(r"[*?\[\]{}]")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """One file to read: where it is, what in it, and which entry ranges of that."""
+
+    file: Any
+    object_path: str | None = None
+    steps: tuple[tuple[int, int], ...] | None = None
+
+
+def split_object_path(text: str) -> tuple[str, str | None]:
+    """Splits "file.root:dir/Tree" into the file and the object in it.
+
+    >>> split_object_path("https://host:80/a.root:dir/Tree;2")
+    ('https://host:80/a.root', 'dir/Tree;2')
+    >>> split_object_path("a.root.1:Tree"), split_object_path("a.root"), split_object_path("a.dat:Tree")
+    (('a.root.1', 'Tree'), ('a.root', None), ('a.dat:Tree', None))
+    """
+    parts = text.strip().split("::")
+    for index in range(len(parts) - 1, -1, -1):
+        match = _FILE_AND_OBJECT.fullmatch(parts[index])
+        if match is not None:
+            parts[index] = match[1]
+            return "::".join(parts), _object_path(match[2])
+    return "::".join(parts), None
+
+
+def single_file(path: Any) -> FileSpec:
+    """What :func:`sapwood.open` is given: a file, or a dict of one file and the object in it."""
+    if isinstance(path, Mapping):
+        if len(path) != 1:
+            raise UsageError(
+                f"open takes one file, not {len(path)}: use iterate or concatenate for several files"
+            )
+        ((file, target),) = path.items()
+        object_path, steps = _target(target)
+        if steps is not None:
+            raise UsageError("'steps' have a meaning in iterate and concatenate only")
+        return FileSpec(_plain(file), object_path)
+    if isinstance(path, str):
+        return FileSpec(*split_object_path(path))
+    if isinstance(path, (list, tuple, set)):
+        raise UsageError("open takes one file: use iterate or concatenate for several files")
+    return FileSpec(_plain(path))
+
+
+def several_files(
+    files: Any, deadline: float | None = None, options: Mapping[str, Any] | None = None
+) -> list[FileSpec]:
+    """What :func:`sapwood.iterate` is given: a file, a glob, a dict, an open tree, or an iterable of these.
+
+    ``deadline``: seconds that listing one directory of a server may take; ``options``: how it is reached.
+
+    Raises:
+        FileNotFoundError: if nothing at all is there.
+    """
+    walked = _walk(files, lister(deadline, options))
+    found = list(dict.fromkeys(walked)) if _hashable(files) else list(walked)
+    if not found:
+        raise FileNotFoundError(f"no file matches {files!r}", url=str(files))
+    return found
+
+
+def is_url(text: str) -> bool:
+    """Whether a text starts with a scheme, such as "https://"."""
+    return _SCHEME.match(text) is not None
+
+
+def is_file_object(candidate: object) -> bool:
+    """Whether something can be read like a file: it has ``read`` and ``seek``, or is a buffer."""
+    if isinstance(candidate, (bytes, bytearray, memoryview)):
+        return True
+    return callable(getattr(candidate, "read", None)) and callable(getattr(candidate, "seek", None))
+
+
+def is_dataset(path: str) -> bool:
+    """Whether a local path is that of a dataset, of which a version may be named: "ttbar@v12"."""
+    place, at, version = path.rpartition("@")
+    here = [path, place] if at and "/" not in version else [path]
+    return any(os.path.isfile(os.path.join(one, "fmt")) for one in here)
+
+
+def check_exists(path: str) -> None:
+    """Raises the error that users know, with errno and file name, if a local file is missing."""
+    if not is_url(path) and not os.path.exists(path) and not is_dataset(path):
+        error = FileNotFoundError(f"no such file: {path!r} (looked in {os.getcwd()!r})", url=path)
+        error.errno, error.strerror, error.filename = errno.ENOENT, os.strerror(errno.ENOENT), path
+        raise error
+
+
+def _walk(files: Any, listed: Lister, split: bool = True) -> Iterator[FileSpec]:
+    if isinstance(files, str):
+        path, object_path = split_object_path(files) if split else (files, None)
+        for name in _expand(path, listed):
+            yield FileSpec(name, object_path)
+    elif isinstance(files, os.PathLike):
+        yield from (FileSpec(name) for name in _expand(_plain(files), listed))
+    elif is_file_object(files) or hasattr(files, "num_entries"):
+        yield FileSpec(files)
+    elif isinstance(files, Mapping):
+        for file, target in files.items():
+            object_path, steps = _target(target)
+            for spec in _walk(file, listed, split=False):
+                yield FileSpec(spec.file, object_path, steps)
+    elif isinstance(files, Iterable):
+        for file in files:
+            yield from _walk(file, listed, split)
+    else:
+        raise TypeError(
+            "files are a path, URL or glob, a dict {path: tree}, an open tree, a file object, "
+            f"or an iterable of these, not {files!r}"
+        )
+
+
+def _hashable(files: Any) -> bool:
+    """Whether double names in ``files`` are one file: a list may name a file twice on purpose."""
+    return isinstance(files, (str, os.PathLike))
+
+
+def _plain(file: Any) -> Any:
+    if isinstance(file, os.PathLike):
+        return _FOLDED_URL.sub(r"\1/", os.fspath(file))
+    if isinstance(file, str) or is_file_object(file):
+        return file
+    raise TypeError(f"a file is a path, a URL, bytes, or an object with 'read' and 'seek', not {file!r}")
+
+
+def _object_path(text: str) -> str | None:
+    return re.sub(r"/+", "/", text.strip()).strip("/") or None
+
+
+def _target(target: Any) -> tuple[str | None, tuple[tuple[int, int], ...] | None]:
+    """The value that a dict of files has: an object path, or {"object_path": …, "steps": …}."""
+    if target is None:
+        return None, None
+    if isinstance(target, str):
+        return _object_path(target), None
+    if isinstance(target, Mapping):
+        known = {"object_path", "steps", "num_entries", "uuid"}
+        if not known.issuperset(target):
+            raise UsageError(
+                f"unknown keys {sorted(set(target) - known)} for a file: {sorted(known)} are known"
+            )
+        object_path = target.get("object_path")
+        steps = target.get("steps")
+        return object_path and _object_path(object_path), None if steps is None else _steps(steps)
+    raise TypeError(f"a dict of files holds object paths, dicts or None, not {target!r}")
+
+
+def _steps(steps: Any) -> tuple[tuple[int, int], ...]:
+    """Entry ranges, written as pairs or as the list of their edges."""
+    items = list(steps)
+    if items and all(isinstance(item, int) for item in items):
+        pairs = list(itertools.pairwise(items))
+    else:
+        pairs = [(int(start), int(stop)) for start, stop in items]
+    if any(not 0 <= start <= stop for start, stop in pairs):
+        raise UsageError(f"steps are pairs start <= stop of entries, or rising edges, not {steps!r}")
+    return tuple(pairs)
+
+
+def _expand(path: str, listed: Lister) -> list[str]:
+    """The files that a glob stands for, sorted; anything else unchanged."""
+    if is_url(path):
+        place, mark, opaque = path.partition("?")
+        patterns = [one + mark + opaque for one in _expand_braces(place)]
+        return list(dict.fromkeys(name for one in patterns for name in remote_glob(one, listed)))
+    local = os.path.expanduser(path)
+    if _GLOB.search(local) is None or os.path.exists(local):
+        return [local]
+    patterns = _expand_braces(local)
+    return list(dict.fromkeys(name for pattern in patterns for name in sorted(glob.glob(pattern))))
+
+
+def _expand_braces(pattern: str) -> list[str]:
+    match = _BRACES.search(pattern)
+    if match is None:
+        return [pattern]
+    head, tail = pattern[: match.start()], pattern[match.end() :]
+    return [one for choice in match[1].split(",") for one in _expand_braces(head + choice + tail)]

@@ -1,0 +1,193 @@
+"""What ``replicas=`` says: where else files are, as URLs, prefixes, rules, a function, or documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import _core
+from ..errors import UsageError
+
+# As the core knows documents by their names (crates/source/src/find).
+_DOCUMENT = re.compile(r"[^?#]*\.(?:meta4|metalink|json)(?:[?#].*)?", re.IGNORECASE | re.DOTALL)
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<path>[^?#]*)", re.DOTALL)
+_XROOTD = re.compile(r"x?roots?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where else one file is.
+
+    Attributes:
+        urls: paths and URLs of it, and of documents that say where it is; the best first.
+        documents: such documents themselves.
+    """
+
+    urls: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.urls or self.documents)
+
+    def for_core(self) -> dict[str, Any]:
+        """The options that the core is handed."""
+        return {"replicas": list(self.urls), "documents": list(self.documents)} if self else {}
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Where files are, by their names.
+
+    Attributes:
+        items: URLs; those that end in a slash are prefixes of names.
+        rules: beginnings of names, and what may stand in their place.
+        documents: records of Rucio, as JSON.
+        function: from a name to further replicas.
+    """
+
+    items: tuple[str, ...] = ()
+    rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    documents: tuple[str, ...] = ()
+    function: Callable[[str], Any] | None = None
+
+    @property
+    def names_one_file(self) -> bool:
+        """Whether they are of one file only."""
+        return any(not item.endswith("/") and not is_document(item) for item in self.items)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether a URL holds a password, token or query: these are never pickled."""
+        urls = [*self.items, *(url for _, values in self.rules for url in values)]
+        return any(_core.redact(url) != url for url in urls) or any(map(_hides, self.documents))
+
+    def of(self, name: str) -> Places:
+        """The places of one file, but for the name itself.
+
+        >>> replicas(["root://a/", "https://b/p/", "s3://c/x.root"]).of("/store/x.root").urls
+        ('root://a//store/x.root', 'https://b/p/store/x.root', 's3://c/x.root')
+        >>> replicas({"root://a//": ["root://b//", "https://c/"]}).of("root://a//store/x.root").urls
+        ('root://b//store/x.root', 'https://c/store/x.root')
+        """
+        urls = [_joined(item, name) for item in self.items]
+        for beginning, values in self.rules:
+            if _begins(name, beginning):
+                urls += [value + name[len(beginning) :] for value in values]
+        documents = list(self.documents)
+        if self.function is not None:
+            found = replicas(self.function(name))
+            if found is not None and found.function is not None:
+                raise TypeError("a function that gives replicas gives URLs, not another function")
+            more = Places() if found is None else found.of(name)
+            urls += more.urls
+            documents += more.documents
+        return Places(tuple(dict.fromkeys(url for url in urls if url != name)), tuple(documents))
+
+    def beside(self, name: str) -> Replicas:
+        """The replicas of a file that this one calls ``name``, which lies beside it in each place."""
+        whole = [item.endswith("/") or is_document(item) for item in self.items]
+        items = zip(self.items, whole, strict=True)
+        return replace(self, items=tuple(item if kept else _core.beside(item, name) for item, kept in items))
+
+    def pickled(self, name: str) -> Replicas:
+        """What the copy of a file is opened with: functions stay behind."""
+        if self.function is None:
+            return self
+        places = self.of(name)
+        return Replicas(items=places.urls, documents=places.documents)
+
+
+def replicas(given: Any) -> Replicas | None:
+    """Checks the argument ``replicas=``."""
+    if given is None or isinstance(given, Replicas):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Replicas(items=(_text(given),))
+    if isinstance(given, Mapping):
+        if _is_record(given):
+            return Replicas(documents=(_json(given),))
+        return Replicas(rules=tuple((str(name), _values(values)) for name, values in given.items()))
+    if callable(given):
+        return Replicas(function=given)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"replicas are URLs, rules {{beginning: URLs}} or a function, not {given!r}")
+    items, records = [], []
+    for one in given:
+        if isinstance(one, Mapping):
+            records.append(one)
+        else:
+            items.append(_text(one))
+    return Replicas(items=tuple(items), documents=(_json(records),) if records else ())
+
+
+def check_sources(sources: int) -> int:
+    """A number of sources, at least one."""
+    if isinstance(sources, bool) or not isinstance(sources, int):
+        raise TypeError(f"'sources' is a whole number, not {sources!r}")
+    if sources < 1:
+        raise UsageError(f"'sources' is at least 1, not {sources}")
+    return sources
+
+
+def is_document(url: str) -> bool:
+    """Whether it is the name of a metalink, or of a list of replicas as JSON."""
+    return _DOCUMENT.fullmatch(url) is not None
+
+
+def _text(url: Any) -> str:
+    if isinstance(url, (str, os.PathLike)):
+        text = os.fspath(url)
+        if isinstance(text, str) and text:
+            return text if _URL.match(text) else os.path.expanduser(text)
+    raise TypeError(f"a replica is a URL, not {url!r}")
+
+
+def _values(values: Any) -> tuple[str, ...]:
+    several = [values] if isinstance(values, (str, os.PathLike)) else values
+    return tuple(_text(value) for value in several)
+
+
+def _is_record(given: Any) -> bool:
+    return isinstance(given, Mapping) and ("pfns" in given or "rses" in given)
+
+
+def _json(records: Any) -> str:
+    if isinstance(records, list) and not all(map(_is_record, records)):
+        raise UsageError("a dict among replicas is a record of Rucio, with 'pfns' or 'rses'")
+    return json.dumps(records, default=str)
+
+
+def _begins(name: str, beginning: str) -> bool:
+    if not name.startswith(beginning):
+        return False
+    return beginning.endswith("/") or name[len(beginning) :][:1] in ("", "/")
+
+
+def _joined(item: str, name: str) -> str:
+    """The URL of a file below a prefix; any other URL as it is."""
+    if not item.endswith("/"):
+        return item
+    match = _URL.match(name)
+    path = (name if match is None else match["path"]).lstrip("/")
+    prefix = _URL.fullmatch(item)
+    if prefix is not None and _XROOTD.fullmatch(prefix["scheme"]) and prefix["path"] == "/":
+        # The path begins with a slash of its own.
+        return f"{item}/{path}"
+    return item + path
+
+
+def _hides(document: str) -> bool:
+    """Whether URLs in records of Rucio hold secrets, such as signatures."""
+    records = json.loads(document)
+    for record in records if isinstance(records, list) else [records]:
+        urls = [
+            *(record.get("pfns") or ()),
+            *(url for one in (record.get("rses") or {}).values() for url in one),
+        ]
+        if any(_core.redact(url) != url for url in urls):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""What a call asks for, and how it is read: selections, expressions, cuts, steps."""

@@ -1,0 +1,163 @@
+"""Which entries a cut may let pass, by what a dataset knows of its stripes: no others are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors.core import core_errors
+from .bounds import Bounds, NameBounds, may_pass
+from .entries import Entries
+from .expressions import Expression
+from .query import Query
+from .stages import can_wait, cuts_entries
+
+if TYPE_CHECKING:
+    from ..model.branch import Branch
+    from ..model.tree import Tree
+
+_UNKNOWN = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """The entries that a cut may let pass, of those from ``start`` to ``stop``: ranges, in order."""
+
+    start: int
+    stop: int
+    runs: NDArray[np.int64]
+    """Start and end of each, with at least one entry between."""
+
+    def within(self, entries: Entries) -> Entries:
+        """Those of some entries that remain; the same if all do."""
+        if entries.chosen is None:
+            inside = np.clip(self.runs, entries.start, entries.stop)
+            inside = inside[inside[:, 0] < inside[:, 1]]
+            if np.array_equal(inside, [[entries.start, entries.stop]]):
+                return entries
+            numbers = [np.arange(first, end) for first, end in inside.tolist()]
+            chosen = np.concatenate([np.empty(0, np.int64), *numbers])
+            return Entries(entries.start, entries.stop, chosen)
+        run = np.searchsorted(self.runs[:, 1], entries.chosen, side="right")
+        starts = np.append(self.runs[:, 0], np.iinfo(np.int64).max)
+        return Entries(entries.start, entries.stop, entries.chosen[starts[run] <= entries.chosen])
+
+    @cached_property
+    def share(self) -> float:
+        """Of all entries."""
+        return float((self.runs[:, 1] - self.runs[:, 0]).sum()) / max(1, self.stop - self.start)
+
+    def excluded(self) -> list[tuple[int, int]]:
+        """The ranges of the other entries."""
+        edges = [self.start, *self.runs.ravel().tolist(), self.stop]
+        return [(first, end) for first, end in zip(edges[::2], edges[1::2], strict=True) if first < end]
+
+
+def remaining(query: Query, start: int, stop: int, deadline: float | None) -> Remaining | None:
+    """The entries from ``start`` to ``stop`` that may pass the cut; None if that is all of them."""
+    selection, tree = query.selection, query.source.tree
+    if selection.cut is None or tree.file.dataset_tree is None or start >= stop:
+        return None
+    # Where baskets lie is asked for of all branches at once.
+    own = [leaf for leaf in query.leaves if leaf.tree is tree]
+    with core_errors():
+        tree.core.find_baskets([leaf.index for leaf in own], deadline=deadline)
+    targets = [selection.cut, *selection.outputs.values(), *selection.names.values()]
+    expressions = [target for target in targets if isinstance(target, Expression)]
+    # What is computed of one entry may depend on others.
+    alone = not any(expression.has_positions for expression in expressions)
+    if not (alone and len(own) == len(query.leaves) and all(can_wait(leaf, stop) for leaf in own)):
+        return None
+    if not cuts_entries(query):
+        return None
+    found = _remaining(selection.cut, selection.names, tree, start, stop, deadline)
+    if found is not None:
+        tree.core.count_excluded(found.excluded())
+    return found
+
+
+def _remaining(
+    cut: Expression,
+    names: dict[str, Branch | Expression],
+    tree: Tree,
+    start: int,
+    stop: int,
+    deadline: float | None,
+) -> Remaining | None:
+    columns = {
+        name: _Column.of(target, deadline)
+        for name, target in names.items()
+        if not isinstance(target, Expression)
+    }
+    inside = [edge for column in columns.values() if column is not None for edge in column.edges]
+    if not inside:
+        return None
+    edges = np.unique(np.clip(np.concatenate([[start, stop], *inside]), start, stop)).astype(np.int64)
+    bounds = {name: None if column is None else column.at(edges[:-1]) for name, column in columns.items()}
+
+    def known(name: str) -> NameBounds:
+        target = names[name]
+        return target if isinstance(target, Expression) else bounds[name]
+
+    passes = may_pass(cut, known, len(edges) - 1)
+    if passes.all():
+        return None
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], passes, [False]])))
+    return Remaining(start, stop, edges[changes].reshape(-1, 2))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What is known of a branch, stripe by stripe."""
+
+    edges: list[NDArray[np.int64]]
+    starts: NDArray[np.int64]
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, branch: Branch, deadline: float | None) -> _Column | None:
+        """None for all but numbers, and lists of numbers."""
+        form = branch.form
+        is_list = form is not None and form[0] == "list"
+        number = form[1] if form is not None and is_list else form
+        if branch.member or branch.is_group or number is None or number[0] != "primitive":
+            return None
+        with core_errors():
+            kind, columns = branch.tree.core.known_values(branch.index, deadline=deadline)
+        starts, ends, counts, nans, low, high = columns
+        known = counts != _UNKNOWN
+        covered = np.array_equal(np.append(starts, branch.tree.num_entries), np.append(np.uint64(0), ends))
+        if not known.any() or not covered:
+            return None
+        least, greatest = _all_values(np.dtype(number[1]))
+        own = [bits.view(kind or "f8").astype(number[1]) for bits in (low, high)]
+        bounds = Bounds(
+            np.where(known, own[0], least),
+            np.where(known, own[1], greatest),
+            ~known | (counts > nans),
+            ~known | (nans > 0),
+            np.where(known, counts.astype(float), np.inf) if is_list else None,
+        )
+        return cls([starts.astype(np.int64), ends.astype(np.int64)], starts.astype(np.int64), bounds)
+
+    def at(self, entries: NDArray[np.int64]) -> Bounds:
+        """What is known of the stripes that hold some entries."""
+        stripes = np.searchsorted(self.starts, entries, side="right") - 1
+        bounds = self.bounds
+        count = None if bounds.count is None else bounds.count[stripes]
+        return Bounds(
+            bounds.low[stripes], bounds.high[stripes], bounds.numbers[stripes], bounds.nans[stripes], count
+        )
+
+
+def _all_values(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value of a type."""
+    if dtype.kind == "f":
+        return dtype.type(-np.inf), dtype.type(np.inf)
+    if dtype.kind == "b":
+        return np.False_, np.True_
+    return dtype.type(np.iinfo(dtype).min), dtype.type(np.iinfo(dtype).max)

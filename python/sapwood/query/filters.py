@@ -1,0 +1,97 @@
+"""Filters of names, types and branches: globs, "/regular expressions/i", functions, or several of these."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..model.branch import Branch
+
+Filter: TypeAlias = "str | Callable[[str], bool] | Iterable[Filter] | None"
+"""A name, a glob, ``"/regex/flags"``, a function, an iterable of them (any may match), or None for all."""
+
+_REGEX = re.compile(r"/(.*)/([iLmsux]*)", re.DOTALL)
+_FLAGS = {
+    "i": re.IGNORECASE,
+    "L": re.LOCALE,
+    "m": re.MULTILINE,
+    "s": re.DOTALL,
+    "u": re.UNICODE,
+    "x": re.VERBOSE,
+}
+
+
+def text_filter(filter: Filter) -> Callable[[str], bool] | None:
+    """A filter as a function of a string, or None if it lets everything pass.
+
+    As everywhere in this field, a regular expression need only match at the start, a glob in full.
+
+    >>> accepts = text_filter(["Muon_*", "/jet_.*/i"])
+    >>> [name for name in ("Muon_pt", "Jet_pt", "MET_pt") if accepts(name)]
+    ['Muon_pt', 'Jet_pt']
+    """
+    if filter is None:
+        return None
+    if isinstance(filter, str):
+        return _pattern(filter)
+    if callable(filter):
+        return filter
+    if isinstance(filter, Iterable) and not isinstance(filter, (bytes, bytearray)):
+        parts = [text_filter(part) for part in filter]
+        if any(part is None for part in parts):
+            return None
+        return lambda text: any(part(text) for part in parts if part is not None)
+    raise TypeError(
+        "a filter is None, a name, a glob, '/regex/flags', a function, or an iterable of these, "
+        f"not {filter!r}"
+    )
+
+
+def _pattern(pattern: str) -> Callable[[str], bool]:
+    regex = _REGEX.fullmatch(pattern)
+    if regex is not None:
+        flags = re.RegexFlag(0)
+        for letter in regex[2]:
+            flags |= _FLAGS[letter]
+        compiled = re.compile(regex[1], flags)
+        return lambda text: compiled.match(text) is not None
+    if any(wildcard in pattern for wildcard in "*?["):
+        compiled = re.compile(fnmatch.translate(pattern))
+        return lambda text: compiled.match(text) is not None
+    return lambda text: text == pattern
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which branches are meant, as :meth:`sapwood.Tree.iteritems` is told it.
+
+    Attributes:
+        name: of names or paths.
+        typename: of C++ types.
+        branch: of :class:`sapwood.Branch` objects.
+    """
+
+    name: Filter = None
+    typename: Filter = None
+    branch: Callable[[Branch], Any] | None = None
+
+    def passing(self, branches: Iterable[Branch], skip: int) -> Iterator[tuple[str, Branch]]:
+        """(path, branch) of those that pass, where paths begin after ``skip`` characters."""
+        by_name, by_type = text_filter(self.name), text_filter(self.typename)
+        for branch in branches:
+            path = branch.path[skip:]
+            if by_name is not None and not (by_name(branch.name) or by_name(path) or by_name("/" + path)):
+                continue
+            if by_type is not None and not by_type(branch.typename):
+                continue
+            if self.branch is not None and not self.branch(branch):
+                continue
+            yield path, branch
+
+
+ALL = Filters()
+"""All branches."""

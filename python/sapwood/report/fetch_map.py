@@ -1,0 +1,259 @@
+"""Draws what a lazy reader fetched, and why, as SVG: by column and entries, and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..display.markup import escape
+from ..display.svg import px, round_ticks
+from ..display.units import human_bytes
+
+if TYPE_CHECKING:
+    from .lazy_use import LazyFetch, LazyUse
+
+WIDTH = 760.0
+"""The drawing area of entries, and of time, in pixels."""
+USED, UNUSED, TIME = 400.0, 130.0, 170.0
+"""Heights, at most: of columns that were used, of the others, and of what is over time."""
+LEFT, RIGHT, TOP, BETWEEN, BELOW = 230.0, 40.0, 96.0, 64.0, 60.0
+TALLEST = 14.0
+"""A column is drawn at most this high."""
+NAMED = 8.0
+"""From this height on, columns have their names."""
+COLOURS = {
+    "startup": "#3566a8",
+    "trained": "#1f7a5c",
+    "trigger": "#d1602a",
+    "declared": "#7a5bc4",
+    "touched": "#6b6b6b",
+}
+TITLES = {
+    "startup": "startup: nothing was known",
+    "trained": "trained: used in most windows",
+    "trigger": "trigger: used now and then",
+    "declared": "declared beforehand",
+    "touched": "just what was touched",
+}
+
+STYLE = """
+text{font-family:system-ui,sans-serif;font-size:12px;fill:#333}
+.title{font-size:17px;font-weight:600}.small{font-size:11px;fill:#666}.name{font-size:10px;fill:#444}
+.axis{stroke:#555;stroke-width:1;fill:none}.grid{stroke:#dfe4ea;stroke-width:1;fill:none}
+.ground{fill:#f4f6f8}.unused{opacity:.28}.window{stroke:#fff;stroke-width:.8;fill:none}
+"""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One column that was used, or several others of which the same windows were fetched."""
+
+    names: list[str]
+    used: bool
+    y: float
+    height: float
+
+    @property
+    def name(self) -> str:
+        return self.names[0] if self.used else f"{len(self.names):,} columns, {self.names[0]} and so on"
+
+
+@dataclass(frozen=True)
+class _Map:
+    """What is drawn: rows from top to bottom, and by column and window the kind of fetch that brought it."""
+
+    use: LazyUse
+    rows: list[_Row]
+    kinds: dict[tuple[str, int], str]
+
+    @property
+    def height(self) -> float:
+        return self.rows[-1].y + self.rows[-1].height if self.rows else TALLEST
+
+    @property
+    def entries(self) -> tuple[int, int]:
+        windows = self.use.windows
+        return (windows[0][0], windows[-1][1]) if windows else (0, 1)
+
+    def across(self, entry: int) -> float:
+        start, stop = self.entries
+        return WIDTH * (entry - start) / max(stop - start, 1)
+
+
+def document(use: LazyUse) -> str:
+    """The picture as an SVG document, complete in itself."""
+    plan = _plan(use)
+    below = TOP + plan.height + BETWEEN
+    width, height = LEFT + WIDTH + RIGHT, below + TIME + BELOW
+    title = f"{use.kind} of {use.tree}: what was fetched, and why"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(width)}" height="{px(height)}" '
+        f'viewBox="0 0 {px(width)} {px(height)}" role="img">',
+        f"<title>{escape(title)}</title><style>{STYLE}</style>",
+        f'<rect width="{px(width)}" height="{px(height)}" fill="#fff"/>',
+        f'<text class="title" x="24" y="32">{escape(title)}</text>',
+        f'<text x="24" y="52">{escape(use.summary())}</text>',
+        *_legend(use),
+        f'<g transform="translate({px(LEFT)} {px(TOP)})">',
+        *_cells(plan),
+        *_names(plan),
+        *_entry_axis(plan),
+        f'</g><g transform="translate({px(LEFT)} {px(below)})">',
+        *_over_time(plan),
+        "</g></svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _plan(use: LazyUse) -> _Map:
+    kinds: dict[tuple[str, int], str] = {}
+    for fetch in use.fetches:
+        for column in fetch.columns:
+            kinds.setdefault((column, fetch.window), fetch.kind)
+    touched = {column for column, _ in use.touched}
+    names = sorted(touched, key=lambda name: (-use.columns[name].windows_touched, name))
+    height = min(TALLEST, USED / max(len(names), 1))
+    rows = [_Row([name], True, height * number, height) for number, name in enumerate(names)]
+    y = height * len(names)
+    groups = _alike({key: kind for key, kind in kinds.items() if key[0] not in touched})
+    many = sum(map(len, groups))
+    for group in groups:
+        share = min(UNUSED, TALLEST * many) * len(group) / many
+        rows.append(_Row(group, False, y, share))
+        y += share
+    return _Map(use, rows, kinds)
+
+
+def _alike(kinds: dict[tuple[str, int], str]) -> list[list[str]]:
+    """Columns, those together of which the same windows were fetched for the same reasons; most first."""
+    fetched: dict[str, list[tuple[int, str]]] = {}
+    for (column, window), kind in kinds.items():
+        fetched.setdefault(column, []).append((window, kind))
+    groups: dict[tuple[tuple[int, str], ...], list[str]] = {}
+    for column, windows in sorted(fetched.items()):
+        groups.setdefault(tuple(sorted(windows)), []).append(column)
+    return sorted(groups.values(), key=lambda group: -len(group))
+
+
+def _cells(plan: _Map) -> Iterator[str]:
+    yield f'<rect class="ground" width="{px(WIDTH)}" height="{px(plan.height)}"/>'
+    for row in plan.rows:
+        for kind, used, start, stop in _runs(plan, row.names[0]):
+            x, end = plan.across(start), plan.across(stop)
+            shade = "" if used else ' class="unused"'
+            tip = f"{row.name}, entries {start:,} to {stop:,}: {kind}{'' if used else ', not used'}"
+            yield (
+                f'<rect{shade} fill="{COLOURS[kind]}" x="{px(x)}" y="{px(row.y)}" '
+                f'width="{px(max(end - x, 0.5))}" height="{px(max(row.height - 0.6, row.height * 0.8))}">'
+                f"<title>{escape(tip)}</title></rect>"
+            )
+    edges = "".join(f"M{px(plan.across(start))} 0V{px(plan.height)}" for start, _ in plan.use.windows[1:])
+    if edges:
+        yield f'<path class="window" d="{edges}"/>'
+
+
+def _runs(plan: _Map, column: str) -> Iterator[tuple[str, bool, int, int]]:
+    """(kind, whether it was used, first entry, end) of neighbouring windows of a column that are alike."""
+    last: tuple[str, bool, int, int] | None = None
+    for window, (start, stop) in enumerate(plan.use.windows):
+        kind = plan.kinds.get((column, window))
+        if kind is None:
+            continue
+        used = (column, window) in plan.use.touched
+        if last is not None and last[:2] == (kind, used) and last[3] == start:
+            last = (kind, used, last[2], stop)
+            continue
+        if last is not None:
+            yield last
+        last = (kind, used, start, stop)
+    if last is not None:
+        yield last
+
+
+def _names(plan: _Map) -> Iterator[str]:
+    used = [row for row in plan.rows if row.used]
+    others = [row for row in plan.rows if not row.used]
+    for row in used:
+        if row.height >= NAMED:
+            name = row.name if len(row.name) <= 36 else "…" + row.name[-35:]
+            y = row.y + row.height / 2 + 3.5
+            yield f'<text class="name" x="-8" y="{px(y)}" text-anchor="end">{escape(name)}</text>'
+    if used and used[0].height < NAMED:
+        yield _text(-8, used[-1].y / 2, f"{len(used):,} columns that were used", "end")
+    if others:
+        middle = (others[0].y + plan.height) / 2
+        yield _text(-8, middle, f"{sum(len(row.names) for row in others):,} columns", "end")
+        yield _text(-8, middle + 15, "that were not used", "end")
+
+
+def _entry_axis(plan: _Map) -> Iterator[str]:
+    start, stop = plan.entries
+    ticks = [int(tick) for tick in round_ticks(stop)]
+    places = [(tick, plan.across(tick)) for tick in ticks if start <= tick <= stop]
+    marks = "".join(f"M{px(x)} {px(plan.height)}v5" for _, x in places)
+    yield f'<path class="axis" d="M0 {px(plan.height)}H{px(WIDTH)}{marks}"/>'
+    yield from (_text(x, plan.height + 18, f"{tick:,}", "middle") for tick, x in places)
+    label = "entry; pale: fetched and not used"
+    yield f'<text x="{px(WIDTH / 2)}" y="{px(plan.height + 36)}" text-anchor="middle">{label}</text>'
+
+
+def _over_time(plan: _Map) -> Iterator[str]:
+    """The fetches: time to the right, the entries that they are for upwards."""
+    fetches = plan.use.fetches
+    begin = min((fetch.asked for fetch in fetches), default=0.0)
+    end = max((fetch.answered or fetch.asked for fetch in fetches), default=0.0)
+    span = max(end - begin, 1e-6)
+    unit, scale = ("s", 1.0) if span >= 1 else ("ms", 1e-3)
+    yield f'<rect class="ground" width="{px(WIDTH)}" height="{px(TIME)}"/>'
+    places = [(tick, WIDTH * tick * scale / span) for tick in round_ticks(span / scale)]
+    yield '<path class="grid" d="' + "".join(f"M{px(x)} 0V{px(TIME)}" for _, x in places) + '"/>'
+    for fetch in fetches:
+        yield from _bar(plan, fetch, begin, span)
+    marks = "".join(f"M{px(x)} {px(TIME)}v5" for _, x in places)
+    yield f'<path class="axis" d="M0 0V{px(TIME)}H{px(WIDTH)}{marks}"/>'
+    yield from (_text(x, TIME + 18, f"{tick:,.6g}", "middle") for tick, x in places)
+    label = f"time since the first was asked for ({unit})"
+    yield f'<text x="{px(WIDTH / 2)}" y="{px(TIME + 36)}" text-anchor="middle">{label}</text>'
+    start, stop = plan.entries
+    yield _text(-8, TIME, f"{start:,}", "end")
+    yield _text(-8, 10, f"{stop:,}", "end")
+    yield (
+        f'<text transform="translate(-62 {px(TIME / 2)}) rotate(-90)" text-anchor="middle">'
+        "for the entries</text>"
+    )
+
+
+def _bar(plan: _Map, fetch: LazyFetch, begin: float, span: float) -> Iterator[str]:
+    start, stop = plan.use.windows[fetch.window]
+    low, high = (TIME * plan.across(entry) / WIDTH for entry in (start, stop))
+    x = WIDTH * (fetch.asked - begin) / span
+    answered = fetch.asked if fetch.answered is None else fetch.answered
+    width = max(1.5, WIDTH * (answered - fetch.asked) / span)
+    count = len(fetch.columns)
+    tip = (
+        f"{fetch.kind}: {count:,} {'column' if count == 1 else 'columns'}, {human_bytes(fetch.nbytes)}, "
+        f"entries {start:,} to {stop:,}, answered after {(answered - fetch.asked) * 1e3:.3g} ms"
+    )
+    yield (
+        f'<rect fill="{COLOURS[fetch.kind]}" opacity=".85" x="{px(min(x, WIDTH - 1.5))}" '
+        f'y="{px(TIME - high)}" width="{px(width)}" height="{px(max(high - low, 1.5))}">'
+        f"<title>{escape(tip)}</title></rect>"
+    )
+
+
+def _legend(use: LazyUse) -> Iterator[str]:
+    x = 24.0
+    for kind in _present(use):
+        yield f'<rect fill="{COLOURS[kind]}" x="{px(x)}" y="66" width="14" height="12"/>'
+        yield f'<text x="{px(x + 20)}" y="76">{TITLES[kind]}</text>'
+        x += 46 + 6.6 * len(TITLES[kind])
+
+
+def _present(use: LazyUse) -> Sequence[str]:
+    kinds = {fetch.kind for fetch in use.fetches}
+    return [kind for kind in COLOURS if kind in kinds]
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text class="small" x="{px(x)}" y="{px(y)}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,41 @@
+"""The requests in a report: which byte ranges were asked for together, of whom and when."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .sources import LOCAL
+
+if TYPE_CHECKING:
+    from .cost import ReadReport
+
+
+class FetchedRequest(NamedTuple):
+    """A request of a file, at times since the first of all files was opened."""
+
+    file: int
+    """Position in :attr:`ReadReport.by_file`."""
+    server: str
+    asked: float
+    answered: float
+    ranges: list[tuple[int, int]]
+    """Offset and bytes of each."""
+
+
+def requests_of(report: ReadReport) -> list[FetchedRequest]:
+    """The requests in the timelines of all files, in the order in which they were asked."""
+    found: list[FetchedRequest] = []
+    for index, one in enumerate(report.by_file):
+        shift = one.opened - report.opened
+        for _, group in itertools.groupby(one.timeline, key=lambda fetched: fetched.request):
+            ranges = list(group)
+            asked, answered, *_, server = ranges[0]
+            spans = [(fetched.offset, fetched.nbytes) for fetched in ranges]
+            found.append(FetchedRequest(index, server or LOCAL, asked + shift, answered + shift, spans))
+    return sorted(found, key=lambda request: request.asked)
+
+
+def as_json(request: FetchedRequest) -> dict[str, Any]:
+    """The request, fit for JSON."""
+    return {**request._asdict(), "ranges": [list(one) for one in request.ranges]}

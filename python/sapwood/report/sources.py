@@ -1,0 +1,149 @@
+"""What each source of a file sent and did (:class:`SourceUse`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from ..errors.log import SourceEvent
+
+if TYPE_CHECKING:
+    from .. import _core
+
+LOCAL = "local"
+"""What is called a server where there is none."""
+
+
+@dataclass(frozen=True)
+class SourceUse:
+    """What one server sent of a file, or of several.
+
+    Attributes:
+        server: ``host:port``; "local" where there is no server.
+        requests: requests that it answered.
+        ranges: byte ranges in them.
+        fetched_bytes: bytes that it sent.
+        busy_seconds: time in which at least one request to it was in flight.
+        single_reads: those of the requests that asked for one range.
+        single_bytes: bytes in these.
+        single_squares: sum of the squares of the bytes of each.
+        vector_reads: requests that asked for more than one range.
+        vector_bytes: bytes in these.
+        vector_squares: sum of the squares of the bytes of each.
+        vector_ranges: ranges in these.
+        vector_range_squares: sum of the squares of the ranges of each.
+        events: how often what happened there: see :class:`~sapwood.report.SourceEvent`.
+    """
+
+    server: str
+    requests: int = 0
+    ranges: int = 0
+    fetched_bytes: int = 0
+    busy_seconds: float = 0.0
+    single_reads: int = 0
+    single_bytes: int = 0
+    single_squares: int = 0
+    vector_reads: int = 0
+    vector_bytes: int = 0
+    vector_squares: int = 0
+    vector_ranges: int = 0
+    vector_range_squares: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, server: str, requests: Sequence[Sequence[int]], busy_seconds: float, events: dict[str, int]
+    ) -> SourceUse:
+        """The sums over requests, of each of which the bytes of its ranges are given."""
+        single = [sum(request) for request in requests if len(request) == 1]
+        several = [request for request in requests if len(request) != 1]
+        vector = [sum(request) for request in several]
+        return cls(
+            server=server,
+            requests=len(requests),
+            ranges=sum(map(len, requests)),
+            fetched_bytes=sum(single) + sum(vector),
+            busy_seconds=busy_seconds,
+            single_reads=len(single),
+            single_bytes=sum(single),
+            single_squares=_squares(single),
+            vector_reads=len(vector),
+            vector_bytes=sum(vector),
+            vector_squares=_squares(vector),
+            vector_ranges=sum(map(len, several)),
+            vector_range_squares=_squares(map(len, several)),
+            events=events,
+        )
+
+    @property
+    def failures(self) -> int:
+        """Times that something failed there: see ``FAILURES``."""
+        return sum(self.events.get(name, 0) for name in FAILURES)
+
+    def since(self, before: SourceUse | None) -> SourceUse:
+        """What was added after ``before``, an earlier state of the same."""
+        if before is None:
+            return self
+        sums = {name: getattr(self, name) - getattr(before, name) for name in _SUMS}
+        events = {name: count - before.events.get(name, 0) for name, count in self.events.items()}
+        added = {name: count for name, count in events.items() if count}
+        return SourceUse(self.server, **sums, events=added)
+
+    def __add__(self, other: SourceUse) -> SourceUse:
+        """Both as one. Time in which both were busy counts twice."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
+        events = {
+            name: self.events.get(name, 0) + other.events.get(name, 0) for name in self.events | other.events
+        }
+        return SourceUse(self.server, **sums, events=events)
+
+
+FAILURES = ("failed", "retried", "left", "refused")
+"""The events that tell of something that went wrong."""
+
+_SUMS = tuple(one.name for one in fields(SourceUse) if one.name not in ("server", "events"))
+
+
+def events_by_server(log: Iterable[SourceEvent]) -> dict[str, dict[str, int]]:
+    """How often what happened at each server that is known."""
+    counts: dict[str, dict[str, int]] = {}
+    for event in log:
+        if event.server is not None:
+            server = counts.setdefault(event.server, {})
+            server[event.event] = server.get(event.event, 0) + event.times
+    return counts
+
+
+def sources_of(core: _core.File, log: Iterable[SourceEvent]) -> list[SourceUse]:
+    """What each source of a file sent and did: as in its report, but without looking at each range."""
+    happened = events_by_server(log)
+    found: dict[str, SourceUse] = {}
+    for name, single, vector, busy_seconds in core.uses():
+        server = LOCAL if name is None else name
+        found[server] = SourceUse(
+            server=server,
+            requests=single[0] + vector[0],
+            ranges=single[3] + vector[3],
+            fetched_bytes=single[1] + vector[1],
+            busy_seconds=busy_seconds,
+            single_reads=single[0],
+            single_bytes=single[1],
+            single_squares=single[2],
+            vector_reads=vector[0],
+            vector_bytes=vector[1],
+            vector_squares=vector[2],
+            vector_ranges=vector[3],
+            vector_range_squares=vector[4],
+            events=happened.pop(server, {}),
+        )
+    return [*found.values(), *(SourceUse(server, events=events) for server, events in happened.items())]
+
+
+def _squares(numbers: Iterable[int]) -> int:
+    return sum(number * number for number in numbers)
+
+
+def as_json(use: SourceUse) -> dict[str, Any]:
+    """The numbers by name, without the server's."""
+    return {name: getattr(use, name) for name in _SUMS} | {"events": dict(use.events)}

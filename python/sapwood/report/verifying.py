@@ -1,0 +1,299 @@
+"""Whole files checked: what is damaged in them, and which entries of which branches that costs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import _core
+from ..display.printable import printable
+from ..errors import SapwoodError, UsageError
+from ..errors.core import core_errors, translated
+from ..options.paths import CATALOGUED, FileSpec, is_url, several_files
+from ..options.reading import OpenOptions, open_options
+
+Ranges = tuple[tuple[int, int], ...]
+"""Entry ranges ``(start, stop)``, ascending and disjoint."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing in a file that is not as it should be.
+
+    Attributes:
+        damage: True if something cannot be read, or is not what it says it is; False for a note: something
+            unusual that costs nothing.
+        code: the kind of damage, as exceptions have it: ``"corrupt"``, ``"truncated"``, ``"checksum"``, …
+        message: what is wrong.
+        offset, length: where the damaged record lies in the file, in bytes; None if that is not known.
+        path: the tree, object or directory, with its cycle; empty for the file as such.
+        branch, basket: path of the branch, and number of its basket, if it is one.
+        entries: the entries ``(start, stop)`` that it costs.
+    """
+
+    damage: bool
+    code: str
+    message: str
+    offset: int | None
+    length: int | None
+    path: str
+    branch: str | None
+    basket: int | None
+    entries: tuple[int, int] | None
+
+    @property
+    def what(self) -> str:
+        """Tree, branch and basket, or the object, in words."""
+        parts = [self.path or "the file", self.branch or ""]
+        basket = "" if self.basket is None else f"basket {self.basket}"
+        return " ".join(part for part in [*parts, basket] if part)
+
+    def __str__(self) -> str:
+        where = "" if self.offset is None else f" at byte {self.offset}"
+        cost = "" if self.entries is None else f" (entries {self.entries[0]} to {self.entries[1]} are lost)"
+        return printable(f"{self.what}{where}: {self.message}{cost}")
+
+
+@dataclass(frozen=True)
+class TreeReport:
+    """What was found of one tree.
+
+    Attributes:
+        path, cycle: its name.
+        entries, branches, baskets: how many it has.
+        lost: entries that are lost, by the path of the branch.
+        lost_in_any: entries that are lost in at least one branch.
+        not_decoded: branches whose type sapwood cannot read, with the reason: their baskets were
+            decompressed, their values not looked at.
+    """
+
+    path: str
+    cycle: int
+    entries: int
+    branches: int
+    baskets: int
+    lost: Mapping[str, Ranges]
+    lost_in_any: Ranges
+    not_decoded: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What was found in one file.
+
+    Attributes:
+        file: its path or URL, without secrets.
+        size: bytes of the file.
+        checked_bytes: bytes that were read and checked: all of them, unless trees were chosen.
+        checksummed_bytes: bytes of these that a checksum in the file covers. A change in any of them is
+            found; a change in the others is found only if it breaks the structure.
+        fetched_bytes: bytes that were asked of the disk or server.
+        records, baskets: how many were checked.
+        findings: the first findings; all are counted in ``damage_count`` and ``note_count``.
+        trees: what was found of each tree.
+        not_decoded: objects whose content sapwood cannot read, with the reason; their records were
+            decompressed.
+        error: why the file could not be checked, or not to its end: it is not there, the server failed, the
+            deadline passed.
+        seconds: the time it took.
+    """
+
+    file: str
+    size: int = 0
+    checked_bytes: int = 0
+    checksummed_bytes: int = 0
+    fetched_bytes: int = 0
+    records: int = 0
+    baskets: int = 0
+    findings: tuple[Finding, ...] = ()
+    damage_count: int = 0
+    note_count: int = 0
+    trees: tuple[TreeReport, ...] = ()
+    not_decoded: Mapping[str, str] = field(default_factory=dict)
+    error: SapwoodError | None = None
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of it was checked, and nothing is damaged."""
+        return self.error is None and self.damage_count == 0
+
+    @property
+    def damage(self) -> tuple[Finding, ...]:
+        """The findings that are damage."""
+        return tuple(finding for finding in self.findings if finding.damage)
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """The result of :func:`sapwood.verify`: one report per file."""
+
+    files: tuple[FileReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all files were checked to their end, and none is damaged."""
+        return all(file.ok for file in self.files)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The damage in all files."""
+        return tuple(finding for file in self.files for finding in file.damage)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return "\n".join(printable(line) for file in self.files for line in _lines(file))
+
+
+@dataclass(frozen=True)
+class VerifyProgress:
+    """How far a verification is.
+
+    Attributes:
+        file: the file that is being checked.
+        number, files: which of how many, counted from 1.
+        done, total: bytes of this file.
+        damage: findings of damage in it so far.
+    """
+
+    file: str
+    number: int
+    files: int
+    done: int
+    total: int
+    damage: int
+
+
+def verify(
+    files: Any,
+    *,
+    trees: str | Sequence[str] | None = None,
+    threads: int | None = None,
+    deadline: float | None = None,
+    progress: Callable[[VerifyProgress], None] | None = None,
+    most_findings: int = 1000,
+    **options: Any,
+) -> VerifyReport:
+    """Reads every byte of files once, and checks all that is in them; memory stays bounded.
+
+    Damage does not raise: it is in the report, with its place in the file and the entries that it costs.
+
+    Args:
+        files: a path or URL, a glob, a dict ``{path: tree}``, or a list of these. ``"file.root:Events"``
+            checks only that tree.
+        trees: paths of the trees to check in every file. Default: whole files.
+        threads: threads that decompress and decode, as in :func:`sapwood.open`.
+        deadline: seconds that one step may take: opening a file, or fetching the next bytes.
+        progress: called about ten times a second with a :class:`VerifyProgress`.
+        most_findings: findings that are kept per file; all are counted.
+        options: as in :func:`sapwood.open`.
+
+    Returns:
+        A :class:`VerifyReport`, which is true if all is sound. A file that cannot be reached has an ``error``
+        there.
+
+    Raises:
+        UsageError: if a file is a dataset or a file object, or an argument makes no sense.
+
+    >>> with sapwood.recreate("checked.root", compression="lz4") as file:
+    ...     file["t"] = {"x": np.arange(1000)}
+    >>> report = sapwood.verify("checked.root")
+    >>> report.ok, report.files[0].trees[0].entries
+    (True, 1000)
+    >>> with open("checked.root", "r+b") as file:
+    ...     _ = file.seek(1000), file.write(bytes(50))
+    >>> for finding in sapwood.verify("checked.root").findings:
+    ...     print(finding.what, finding.entries)
+    t;1 x basket 0 (0, 1000)
+    """
+    settings = open_options(deadline, threads, options)
+    specs = several_files(files, settings.deadline, settings.for_core())
+    named = [trees] if isinstance(trees, str) else None if trees is None else list(trees)
+    reports = []
+    for number, spec in enumerate(specs, 1):
+        if not isinstance(spec.file, str) or spec.file.startswith(CATALOGUED):
+            raise UsageError("verify takes paths and URLs of files; 'sapwood stripe verify' checks datasets")
+        tell = None if progress is None else _teller(progress, _core.redact(spec.file), number, len(specs))
+        chosen = named if spec.object_path is None else [spec.object_path]
+        reports.append(_verify_file(spec, chosen, settings, most_findings, tell))
+    return VerifyReport(tuple(reports))
+
+
+def _teller(
+    progress: Callable[[VerifyProgress], None], file: str, number: int, files: int
+) -> Callable[[int, int, int], None]:
+    def tell(done: int, total: int, damage: int) -> None:
+        progress(VerifyProgress(file, number, files, done, total, damage))
+
+    return tell
+
+
+def _verify_file(
+    spec: FileSpec,
+    trees: list[str] | None,
+    settings: OpenOptions,
+    most_findings: int,
+    progress: Callable[[int, int, int], None] | None,
+) -> FileReport:
+    where = spec.file if is_url(spec.file) else os.path.expanduser(spec.file)
+    began = time.monotonic()
+    try:
+        with core_errors():
+            found = _core.verify(
+                where,
+                trees=trees,
+                threads=settings.threads,
+                longest=settings.deadline,
+                most_findings=most_findings,
+                progress=progress,
+                options=settings.for_core() | settings.places_of(where).for_core(),
+            )
+    except UsageError:
+        raise
+    except SapwoodError as error:
+        return FileReport(_core.redact(where), error=error, seconds=time.monotonic() - began)
+    return FileReport(
+        file=found["url"],
+        findings=tuple(Finding(**finding) for finding in found["findings"]),
+        trees=tuple(_tree_report(tree) for tree in found["trees"]),
+        not_decoded=dict(found["not_decoded"]),
+        error=None if found["error"] is None else translated(found["error"]),
+        seconds=time.monotonic() - began,
+        **{name: found[name] for name in _COUNTS},
+    )
+
+
+_COUNTS = (
+    "size",
+    "checked_bytes",
+    "checksummed_bytes",
+    "fetched_bytes",
+    "records",
+    "baskets",
+    "damage_count",
+    "note_count",
+)
+
+
+def _tree_report(tree: dict[str, Any]) -> TreeReport:
+    return TreeReport(
+        **{name: tree[name] for name in ("path", "cycle", "entries", "branches", "baskets")},
+        lost={branch: tuple(ranges) for branch, ranges in tree["lost"].items()},
+        lost_in_any=tuple(tree["lost_in_any"]),
+        not_decoded=dict(tree["not_decoded"]),
+    )
+
+
+def _lines(file: FileReport) -> Iterator[str]:
+    if file.error is not None:
+        yield f"{file.file}: {file.error}"
+    elif file.ok:
+        yield f"{file.file}: sound ({file.checked_bytes} bytes, {file.baskets} baskets)"
+    if file.damage_count:
+        yield f"{file.file}: {file.damage_count} damaged"
+        yield from (f"  {finding}" for finding in file.damage)

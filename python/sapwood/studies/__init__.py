@@ -1,0 +1,1 @@
+"""Measurements: layouts of files (:mod:`.tune`), and chains of steps (:mod:`.chain`)."""

@@ -1,0 +1,272 @@
+"""The figures of a report: what was measured, as charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...display.units import human_bytes, human_seconds
+from ...options.memory import memory_size
+from .charts import Axis, Mark, Series, bars, chart
+from .points import ALL, LINES, STEPS, Workload, binary_size
+from .results import Measured, front
+
+if TYPE_CHECKING:
+    from .tuning import Tuning
+
+PARTS = ("wait for bytes", "decompress", "decode", "rest")
+"""What the time of a reader is spent with."""
+
+
+class Drawn(NamedTuple):
+    """A chart with its title, and a sentence on how to read it."""
+
+    title: str
+    note: str
+    svg: str
+
+
+def charts(found: Tuning) -> list[Drawn]:
+    """The charts of a run; those that have nothing to show are left out."""
+    clusters, baskets = found.sweep("cluster size"), found.sweep("basket size")
+    drawn = [
+        Drawn(
+            "Size and time to read all",
+            "Points are layouts, numbers are levels, the ring is the layout of today. Nothing is smaller "
+            "and faster at once than the points on the grey line.",
+            _size_and_time(found),
+        ),
+        Drawn(
+            "Where the time of reading goes",
+            "Of all columns, for today's layout and those that are recommended. Waiting is the copy from the "
+            "file; what decompression does not put in its place itself is copied in decoding; the rest is "
+            "opening, planning, and Python.",
+            _profile(found),
+        ),
+        Drawn(
+            "Reading rate and size of clusters",
+            "Bytes before compression per second. Small clusters have small baskets, and many of them.",
+            _flush(found),
+        ),
+        Drawn(
+            "Memory of reader and writer by clusters",
+            "Of the whole process, libraries included.",
+            _memory(found, clusters, lambda one: one.cluster_entries, "entries of a cluster"),
+        ),
+        Drawn(
+            "Baskets: size and time to read all",
+            "Compared with the layout of today. What a cluster does not fill stays smaller than that.",
+            _baskets(found),
+        ),
+        Drawn(
+            "Baskets: memory",
+            "Of the whole process, libraries included.",
+            _memory(found, baskets, lambda one: one.point.basket_size or 0),
+        ),
+        Drawn(
+            "Some of the branches",
+            "Branches are drawn anew each time; what is skipped is neither fetched nor decompressed.",
+            _skipping(found, [found.today], lambda w: w.branches, "branches that are read"),
+        ),
+        Drawn(
+            "Some of the events",
+            "A basket is decompressed if one of its events is wanted: skipping pays only where "
+            "less than one event of a cluster is read.",
+            _skipping(found, _skippers(found), lambda w: w.events, "events that are read, at random"),
+        ),
+        Drawn(
+            "Over a link, by compression",
+            "The columns of an analysis, compared with the layout of today on the same link.",
+            _links(found),
+        ),
+        Drawn("Memory read at a time", "Labels are the time for all columns.", _steps(found)),
+    ]
+    return [one for one in drawn if one.svg]
+
+
+def _skippers(found: Tuning) -> list[Measured]:
+    """The layouts whose events were skipped, each once."""
+    others = (one for one in found.sweep("event skipping") if one is not found.today)
+    return [found.today, *others]
+
+
+def _mark(
+    one: Measured, x: float, name: str, workload: Workload, found: Tuning, label: str = ""
+) -> Mark | None:
+    """A layout in a chart, with its time to read at the height."""
+    y = one.read(name, workload)
+    if y is None:
+        return None
+    title = f"{one.point.label}\n{human_bytes(one.size)}, {human_seconds(y.median)}"
+    return Mark(x, y.median, y.least, y.most, title, label, one.point == found.today.point)
+
+
+def _size_and_time(found: Tuning) -> str:
+    """The layouts of as many entries as those of the sweep of compressions have."""
+    compressions = found.sweep_points("compression")
+    entries = compressions[0].entries if compressions else None
+    layouts = [one for one in found.points if one.is_whole and one.point.entries == entries]
+    layouts = [one for one in layouts if not one.point.variant]
+    by_algorithm: dict[str, list[Mark]] = {}
+    for one in layouts:
+        label = str(one.point.level) if one.point in compressions and one.point.level else ""
+        mark = _mark(one, one.size, found.clock, ALL, found, label)
+        if mark is not None:
+            by_algorithm.setdefault(one.point.algorithm, []).append(mark)
+    costs = [(one, figure) for one in layouts if (figure := one.read(found.clock))]
+    medians = {id(one): figure.median for one, figure in costs}
+    best = front((one for one, _ in costs), lambda one: one.size, lambda one: medians[id(one)])
+    edge = [Mark(one.size, medians[id(one)], 0, 0, "") for one in best]
+    series = [Series(name, marks) for name, marks in by_algorithm.items()]
+    return chart(Axis("compressed size", human_bytes), Axis(_clock_title(found)), series, edge)
+
+
+def _clock_title(found: Tuning) -> str:
+    return "processor seconds to read all" if found.clock == "cpu_seconds" else "seconds to read all"
+
+
+def _flush(found: Tuning) -> str:
+    kinds = [("all columns", ALL), (found.analysis_name, found.analysis)]
+    kinds += [
+        (f"all columns, {step} at a time", replace(ALL, step=step)) for step in STEPS if step != ALL.step
+    ]
+    series = []
+    for name, workload in kinds:
+        marks = []
+        for one in found.sweep("cluster size"):
+            rate = one.rate(workload, found.clock)
+            if rate is not None:
+                title = f"{one.point.label}\n{human_bytes(rate.median)}/s"
+                marks.append(Mark(one.cluster_entries, rate.median, rate.least, rate.most, title))
+        if len(marks) > 1:
+            series.append(Series(name, sorted(marks), is_curve=True))
+    x = Axis("entries of a cluster", is_log=True)
+    return chart(x, Axis(_rate_title(found), human_bytes, from_zero=True), series)
+
+
+def _rate_title(found: Tuning) -> str:
+    return "read per second" + (" of a processor" if found.clock == "cpu_seconds" else "")
+
+
+def _baskets(found: Tuning) -> str:
+    layouts = found.sweep("basket size")
+    today = found.today.size
+    size, time = [], []
+    base = found.today.read(found.clock)
+    for one in layouts:
+        x = float(one.point.basket_size or 0)
+        seconds = one.read(found.clock)
+        size.append(Mark(x, one.size / today, one.size / today, one.size / today, one.point.label))
+        if seconds is not None and base is not None:
+            ratio = [value / base.median for value in (seconds.median, seconds.least, seconds.most)]
+            time.append(Mark(x, ratio[0], ratio[1], ratio[2], one.point.label))
+    series = [Series("size", size, is_curve=True), Series("time to read all", time, is_curve=True)]
+    return chart(_basket_axis(found), Axis("of the layout of today", lambda v: f"{v:.0%}"), series)
+
+
+def _basket_axis(found: Tuning) -> Axis:
+    sizes = [float(point.basket_size or 0) for point in found.sweep_points("basket size")]
+    return Axis("size of a basket", lambda value: binary_size(round(value)), is_log=True, at=sizes)
+
+
+def _memory(
+    found: Tuning,
+    layouts: Sequence[Measured],
+    x: Callable[[Measured], float],
+    title: str = "size of a basket",
+) -> str:
+    reader, writer = [], []
+    for one in layouts:
+        wrote, read = one.write("peak_bytes"), one.read("peak_bytes")
+        writer.append(Mark(x(one), wrote.median, wrote.least, wrote.most, one.point.label))
+        if read is not None:
+            reader.append(Mark(x(one), read.median, read.least, read.most, one.point.label))
+    series = [Series("reader, all columns", sorted(reader), True), Series("writer", sorted(writer), True)]
+    axis = _basket_axis(found) if title == "size of a basket" else Axis(title, is_log=True)
+    return chart(axis, Axis("most memory", human_bytes, from_zero=True), series)
+
+
+def _skipping(
+    found: Tuning, layouts: Sequence[Measured], share: Callable[[Workload], float], title: str
+) -> str:
+    """Time of reading some of a file, as a share of the time for all of it."""
+    series = []
+    for one in layouts:
+        base = one.read(found.clock)
+        if base is None:
+            continue
+        marks = []
+        for workload in one.reads:
+            seconds = one.read(found.clock, workload)
+            if seconds is None or replace(workload, branches=1.0, events=1.0) != ALL:
+                continue
+            value = share(workload)
+            if workload.branches * workload.events == value:
+                least, middle, most = (each / base.median for each in seconds[:3])
+                tip = f"{value:.0%}: {middle:.0%} of the time"
+                marks.append(Mark(100 * value, middle, least, most, tip))
+        name = "as it is" if one is found.today else f"clusters of {one.cluster_entries:,.0f}"
+        if len(marks) > 1:
+            series.append(Series(name, sorted(marks), is_curve=True))
+    x = Axis(title, lambda value: f"{value:g} %", is_log=True)
+    return chart(x, Axis("of the time for all", lambda v: f"{v:.0%}", from_zero=True), series)
+
+
+def _steps(found: Tuning) -> str:
+    marks = []
+    for workload in found.today.reads:
+        peak, seconds = found.today.read("peak_bytes", workload), found.today.read(found.clock, workload)
+        if peak is None or seconds is None or replace(workload, step=ALL.step) != ALL:
+            continue
+        label = human_seconds(seconds.median)
+        size = float(memory_size(workload.step))
+        marks.append(Mark(size, peak.median, peak.least, peak.most, f"{workload.step}: {label}", label))
+    if len(marks) < 2:
+        return ""
+    x = Axis("arrays read at a time", human_bytes, is_log=True)
+    return chart(x, Axis("most memory", human_bytes, from_zero=True), [Series("", sorted(marks), True)])
+
+
+def _links(found: Tuning) -> str:
+    """Time of an analysis over each link, as a share of the time that the layout of today takes there."""
+    series = []
+    for over in LINES:
+        workload = replace(found.analysis, over=over)
+        base = found.today.read(found.clock, workload)
+        marks = []
+        for one in found.sweep("compression"):
+            seconds = one.read(found.clock, workload)
+            if seconds is None or base is None:
+                continue
+            least, middle, most = (each / base.median for each in seconds[:3])
+            title = f"{one.point.label} over {over}: {human_seconds(seconds.median)}"
+            label = one.point.label if over == next(iter(LINES)) else ""
+            marks.append(Mark(one.size, middle, least, most, title, label))
+        series.append(Series(over, sorted(marks)))
+    y = Axis(f"{found.analysis_name}, of the time of today", lambda v: f"{v:.0%}")
+    return chart(Axis("compressed size", human_bytes), y, series)
+
+
+def _profile(found: Tuning) -> str:
+    layouts = [found.today, *(one.best for one in found.recommendations)]
+    threads = int(found.machine["threads"])
+    rows = {one.point.label: profile(one, threads) for one in layouts}
+    return bars(PARTS, [(name, values) for name, values in rows.items() if values], human_seconds)
+
+
+def profile(one: Measured, threads: int = 1) -> list[float]:
+    """Seconds that reading all of a layout spends with each of :data:`PARTS`; none if it was not read.
+
+    Waiting is for the operating system, which copies the bytes of the file; decoding is the swapping of
+    bytes and the copy into the arrays; the rest is opening, planning and merging, and Python.
+    """
+    total, wall = one.read("seconds"), one.read("wall_seconds")
+    if total is None or wall is None:
+        return []
+    figures = [one.read(f"{name}_seconds") for name in ("wait", "decompress", "decode")]
+    wait, *computed = [each.median for each in figures if each is not None]
+    # The parts are taken by the clock, which goes on while other processes are at work.
+    share = total.median / wall.median if wall.median else 1.0
+    named = [share * seconds for seconds in (wait, *(each / threads for each in computed))]
+    return [*named, max(0.0, total.median - sum(named))]

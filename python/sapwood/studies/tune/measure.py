@@ -1,0 +1,180 @@
+"""One measurement, in a process of its own:  python -m sapwood.studies.tune.measure TASK
+
+TASK is a JSON document, and so is what is printed. A process that does one thing tells its peak of memory
+honestly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...opening.single import open as open_object
+from ...query.entries import Entries, PendingColumns
+from ...query.reading import read_and_drop
+from ...query.select import select
+from ...query.steps import entry_steps
+from ...report.replaying import Line, replay
+from ...report.tracing import trace
+from ...writing.repacking import repack
+from .points import LINES, Workload
+
+if TYPE_CHECKING:
+    from ...model.branch import Branch
+    from ...model.tree import Tree
+
+Result = dict[str, Any]
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had resident."""
+    try:
+        # Not getrusage: that starts from the peak of the process which started this one.
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def write(task: Result) -> Result:
+    """Gives the sample a layout: what that takes, and how large it becomes."""
+    source, target, tree = task["source"], Path(task["target"]), task["tree"]
+    before = peak_bytes()
+    clock, processor = time.perf_counter(), time.process_time()
+    report = repack(source, target, tree=tree, threads=task["threads"], **task["options"])
+    seconds, used = time.perf_counter() - clock, time.process_time() - processor
+    memory = peak_bytes()
+    with open_object(f"{target}:{tree}") as written:
+        sizes = {
+            "compressed_bytes": written.compressed_bytes,
+            "uncompressed_bytes": written.uncompressed_bytes,
+        }
+        shape = {"entries": written.num_entries, "clusters": max(len(written.cluster_starts) - 1, 0)}
+        baskets = sum(branch.num_baskets for branch in written.tree.branches)
+    return {
+        "seconds": min(seconds, used),
+        "wall_seconds": seconds,
+        "cpu_seconds": used,
+        "compress_seconds": report.compress_seconds,
+        "decompress_seconds": report.decompress_seconds,
+        "file_bytes": target.stat().st_size,
+        "peak_bytes": memory,
+        "peak_bytes_before": before,
+        "baskets": baskets,
+        **sizes,
+        **shape,
+    }
+
+
+def read(task: Result) -> Result:
+    """Reads a file by a workload and keeps nothing of it."""
+    workload = Workload.from_dict(task["workload"])
+    _warm_up(task, workload)
+    return read_once(task, workload)
+
+
+def read_once(task: Result, workload: Workload) -> Result:
+    """What reading takes, from opening on.
+
+    Of a local file, ``seconds`` are those in which a processor was at work, if these are fewer than those of
+    the clock: what other processes take is no matter of the layout.
+    """
+    before = peak_bytes()
+    clock, processor = time.perf_counter(), time.process_time()
+    with open_object(f"{task['url']}:{task['tree']}", threads=task["threads"]) as tree:
+        opened = time.perf_counter() - clock
+        branches = chosen_branches(tree, workload, task["seed"])
+        entries = read_entries(tree, branches, workload, task["seed"])
+        seconds, used = time.perf_counter() - clock, time.process_time() - processor
+        cost = tree.file.report()
+    return {
+        "seconds": seconds if "://" in task["url"] else min(seconds, used),
+        "wall_seconds": seconds,
+        "cpu_seconds": used,
+        "open_seconds": opened,
+        "wait_seconds": cost.wait_seconds,
+        "decompress_seconds": cost.decompress_seconds,
+        "decode_seconds": cost.decode_seconds,
+        "fetched_bytes": cost.fetched_bytes,
+        "decompressed_bytes": cost.decompressed_bytes,
+        "requests": cost.requests,
+        "round_trips": cost.round_trips,
+        "baskets": cost.baskets,
+        "branches": len(branches),
+        "entries": entries,
+        "peak_bytes": peak_bytes(),
+        "peak_bytes_before": before,
+    }
+
+
+def _warm_up(task: Result, workload: Workload) -> None:
+    """Imports what reading needs: that is no matter of the layout."""
+    with open_object(f"{task['url']}:{task['tree']}") as tree:
+        chosen_branches(tree, workload, task["seed"])
+
+
+def over_link(task: Result) -> Result:
+    """Reads a file while it is recorded, and replays that over the modelled link of the workload."""
+    workload = Workload.from_dict(task["workload"])
+    rtt, bandwidth = LINES[workload.over]
+    _warm_up(task, workload)
+    with tempfile.TemporaryDirectory() as folder:
+        with trace(Path(folder, "job.swt")) as recording:
+            result = read_once(task, workload)
+        cost = replay(recording, line=Line(rtt, bandwidth))[0]
+    seconds = min(cost.seconds, cost.waited + result["cpu_seconds"])
+    modelled = {
+        "seconds": seconds,
+        "wall_seconds": cost.seconds,
+        "wait_seconds": cost.waited,
+        "fetched_bytes": cost.bytes,
+    }
+    return result | modelled | {"requests": cost.requests, "round_trips": cost.round_trips}
+
+
+def chosen_branches(tree: Tree, workload: Workload, seed: int) -> list[Branch]:
+    """The branches that a workload reads, in the order of the file; at least one."""
+    found: list[Branch] = list(select(tree, list(workload.columns) or None).leaf_branches)
+    if workload.branches >= 1:
+        return found
+    count = max(1, round(workload.branches * len(found)))
+    drawn = np.random.default_rng(seed).choice(len(found), count, replace=False)
+    return [found[i] for i in sorted(drawn)]
+
+
+def read_entries(tree: Tree, branches: list[Branch], workload: Workload, seed: int) -> int:
+    """Reads entries step by step; the number of those that were read."""
+    if workload.events >= 1:
+        read_and_drop(tree, branches, None, None, step_size=workload.step)
+        return tree.num_entries
+    passing = np.flatnonzero(np.random.default_rng(seed).random(tree.num_entries) < workload.events)
+    for start, stop in entry_steps(tree, branches, 0, tree.num_entries, workload.step):
+        inside = passing[(passing >= start) & (passing < stop)]
+        if len(inside):
+            PendingColumns(branches, Entries(start, stop, inside), tree.file.options.threads, None).finish()
+    return len(passing)
+
+
+KINDS = {"write": write, "read": read, "link": over_link}
+
+
+def main() -> None:
+    """Measures what the only argument says."""
+    task = json.loads(sys.argv[1])
+    json.dump(KINDS[task["kind"]](task), sys.stdout, allow_nan=False)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""What is measured: layouts (points), ways to read them (workloads), and sweeps of both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...display.units import human_bytes
+from ...errors import UsageError
+
+LINES = {"WAN": (0.1, 12.5e6), "region": (0.02, 125e6)}
+"""Links that reading is modelled over: seconds of a round trip, bytes per second."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A layout of the sample. What is None stays as it is in the file that the sample was taken from.
+
+    Attributes:
+        compression: algorithm and level, such as ``"zstd:5"``, or ``"none"``.
+        basket_size: most bytes of a basket before compression.
+        cluster_entries: entries of a cluster.
+        cluster_bytes: bytes of a cluster, as they are stored in that file; not together with
+            ``cluster_entries``.
+        entries: number of events, from the first one.
+        variant: which of several samples, if there are several: another way to split the same objects.
+    """
+
+    compression: str
+    basket_size: int | None = None
+    cluster_entries: int | None = None
+    cluster_bytes: int | None = None
+    entries: int | None = None
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name that is the same in every run, and fit for a file."""
+        return _digest(asdict(self))
+
+    @property
+    def label(self) -> str:
+        """The layout in words.
+
+        >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).label
+        'zstd:5, baskets 256 KiB, clusters of 1,000'
+        """
+        parts = [self.compression]
+        if self.basket_size is not None:
+            parts.append(f"baskets {binary_size(self.basket_size)}")
+        if self.cluster_entries is not None:
+            parts.append(f"clusters of {self.cluster_entries:,}")
+        if self.cluster_bytes is not None:
+            parts.append(f"clusters of {human_bytes(self.cluster_bytes)}")
+        if self.entries is not None:
+            parts.append(f"{self.entries:,} entries")
+        return ", ".join([*parts, self.variant] if self.variant else parts)
+
+    @property
+    def level(self) -> int:
+        """The level of the compression; 0 for none."""
+        return int(self.compression.partition(":")[2] or 0)
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm of the compression."""
+        return self.compression.partition(":")[0]
+
+    def options(self, expansion: float = 1.0) -> dict[str, Any]:
+        """The arguments for :func:`sapwood.repack`.
+
+        Args:
+            expansion: stored bytes of the sample for each stored byte of the file that it was taken from.
+        """
+        size = None if self.cluster_bytes is None else round(self.cluster_bytes * expansion)
+        named = {
+            "basket_size": self.basket_size,
+            "cluster_size": size,
+            "cluster_entries": self.cluster_entries,
+        }
+        chosen = {} if self.entries is None else {"entries": (0, self.entries)}
+        return {
+            "compression": self.compression,
+            **{name: value for name, value in named.items() if value is not None},
+            **chosen,
+        }
+
+    def command(self, source: str, target: str) -> str:
+        """The command that gives a file this layout.
+
+        >>> Point("zstd:5", basket_size=262144, cluster_entries=1000).command("a.root", "b.root")
+        'sapwood repack a.root b.root --compression zstd:5 --basket-size 262144 --cluster-entries 1000'
+        """
+        parts = ["sapwood", "repack", source, target, "--compression", self.compression]
+        if self.basket_size is not None:
+            parts += ["--basket-size", str(self.basket_size)]
+        if self.cluster_entries is not None:
+            parts += ["--cluster-entries", str(self.cluster_entries)]
+        if self.cluster_bytes is not None:
+            parts += ["--cluster-size", f"{self.cluster_bytes / 1e6:g}MB"]
+        return shlex.join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fit for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A way to read a file.
+
+    Attributes:
+        columns: branches, by name or glob; all, if there are none.
+        branches: share of these branches that is read; which ones is drawn anew for each repeat.
+        events: share of the entries that is read; drawn anew, too.
+        step: memory that is read at a time.
+        over: the link that reading is modelled over, a name in :data:`LINES`; empty for the file where it is.
+    """
+
+    columns: tuple[str, ...] = ()
+    branches: float = 1.0
+    events: float = 1.0
+    step: str = "100 MB"
+    over: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name that is the same in every run."""
+        return _digest(asdict(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fit for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> Workload:
+        """The opposite of :meth:`to_dict`."""
+        return cls(**{**told, "columns": tuple(told["columns"])})
+
+
+ALL = Workload()
+"""All columns of all entries."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Layouts that differ in one thing, and the workloads that each of them is read by."""
+
+    name: str
+    points: tuple[Point, ...]
+    workloads: tuple[Workload, ...]
+
+
+COMPRESSIONS = (
+    *("zlib:1", "zlib:4", "zlib:6", "zlib:9", "lz4:1", "lz4:4", "lz4:9"),
+    *("zstd:1", "zstd:3", "zstd:5", "zstd:7", "zstd:9", "lzma:1", "lzma:4", "lzma:7", "lzma:9"),
+)
+BASKETS = tuple(1 << bits for bits in range(14, 21))
+"""16 KiB to 1 MiB."""
+CLUSTER_ENTRIES = (10, 30, 100, 300, 1000, 3000, 10_000)
+CLUSTER_BYTES = (2_000_000, 10_000_000, 30_000_000)
+SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+"""Of branches and of events, for the curves of skipping."""
+STEPS = ("5 MB", "30 MB", "100 MB")
+
+
+def sweeps(base: Point, columns: tuple[str, ...], entries: int, variants: Iterable[str] = ()) -> list[Sweep]:
+    """The usual sweeps around a layout: one dimension at a time.
+
+    Args:
+        base: the layout of today.
+        columns: those that an analysis reads.
+        entries: entries of the sample.
+        variants: the names of other samples.
+    """
+    analysis = analysis_of(columns)
+    near = (ALL, analysis, *(replace(analysis, over=name) for name in LINES))
+    skipping = tuple(Workload(branches=share) for share in SHARES[1:])
+    skipping += tuple(Workload(events=share) for share in SHARES[1:])
+    skipping += tuple(replace(ALL, step=step) for step in STEPS if step != ALL.step)
+    counts = [count for count in CLUSTER_ENTRIES if count <= entries]
+    by_entries = tuple(replace(base, cluster_entries=count) for count in counts)
+    by_bytes = tuple(replace(base, cluster_bytes=size) for size in CLUSTER_BYTES)
+    shares = [round(entries * share) for share in (0.1, 0.3)]
+    return [
+        Sweep("as it is", (base,), near + skipping),
+        Sweep("compression", tuple(replace(base, compression=name) for name in COMPRESSIONS), near),
+        Sweep("basket size", tuple(replace(base, basket_size=size) for size in BASKETS), near),
+        Sweep("cluster size", by_entries + by_bytes, near),
+        Sweep("event skipping", by_entries[::2], tuple(Workload(events=share) for share in SHARES[1:])),
+        Sweep("events", tuple(replace(base, entries=count) for count in shares if count), near[:2]),
+        Sweep("split", tuple(replace(base, variant=name) for name in variants), near),
+    ]
+
+
+def chosen_sweeps(planned: list[Sweep], names: Iterable[str]) -> list[Sweep]:
+    """The sweeps of the dimensions that are named, all if none is; what is compared with, in any case.
+
+    >>> [one.name for one in chosen_sweeps(sweeps(Point("zlib:5"), (), 1000), ["basket-size"])]
+    ['as it is', 'basket size']
+
+    Raises:
+        UsageError: for a name that no dimension has here, and for one that comes twice.
+    """
+    base, *others = planned
+    by_name = {one.name.replace(" ", "-"): one for one in others if one.points}
+    return [base, *(by_name[name] for name in chosen_names("dimension", names, by_name) or by_name)]
+
+
+def chosen_names(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Names as they were given, after a check.
+
+    Raises:
+        UsageError: for a name that is not known, and for one that comes twice.
+    """
+    wanted, known = list(names), list(known)
+    for i, name in enumerate(wanted):
+        if name not in known:
+            raise UsageError(f"there is no {kind} {name!r}; there are {', '.join(known)}")
+        if name in wanted[:i]:
+            raise UsageError(f"the {kind} {name!r} is named twice; name it once")
+    return wanted
+
+
+def analysis_of(columns: tuple[str, ...]) -> Workload:
+    """Reading of some columns: those that are named, else a tenth of all."""
+    return Workload(columns=columns) if columns else Workload(branches=0.1)
+
+
+def workloads_by_point(all_sweeps: Iterable[Sweep]) -> dict[Point, list[Workload]]:
+    """Each layout once, in the order of the sweeps, with all that it is read by."""
+    found: dict[Point, dict[Workload, None]] = {}
+    for sweep in all_sweeps:
+        for point in sweep.points:
+            found.setdefault(point, {}).update(dict.fromkeys(sweep.workloads))
+    return {point: list(workloads) for point, workloads in found.items()}
+
+
+def binary_size(nbytes: int) -> str:
+    """Bytes in powers of 1024, as basket sizes are mostly given.
+
+    >>> binary_size(16384), binary_size(1 << 20), binary_size(32000)
+    ('16 KiB', '1 MiB', '32000 B')
+    """
+    if nbytes and nbytes % (1 << 20) == 0:
+        return f"{nbytes >> 20} MiB"
+    return f"{nbytes >> 10} KiB" if nbytes and nbytes % 1024 == 0 else f"{nbytes} B"
+
+
+def _digest(told: dict[str, Any]) -> str:
+    text = json.dumps(told, sort_keys=True)
+    return hashlib.blake2s(text.encode(), digest_size=6).hexdigest()

@@ -1,0 +1,177 @@
+"""Checks the imports of python/sapwood: no circle, and none against the order of packages in ARCHITECTURE.md.
+
+What counts as an import of a module, an arrow:
+
+- every ``import`` of a module of sapwood, also inside of functions, where it only waits for the first call;
+- the packages around the imported module that are not around the importing one, too: Python runs their
+  ``__init__`` first;
+- not what stands under ``if TYPE_CHECKING:``, which never runs.
+
+``sapwood/__init__`` imports what users name when they name it, by ``importlib``, which is not seen here. It
+needs not be: it is the last row of the table, so nothing may import it, and no circle leads through it. The
+compiled ``sapwood._core`` is below everything, and imports nothing of Python's that is not handed to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CORE = "_core"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One arrow: where it stands, and the two modules, by their names within the package."""
+
+    source: str
+    target: str
+    file: Path
+    line: int
+
+
+def table(text: str) -> list[str]:
+    """The rows of the table of packages, from the lowest on; "" is the package itself."""
+    return [name or "" for name in re.findall(r"^\| `sapwood(?:/(\w+))?`", text, flags=re.MULTILINE)]
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """The file of each module, by its name within the package: ``""``, ``"model"``, ``"model.tree"``."""
+    found = {}
+    for file in sorted(package.rglob("*.py")):
+        parts = file.relative_to(package).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+def imports(name: str, file: Path, known: Mapping[str, Path], package: str) -> list[Import]:
+    """The arrows from one module to others, in the order of their lines."""
+    around = name if file.name == "__init__.py" else _above(name)
+    found = []
+    for node in _running(ast.parse(file.read_text(encoding="utf-8"))):
+        for target in _targets(node, around, known, package):
+            for module in (*_packages_of(target), target):
+                is_around = f"{name}.".startswith(f"{module}.")
+                if module != name and (module == target or not is_around):
+                    found.append(Import(name, module, file, node.lineno))
+    return found
+
+
+def _running(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements that may run."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child
+        elif isinstance(child, ast.If) and _is_type_checking(child.test):
+            for other in child.orelse:
+                yield from _running(ast.Module([other], []))
+        else:
+            yield from _running(child)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def _targets(
+    node: ast.Import | ast.ImportFrom, around: str, known: Mapping[str, Path], package: str
+) -> list[str]:
+    """The modules of the package that a statement imports, by their names within it."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+        return [name[len(package) + 1 :] for name in names if f"{name}.".startswith(f"{package}.")]
+    if node.level:
+        above = around.split(".") if around else []
+        base = [*above[: len(above) - node.level + 1], *(node.module or "").split(".")]
+    elif f"{node.module}.".startswith(f"{package}."):
+        base = (node.module or "").split(".")[1:]
+    else:
+        return []
+    where = ".".join(filter(None, base))
+    inside = [f"{where}.{alias.name}".lstrip(".") for alias in node.names]
+    # ``from .model import tree`` imports the module ``model.tree``, ``from .model import x`` only ``model``.
+    return list(dict.fromkeys(name if name in known or name == CORE else where for name in inside))
+
+
+def _above(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _packages_of(name: str) -> list[str]:
+    """The packages around a module, the outermost first."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def circles(arrows: Mapping[str, list[Import]]) -> list[list[Import]]:
+    """A shortest circle through each module that is in one; each circle once, as its arrows."""
+    found: dict[frozenset[str], list[Import]] = {}
+    for name in arrows:
+        circle = _shortest_way(arrows, name)
+        if circle:
+            found.setdefault(frozenset(arrow.source for arrow in circle), circle)
+    return list(found.values())
+
+
+def _shortest_way(arrows: Mapping[str, list[Import]], name: str) -> list[Import]:
+    """The shortest way from a module back to itself; empty if there is none."""
+    ways: dict[str, list[Import]] = {}
+    waiting: list[list[Import]] = [[]]
+    for way in waiting:
+        for arrow in arrows.get(way[-1].target if way else name, ()):
+            if arrow.target not in ways:
+                ways[arrow.target] = [*way, arrow]
+                waiting.append(ways[arrow.target])
+    return ways.get(name, [])
+
+
+def problems(package: Path, order: list[str]) -> list[str]:
+    """What contradicts the rules, a paragraph each."""
+    known = modules(package)
+    arrows = {name: imports(name, file, known, package.name) for name, file in known.items()}
+    found = []
+    for circle in circles(arrows):
+        steps = [_shown(arrow, package) for arrow in circle]
+        found.append("\n  ".join(["these modules import each other in a circle:", *steps]))
+    entries = {name.partition(".")[0] for name in known}
+    found += [f"{package.name}/{name} is missing in the table" for name in sorted(entries - set(order))]
+    found += [
+        f"{package.name}/{name} is in the table, but not there" for name in order if name not in entries
+    ]
+    level = {name: place for place, name in enumerate(order)}
+    for arrow in (arrow for several in arrows.values() for arrow in several):
+        source, target = arrow.source.partition(".")[0], arrow.target.partition(".")[0]
+        if arrow.target == CORE:
+            continue
+        if arrow.target not in known:
+            found.append(f"{_shown(arrow, package)}, which is not there (by this name)")
+        elif source != target and level.get(target, -1) > level.get(source, len(order)):
+            found.append(f"{_shown(arrow, package)}, which is not above it in the table")
+    return found
+
+
+def _shown(arrow: Import, package: Path) -> str:
+    place = f"{arrow.file.relative_to(package.parent)}:{arrow.line}"
+    return f"{place}: {_module(arrow.source, package)} imports {_module(arrow.target, package)}"
+
+
+def _module(name: str, package: Path) -> str:
+    return f"{package.name}.{name}" if name else package.name
+
+
+def main() -> int:
+    """Checks the package of this checkout."""
+    order = table((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    found = problems(ROOT / "python" / "sapwood", order)
+    for problem in found:
+        print(f"error: {problem} (ARCHITECTURE.md)", file=sys.stderr)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
