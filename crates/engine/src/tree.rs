@@ -119,11 +119,6 @@ impl Tree {
         !self.file().0.fetcher.source().physics().immediate
     }
 
-    /// Bytes that are on their way when the link to the source is full, as far as that is known; else 0.
-    pub fn bytes_in_flight(&self) -> u64 {
-        if self.is_distant() { self.file().0.fetcher.link().bytes_in_flight().unwrap_or(0) } else { 0 }
-    }
-
     /// Name, title, clusters, aliases and more, as the file says.
     pub fn metadata(&self) -> &sapwood_ttree::Tree {
         self.0.table.tree()

@@ -24,7 +24,8 @@ pub struct CutQuery {
 pub struct CutOptions {
     /// Number of computing threads. Default: the environment variable `SAPWOOD_THREADS`, else all processors.
     pub threads: Option<usize>,
-    /// Entries that cannot pass, such as statistics exclude: they are not read. Ranges in order that do not overlap.
+    /// Entries that cannot pass, such as statistics exclude. Ranges in order that do not overlap. They are not read, unless
+    /// a column is shorter than the steps, or only all of its entries tell its form.
     pub excluded: Vec<Range<u64>>,
     /// What a second stage must be worth.
     pub costs: CutCosts,

@@ -4,7 +4,7 @@ use super::excluded::{clipped, count_excluded};
 use super::parts::Parts;
 use super::query::{CutCosts, CutOptions, CutQuery, EntrySelection};
 use super::second::{Second, finish, next};
-use super::stages::Stages;
+use super::stages::{Stages, can_wait};
 use crate::entries::EntryRead;
 use crate::plan::check_range;
 use crate::scan::Scan;
@@ -82,16 +82,17 @@ impl CutRead {
         let CutOptions { threads, excluded, costs } = options;
         let start = steps.iter().map(|step| step.within.start).min().unwrap_or(0);
         let range = start..steps.iter().map(|step| step.within.end).max().unwrap_or(start);
-        let excluded = clipped(&excluded, &range);
+        let all: Vec<usize> = (0..query.columns.len()).collect();
+        if !query.groups.is_empty() || !excluded.is_empty() {
+            // Where chunks are is asked for of the columns of both stages at once.
+            Parts::new(query, &all).locate(call)?;
+        }
+        let can_exclude = !excluded.is_empty() && all.iter().all(|column| can_wait(query, *column, &range));
+        let excluded = if can_exclude { clipped(&excluded, &range) } else { Vec::new() };
         let not_read = count_excluded(&**main, &excluded);
         let fetcher = main.fetcher(0);
         fetcher.counters().excluded_entries.add(not_read.entries);
         fetcher.counters().excluded_clusters.add(not_read.clusters);
-        if !query.groups.is_empty() {
-            // Where chunks are is asked for of the columns of both stages at once.
-            let all: Vec<usize> = (0..query.columns.len()).collect();
-            Parts::new(query, &all).locate(call)?;
-        }
         let left = (range.end - range.start).saturating_sub(not_read.entries);
         let stages = Stages::plan(query, &range, left, &costs)?;
         let (first, second) = (Parts::new(query, &stages.first), Parts::new(query, &stages.second));

@@ -25,13 +25,10 @@ impl Stages {
     pub(super) fn plan(query: &CutQuery, range: &Range<u64>, left: u64, costs: &CutCosts) -> Result<Stages> {
         let all = || (0..query.columns.len()).collect();
         let one = || Stages { first: all(), second: Vec::new(), boundaries: Vec::new() };
-        let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
-            return Ok(one());
-        };
         let mut first: HashSet<usize> = query.cut.iter().copied().collect();
         let mut waiting = Vec::new();
         for group in &query.groups {
-            if group.iter().all(|column| can_wait(query, *column, last)) {
+            if group.iter().all(|column| can_wait(query, *column, range)) {
                 waiting.push(group);
             } else {
                 first.extend(group);
@@ -125,9 +122,10 @@ impl Chunks {
     }
 }
 
-/// Whether some entries of a column look as they do among all the others: it has all entries up to `last`, and its form
-/// does not depend on the data.
-fn can_wait(query: &CutQuery, column: usize, last: u64) -> bool {
+/// Whether some entries of a column look as they do among all the others: it has all entries up to the end of the range,
+/// and its form does not depend on the data. The column was located.
+pub(super) fn can_wait(query: &CutQuery, column: usize, range: &Range<u64>) -> bool {
+    let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return false };
     let Some((table, wanted)) = query.columns.get(column) else { return false };
     let Some(table) = query.tables.get(*table) else { return false };
     let selection = selection(wanted);
