@@ -12,7 +12,15 @@ use std::sync::{Mutex, PoisonError};
 
 /// A read of steps in two stages: what a cut needs, then what else the passing entries need.
 #[pyclass(module = "sapwood._core", frozen)]
-pub(crate) struct CutRead(Mutex<sapwood::CutRead>);
+pub(crate) struct CutRead {
+    /// The requests that the first stage delivers, in its order.
+    #[pyo3(get)]
+    first: Vec<usize>,
+    /// The same of the second stage.
+    #[pyo3(get)]
+    second: Vec<usize>,
+    read: Mutex<sapwood::CutRead>,
+}
 
 /// The columns of the first stage of a step.
 #[pyclass(module = "sapwood._core", frozen, get_all)]
@@ -71,25 +79,13 @@ impl CutRead {
         let read = detached(py, |interrupt| {
             sapwood::CutRead::new(&query, steps, options, &mut Call::new(deadline, interrupt))
         })?;
-        Ok(CutRead(Mutex::new(read)))
-    }
-
-    /// The requests that the first stage delivers, in its order.
-    #[getter]
-    fn first(&self) -> Vec<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).first()
-    }
-
-    /// The requests that the second stage delivers, in its order.
-    #[getter]
-    fn second(&self) -> Vec<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).second()
+        Ok(CutRead { first: read.first(), second: read.second(), read: Mutex::new(read) })
     }
 
     /// The first stage of the next step, or the second of the earliest that lacks it; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let stage = detached(py, |interrupt| {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).next(interrupt).transpose()
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).next(interrupt).transpose()
         })?;
         Ok(match stage {
             None => None,
@@ -110,6 +106,8 @@ impl CutRead {
     /// Takes the mask of the step whose first stage came last.
     fn cut(&self, py: Python<'_>, mask: Option<PyReadonlyArray1<'_, bool>>) -> PyResult<()> {
         let mask = mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
-        detached(py, |interrupt| self.0.lock().unwrap_or_else(PoisonError::into_inner).cut(mask, interrupt))
+        detached(py, |interrupt| {
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).cut(mask, interrupt)
+        })
     }
 }
