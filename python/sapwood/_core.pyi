@@ -361,7 +361,7 @@ class CutRead:
     def next(self) -> FirstStage | SecondStage | None:
         """The first stage of the next step, or the second of the earliest that lacks it; None after the last.
 
-        If there is a second stage, `cut` follows a first.
+        If there is a second stage, `cut` follows each first; otherwise the first is all of a step.
         """
     def cut(self, mask: NDArray[np.bool_] | None) -> None:
         """Takes the mask of the step whose first stage came last; None if it drops no entry."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
 from ..errors.core import core_errors
+from .assemble import Columns
 from .batch import Report
 from .compute import Result
 from .entries import by_tree, chosen_entries, inside
@@ -36,8 +38,8 @@ def read_arrays(
     """The result for a range of entries, or for some of it."""
     start, stop = entry_range(query.source.tree.num_entries, entry_start, entry_stop)
     chosen = None if entries is None else chosen_entries(entries, start, stop)
-    (result,) = Steps(query, [(start, stop)], threads, deadline, chosen).results(index_offset=index_offset)
-    return result
+    steps = Steps(query, [(start, stop)], threads, deadline, chosen)
+    return next(steps.results(index_offset=index_offset))
 
 
 def read_steps(
@@ -81,14 +83,16 @@ class Steps:
         """The results, in order, once; while one is worked on, the next is read."""
         begun: deque[_Step] = deque()
         while (stage := self._next()) is not None:
-            # Nothing here may keep the arrays of a step alive while the next is waited for.
             if isinstance(stage, _core.FirstStage):
                 begun.append(self._begin(stage, index_offset))
-                del stage
+                is_complete = not self._second
             else:
-                result = [self._finish(begun.popleft(), stage, report, index_offset)]
-                del stage
-                yield result.pop()
+                begun[0].add(dict(zip(self._second, stage.columns, strict=True)), stage.passing)
+                is_complete = True
+            # Nothing here may keep the arrays of a step alive while the next is waited for.
+            del stage
+            if is_complete:
+                yield self._finished(begun, report, index_offset).pop()
 
     def _next(self) -> _core.FirstStage | _core.SecondStage | None:
         with core_errors():
@@ -107,21 +111,29 @@ class Steps:
                 self._read.cut(None if mask is None else np.ascontiguousarray(mask))
         return _Step(start, stop, result)
 
-    def _finish(self, step: _Step, stage: _core.SecondStage, report: bool, index_offset: int) -> Any:
-        columns = dict(zip(self._second, stage.columns, strict=True))
-        if not stage.passing:
-            step.result.add(columns)
-        result = step.result.get(columns if stage.passing else None)
-        tree = self._query.source.tree
-        return (result, Report(tree, step.start, step.stop, index_offset)) if report else result
+    def _finished(self, begun: deque[_Step], report: bool, index_offset: int) -> list[Any]:
+        """The result of the first step, in a list: whoever pops it has it alone."""
+        step = begun.popleft()
+        result, tree = step.result.get(step.passing), self._query.source.tree
+        return [(result, Report(tree, step.start, step.stop, index_offset)) if report else result]
 
 
-class _Step(NamedTuple):
+@dataclass
+class _Step:
     """A step whose first stage was read."""
 
     start: int
     stop: int
     result: Result
+    passing: Columns | None = None
+    """Columns of the entries that pass the cut only."""
+
+    def add(self, columns: Columns, passing: bool) -> None:
+        """Takes the columns of the second stage."""
+        if passing:
+            self.passing = columns
+        else:
+            self.result.add(columns)
 
 
 def read_and_drop(

@@ -127,8 +127,8 @@ impl CutRead {
         self.second.columns()
     }
 
-    /// What comes next; `None` after the last step. A first stage is followed by a call of [`CutRead::cut`], unless there
-    /// is no second.
+    /// What comes next; `None` after the last step. If there is a second stage, a call of [`CutRead::cut`] follows each
+    /// first; otherwise the first stage is all of a step.
     ///
     /// # Errors
     /// As [`read`](crate::read()); `Usage` if the mask of the last step is missing. An error ends the read.
@@ -170,9 +170,7 @@ impl CutRead {
             Some(reads) => finish(reads, call)?,
             None => next(&mut self.scans, call)?,
         };
-        if self.stages.second.is_empty() {
-            self.begun.push_back(Second::Nothing);
-        } else {
+        if !self.stages.second.is_empty() {
             self.awaiting = Some(entries.clone());
         }
         Ok(Some(CutStage::First { entries, columns }))

@@ -86,22 +86,28 @@ impl<F: FnMut(&[Column]) -> Result<Vec<bool>>> CutScan<F> {
     /// As [`read`](crate::read()), and those of the closure; `Usage` for a mask of another length than its columns. An error
     /// ends the scan.
     pub fn next(&mut self, interrupt: Interrupt<'_>) -> Option<Result<PassingEntries>> {
-        loop {
-            let passing = match self.read.next(&mut *interrupt)? {
-                Ok(CutStage::First { entries, columns }) => {
-                    match self.begin(&entries, columns, &mut *interrupt) {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
+        let passing = self.advance(interrupt);
+        if passing.is_err() {
+            self.read.end();
+        }
+        passing.transpose()
+    }
+
+    fn advance(&mut self, interrupt: Interrupt<'_>) -> Result<Option<PassingEntries>> {
+        while let Some(stage) = self.read.next(&mut *interrupt) {
+            match stage? {
+                CutStage::First { entries, columns } => {
+                    self.begin(&entries, columns, &mut *interrupt)?;
+                    if self.read.second().is_empty() {
+                        return self.finish(Vec::new(), false, interrupt).map(Some);
                     }
                 }
-                Ok(CutStage::Second { columns, passing }) => self.finish(columns, passing, &mut *interrupt),
-                Err(error) => Err(error),
-            };
-            if passing.is_err() {
-                self.read.end();
+                CutStage::Second { columns, passing } => {
+                    return self.finish(columns, passing, interrupt).map(Some);
+                }
             }
-            return Some(passing);
         }
+        Ok(None)
     }
 
     /// Cuts a step.

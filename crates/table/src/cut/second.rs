@@ -9,8 +9,6 @@ use sapwood_core::{Call, Column, Result};
 /// The second stage of a step, which is being read.
 #[derive(Debug)]
 pub(super) enum Second {
-    /// All columns were in the first.
-    Nothing,
     /// Some entries of the step.
     Chosen { reads: Vec<EntryRead>, passing: bool },
     /// The whole range of the step.
@@ -54,7 +52,6 @@ impl Second {
     /// The columns.
     pub(super) fn finish(self, call: &mut Call<'_>) -> Result<Vec<Column>> {
         match self {
-            Second::Nothing => Ok(Vec::new()),
             Second::Chosen { reads, .. } => finish(reads, call),
             Second::Range(mut scans) => next(&mut scans, call),
         }
