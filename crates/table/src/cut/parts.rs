@@ -54,9 +54,10 @@ impl Parts {
         threads: Option<usize>,
         call: &mut Call<'_>,
     ) -> Result<Vec<Scan>> {
+        let kind = if ranges.len() == 1 { "read" } else { "scan" };
         let scan = |part: &Part| {
             let ranges = ranges.iter().map(|range| part.inside(range)).collect();
-            Scan::new(Arc::clone(&part.table), &part.queries, ranges, threads, call)
+            Scan::recorded_as(kind, Arc::clone(&part.table), &part.queries, ranges, threads, call)
         };
         self.0.iter().map(scan).collect()
     }
